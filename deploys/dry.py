@@ -14,6 +14,7 @@ from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
+from sparkrig import login
 from sparkrig.deploys.cluster import cluster
 from sparkrig.deploys.spark import Spark, judge, remember
 from sparkrig.fleet import Fleet
@@ -51,7 +52,8 @@ def planned(
     if not found:  # pyinfra takes an empty inventory for none at all
         return {}
     reports.forget(quiet=model)
-    run = RunState(Inventory(([(name, dict(own)) for name, own in data.items()], {})), Config())
+    named = [(login.connector_name(name, own), dict(own)) for name, own in data.items()]
+    run = RunState(Inventory((named, {})), Config())
     sparks = {name: Spark(name, fleet, state) for name, state in found.items()}
     with ctx_state.use(run), ctx_inventory.use(run.inventory):
         for spark in sparks.values():

@@ -1,4 +1,4 @@
-"""A model served on one Spark or a pair: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
+"""A model served on one Spark or several: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
 
 Not part of cluster.py, and it takes what that made. `--data recipe=FILE` serves what others wrote down. Without
 either it is the model that was served last.
@@ -17,6 +17,7 @@ from pathlib import Path
 from pyinfra import host, inventory, logger
 from pyinfra.api import deploy
 
+from sparkrig.clusters import serving_order
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, Found, stale
 from sparkrig.host import targets, trust
@@ -33,8 +34,10 @@ from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Service
+from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
+from sparkrig.text import listed
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
 
@@ -103,8 +106,8 @@ class Server:
 
     @property
     def group(self) -> tuple[str, ...]:
-        """The hosts that could share it, in the inventory's order."""
-        return self.spark.fleet.group(self.spark.name)
+        """The hosts that could share it: those of serve_on first, then the others in the inventory's order."""
+        return serving_order(self.spark.fleet.group(self.spark.name), self.mine.serve_on)
 
     @property
     def rank(self) -> int:
@@ -136,10 +139,19 @@ class Server:
         )
         kept = unit_files.decided(self.wish, self.record)
         if kept is None:
-            return plan.size(self.wish, self.mine, room)
+            return self._sized(room)
         if not self.found.image:  # no container runs: systemd may be about to try again
             sizing.passes(kept, room)
         return kept
+
+    def _sized(self, room: Room) -> Sizing:
+        try:
+            return plan.size(self.wish, self.mine, room)
+        except Refusal as refusal:
+            many = self.spark.fleet.many(self.spark.name)
+            if better := plan.larger(self.wish, many, room.total):
+                raise Refusal(refusal.what, better) from None
+            raise
 
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
@@ -160,11 +172,20 @@ class Server:
         return [*listen.warnings(self.mine, self.record, listen.sockets(self.mine, self._management))]
 
     @property
+    def parts(self) -> str:
+        """Which hosts of a cluster serve, and which are left free."""
+        names = [*map(trust.plain, self.group)]
+        busy, free = names[: self.wish.nodes], names[self.wish.nodes :]
+        verb = f"serve it, and {busy[0]} answers" if len(busy) > 1 else "serves it"
+        rest = f"; {listed(free)} {'is' if len(free) == 1 else 'are'} left free" if free else ""
+        return f"{listed(busy)} {verb}{rest}"
+
+    @property
     def _head(self) -> IPv4Address:
         """Where the nodes meet. Raises Refusal where that is not known."""
         name = self.group[0]
         settings = self.spark.fleet[name]
-        if settings.socket_interface == "fabric" and settings.fabric:
+        if settings.socket_interface == "fabric" and settings.form != "ring" and settings.fabric:
             return next(iter(settings.fabric.values())).ip
         if head := looked_at(name):
             return _address(head)
@@ -178,7 +199,6 @@ class Server:
         """Raise Refusal where this host cannot do its part."""
         if self.goes:
             return
-        self.spark.fleet.refuse_many(self.spark.name, "a model is served on")
         wish, found, others = self.wish, self.spark.found, self.others
         if self.idle:
             return
@@ -397,6 +417,8 @@ if __name__ == "builtins" and (spark := look()):
     else:
         server = Server(spark, spark.settings.serve_name)
         if not server.goes and server.rank == 0:
+            if len(server.group) > 2:
+                host.log(server.parts)
             for line in (*plan.told(server.wish, server.lint(None)), *server.warnings):
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)

@@ -28,10 +28,11 @@ from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import identity, preflight
-from sparkrig.io import remote, terminal
+from sparkrig.io import remote, terminal, witness
 from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
 from sparkrig.network import plan
+from sparkrig.network.witness import unwitnessed
 from sparkrig.operations.again import again
 from sparkrig.operations.journal import close
 from sparkrig.operations.network import planned
@@ -161,10 +162,51 @@ def look() -> Spark | None:
         refuse(refusals, fleet)
         return None
     remember(spark)
-    if refusals := _cabling(spark):
+    if refusals := [*_twice(spark), *_cabling(spark), *_unwitnessed(spark)]:
         refuse(refusals, fleet)
         return None
     return spark
+
+
+def _is_here(spark: Spark) -> bool:
+    """Whether a host is the machine that this runs on."""
+    return witness.is_here(inventory.get_host(spark.name), spark.found.identity.boot_id)
+
+
+def _twice(spark: Spark) -> list[Refusal]:
+    """Why this machine cannot be two hosts: an inventory of one Spark that came to another one, say."""
+    others = [other.name for other in _LOOKED.values() if other.name != spark.name and _is_here(other)]
+    if not others or not _is_here(spark):
+        return []
+    return [
+        Refusal(
+            f"{others[0]} and {spark.name} are both the machine that sparkrig runs on; two machines are expected",
+            "give @here/ in the inventory to the Spark that you type this on, and ssh_hostname to each other one",
+        )
+    ]
+
+
+def _unwitnessed(spark: Spark) -> list[Refusal]:
+    """Why the network of the Spark that this runs on cannot be changed: no other one proves what this one cannot.
+
+    Asked once all members were looked at, and only where its network changes.
+    """
+    group = {each.name: each for each in spark.group}
+    names = spark.fleet.group(spark.name)
+    own = [each.name for each in group.values() if _is_here(each)]
+    if len(group) < len(names) or not own or not any(group[name].network_moves for name in own):
+        return []
+    try:
+        witness.proof(
+            {name: inventory.get_host(name) for name in names},
+            own,
+            own,
+            allowed=any(spark.fleet[name].allow_unwitnessed for name in own),
+            patience=max(spark.fleet[name].patience for name in names),
+        )
+    except Refusal as refusal:
+        return [refusal]
+    return []
 
 
 def _cabling(spark: Spark) -> list[Refusal]:
@@ -200,17 +242,17 @@ def _weights(mine: Settings) -> str:
 
 def _read(weights: str, service: str) -> State | Refusal:
     """The one look, or why it could not be taken; pyinfra has then printed the host's own words."""
-    login = host.data.get("ssh_user") or "the ssh user"
+    user = login.user_of(host.data.dict())
     try:
         with watched(inventory.get_host(host.name), "Look at the host"):
             found: State | None = host.get_fact(SparkFact, weights=weights, service=service, _ignore_errors=True)
     except EOFError:  # pyinfra asks for a sudo password, and there is no terminal to type one
         return Refusal(
-            f"the host cannot be read as root; sudo without a password is expected for {login}",
+            f"the host cannot be read as root; sudo without a password is expected for {user}",
             over_ssh(host.name, "sudo -n true"),
         )
     return found or Refusal(
-        f"the host cannot be read (the lines above say what went wrong); {login} needs sudo without a password",
+        f"the host cannot be read (the lines above say what went wrong); {user} needs sudo without a password",
         look_at(host.name),
     )
 
@@ -262,6 +304,8 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
         )
         for peer in absent
     ]
+    if not spark.peers and _is_here(spark) and spark.network_moves and not mine.allow_unwitnessed:
+        refusals.append(unwitnessed(spark.name))
     return [*refusals, *resources.refusals(spark.subject)]
 
 

@@ -1,4 +1,4 @@
-"""The virtual pair: two virtual Sparks, `spark-a` and `spark-b`, and a lone one, `spark-c`.
+"""The virtual Sparks: the pair `spark-a` and `spark-b`, two more for a ring or a switch, and a lone `spark-s`.
 
 This module is what an inventory needs to reach them, and is cheap to import; `lab.cli` runs them.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 from typing import TypedDict
 
-from lab.nodes import PAIR, SOLO, ssh_port
+from lab.nodes import CABLED, PAIR, SOLO, ssh_port
 from lab.paths import home
 
 NODES = PAIR
 USER = "nvidia"
 
-__all__ = ["NODES", "SOLO", "ToolkitRepository", "ssh_data", "toolkit_repo"]
+__all__ = ["CABLED", "NODES", "SOLO", "ToolkitRepository", "ssh_data", "switched", "toolkit_repo"]
 
 
 class ToolkitRepository(TypedDict):
@@ -23,6 +23,14 @@ class ToolkitRepository(TypedDict):
     url: str
     key_url: str
     fingerprint: str
+
+
+def switched() -> tuple[str, ...]:
+    """The nodes at the switch of the lab: those of the last `up`, and three before the first."""
+    from lab.layout import in_force
+
+    now = in_force()
+    return now.nodes if now.switched else CABLED[:3]
 
 
 def ssh_data(node: str) -> dict[str, str | int | bool]:

@@ -1,4 +1,4 @@
-"""`sparkrig lab`: the virtual pair from the command line.
+"""`sparkrig lab`: the virtual Sparks from the command line.
 
 Importing this is cheap; each verb loads what it needs.
 """
@@ -13,14 +13,15 @@ from contextlib import contextmanager
 
 import click
 
-from lab import NODES, SOLO
+from lab import CABLED, SOLO
+from lab.nodes import LAN, SWITCH
 
 CAGES = click.Choice(["p0", "p1"])
 
 
 def nodes(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[str]:
     """The names of nodes that begin with these letters, for a shell's completion."""
-    return [name for name in (*NODES, SOLO) if name.startswith(begun)]
+    return [name for name in (*CABLED, SOLO) if name.startswith(begun)]
 
 
 NODE = click.argument("node", shell_complete=nodes)
@@ -51,68 +52,87 @@ def example(words: str) -> str:
 
 @click.group()
 def lab() -> None:
-    """Rehearse on two virtual Sparks (docs/lab.md).
+    """Rehearse on two virtual Sparks, on three in a ring, or on up to four on a switch (docs/lab.md).
 
-    NODE is spark-a or spark-b, or spark-c, a single Spark without a cable.
+    NODE is spark-a, spark-b, spark-c or spark-d, or spark-s, a single Spark without a cable.
 
     Exit code 1: an error, or something that the lab needs is missing.
     """
 
 
-@lab.command(epilog=example("up --solo"))
-@click.option("--solo", is_flag=True, help="Start spark-c, a single Spark without a cable, instead of the pair.")
+@lab.command(epilog=example("up --nodes 3 --topology ring"))
+@click.option("--nodes", "count", type=int, default=2, show_default=True, help="How many Sparks.")
+@click.option(
+    "--topology",
+    type=click.Choice(["cable", "ring", "switch"]),
+    default="cable",
+    show_default=True,
+    help="What joins them: a cable (2), cables from each to the next (3), a switch (2 to 4).",
+)
+@click.option("--lan", is_flag=True, help="Give the pair one management network; a ring and a switch have one.")
+@click.option("--solo", is_flag=True, help="Start spark-s, a single Spark without a cable, instead.")
 @click.option("--suite", default="trixie", show_default=True, help="Debian release of the guests.")
 @click.option("--mirror", metavar="URL", help="Debian mirror.  [default: the mirror of this machine's apt]")
-def up(solo: bool, suite: str, mirror: str | None) -> None:
-    """Start the pair; the first time, build its image and boot it.
+def up(count: int, topology: str, lan: bool, solo: bool, suite: str, mirror: str | None) -> None:
+    """Start the pair, or other Sparks; the first time, build their image and boot them.
 
-    The first start takes about two minutes, each later one takes seconds.
+    The first start takes about two minutes, each later one takes seconds. The commands that follow are about what
+    was started last.
     """
     with one_sentence():
+        from lab import layout, pair
         from lab import mirror as mirrors
-        from lab import pair
         from lab.image import Source
 
-        pair.up(pair_or_solo(solo), Source(suite, mirror or mirrors.mirror()))
+        if solo:
+            wanted = layout.solo()
+        elif topology == "cable" and count == 2:
+            wanted = layout.pair(lan=lan)
+        else:
+            wanted = layout.cluster(topology, count)
+        pair.lay(wanted, Source(suite, mirror or mirrors.mirror()))
 
 
 @lab.command(epilog=example("reset --to deployed"))
-@click.option("--solo", is_flag=True, help="Reset spark-c instead of the pair.")
+@click.option("--solo", is_flag=True, help="Reset spark-s instead.")
 @click.option("--to", "snapshot", metavar="NAME", help="Name of a state that `sparkrig lab save NAME` saved.")
 def reset(solo: bool, snapshot: str | None) -> None:
     """Restore the pristine state of the guests, or a saved one."""
     with one_sentence():
-        from lab import pair
+        from lab import layout, pair
         from lab.qemu import PRISTINE
 
-        pair.reset(pair_or_solo(solo), snapshot or PRISTINE)
+        pair.restore(layout.solo() if solo else layout.in_force().straight, snapshot or PRISTINE)
 
 
 @lab.command(epilog=example("save deployed"))
 @click.argument("name", callback=one_word)
-@click.option("--solo", is_flag=True, help="Save spark-c instead of the pair.")
+@click.option("--solo", is_flag=True, help="Save spark-s instead.")
 def save(name: str, solo: bool) -> None:
     """Save the state of the running guests as NAME.
 
     `sparkrig lab reset --to NAME` restores it.
     """
     with one_sentence():
-        from lab import pair
+        from lab import layout, pair
 
-        pair.save(pair_or_solo(solo), name)
+        pair.save((layout.solo() if solo else layout.in_force()).nodes, name)
 
 
 @lab.command(epilog=example("rewire crossed"))
-@click.argument("way", type=click.Choice(["straight", "crossed"]))
-def rewire(way: str) -> None:
-    """Change how the pair is cabled, and restore the pristine state.
+@click.argument("way", nargs=-1, required=True, metavar="straight | crossed | END=END...")
+def rewire(way: tuple[str, ...]) -> None:
+    """Change how the Sparks are cabled, and restore the pristine state.
 
-    straight: p0 to p0. crossed: p0 of spark-a to p1 of spark-b.
+    straight: as they should be. crossed: with the plugs of spark-b in one another's cage. Or name each cable by
+    its two ends, such as spark-a:p0=spark-b:p1 or spark-a:p0=switch:spark-a; other cages have none then.
     """
     with one_sentence():
-        from lab import pair, wiring
+        from lab import layout, pair, wiring
 
-        pair.rewire(NODES, wiring.CROSSED if way == "crossed" else wiring.STRAIGHT)
+        now = layout.in_force()
+        named = {("straight",): now.straight, ("crossed",): now.crossed}
+        pair.restore(named[way] if way in named else now.laid(wiring.parse(way)))
 
 
 @lab.command(epilog=example("down"))
@@ -141,8 +161,9 @@ def status(as_json: bool) -> None:
             click.echo(json.dumps([asdict(row) for row in rows]))
             return
         for row in rows:
-            where = f"127.0.0.1:{row.port}, qemu {row.pid}" if row.pid else ""
-            click.echo(f"{row.node}  {row.state:8}  {where}".rstrip())
+            port = f"127.0.0.1:{row.port}, " if row.port else ""
+            where = f"{port}{'process' if row.node == LAN else 'qemu'} {row.pid}" if row.pid else ""
+            click.echo(f"{row.node:7}  {row.state:8}  {where}".rstrip())
 
 
 @lab.command(
@@ -179,15 +200,39 @@ def cable(node: str, cage: str, action: str) -> None:
 def power(node: str, action: str) -> None:
     """Cut the power of NODE, or switch it off or on.
 
-    cut: off, and on again.
+    cut: off, and on again. NODE may be `switch`, too, which keeps the settings of its ports.
     """
     with one_sentence():
-        from lab import pair
+        from lab import pair, ports
 
-        if action == "cut":
+        if node == SWITCH:
+            ports.power(off=action != "on", on=action != "off")
+        elif action == "cut":
             pair.cut_power(node)
         else:
             pair.power(node, on=action == "on")
+
+
+@lab.command(epilog=example("port spark-b --mtu 1500"))
+@NODE
+@click.option("--mtu", type=int, help="The largest frame that it forwards, without its header (9216).")
+@click.option("--vlan", type=int, help="The VLAN that it is in (1).")
+@click.option("--bridge", type=int, help="The bridge that it is in (1).")
+@click.option("--rate", type=int, metavar="MBIT", help="Mb/s to each netdev of the Spark; 0: no limit (0).")
+@click.option(
+    "--speed", type=int, metavar="GBIT", help="Gb/s that the Spark shows as the speed of the link (200)."
+)
+def port(node: str, speed: int | None, **changes: int | None) -> None:
+    """Show or change the port of the switch that NODE is cabled to."""
+    with one_sentence():
+        from dataclasses import asdict
+
+        from lab import ports
+
+        found = ports.set_port(node, **{name: value for name, value in changes.items() if value is not None})
+        if speed is not None:
+            ports.set_speed(node, speed)
+        click.echo(f"{node}: " + ", ".join(f"{name} {value}" for name, value in asdict(found).items()))
 
 
 @lab.command(epilog=example("standin spark-a openai/gpt-oss-120b"))
@@ -219,8 +264,3 @@ def standin(node: str, checkpoints: tuple[str, ...], told: str, engine: str) -> 
             for each in checkpoints:
                 put = standin_image.gguf if each.endswith(".gguf") else standin_image.weights
                 put(node, f"/srv/models/{each}")
-
-
-def pair_or_solo(solo: bool) -> tuple[str, ...]:
-    """The nodes that a verb works on."""
-    return (SOLO,) if solo else NODES

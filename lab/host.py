@@ -26,6 +26,8 @@ BUILD_TOOLS = {"mmdebstrap": "mmdebstrap", "mke2fs": "e2fsprogs", "sfdisk": "fdi
 # A build passes through a tree, a tarball, a raw disk and a compressed one; then come three guests' disks.
 BUILD_GIB = 6.0
 RUN_GIB = 1.5
+QEMU_MIB = 256  # beside the memory of its guest: translated code, buffers
+MEMORY = Path("/proc/meminfo")
 
 
 def require_tools(tools: dict[str, str]) -> None:
@@ -81,6 +83,18 @@ def require_room(folder: Path, gib: float) -> None:
             f"the disk of {folder} has {free:.1f} GiB left",
             expected=f"{gib} GiB free",
             attempt="SPARKRIG_LAB_DIR=/somewhere/larger sparkrig lab up",
+        )
+
+
+def require_memory(guests: int, gib: float) -> None:
+    """LabError where so many guests, with so many GiB each, do not fit into the memory of this machine."""
+    rows = dict(line.split(":", 1) for line in MEMORY.read_text().splitlines())
+    free = int(rows["MemAvailable"].split()[0]) / 2**20
+    if free < guests * gib:
+        raise LabError(
+            f"this machine has {free:.1f} GiB of memory left",
+            expected=f"{guests * gib:.1f} GiB for {guests} more guests",
+            attempt="sparkrig lab up",
         )
 
 

@@ -22,7 +22,7 @@ GUEST = Path(__file__).parent / "guest"
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*")
 DISK_MIB = 6144
 BUILD_TIMEOUT_S = 1800
-FILES = ("base.qcow2", "vmlinuz", "toolkit.json")
+FILES = ("base.qcow2", "vmlinuz", "toolkit.json", "switch.initrd")
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import select
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,9 +17,9 @@ from lab import qmp, ssh
 from lab.commands import run
 from lab.errors import LabError
 from lab.nodes import fabric
-from lab.paths import node_folder
+from lab.process import Process
 from lab.progress import say
-from lab.qemu import BINARY, PRISTINE, Plan, command, hardware
+from lab.qemu import BINARY, PRISTINE, Plan, command, hardware, lan_words
 from lab.waiting import STRETCH, cancelled, wait_until
 from lab.wiring import carriers, rails
 
@@ -30,7 +27,6 @@ SSH_S = 30
 BOOT_S = 60
 SETTLE_S = 40
 RESTORE_S = 20
-STOP_S = 10
 # A guest that rests takes 2 to 4 hundredths of a processor, one that logs in all of it.
 REST_LOOK_S = 1.0
 REST_SHARE = 0.1
@@ -73,14 +69,8 @@ class MadeWith:
 
 
 @dataclass(frozen=True)
-class Machine:
+class Machine(Process):
     """One guest, by name; everything else about it is read from its folder."""
-
-    node: str
-
-    @property
-    def folder(self) -> Path:
-        return node_folder(self.node)
 
     @property
     def disk(self) -> Path:
@@ -99,34 +89,13 @@ class Machine:
         """The file that records that the snapshot `ready` exists, and what it fits."""
         return self.folder / "ready.json"
 
-    def pid(self) -> int | None:
-        """The process id of the guest's qemu; None where none runs, whatever is in the pid file."""
-        text = self._pid_file()
-        if not text.isdigit():
-            return None
-        words = Path(f"/proc/{text}/cmdline")
-        try:
-            ours = os.fsencode(self.folder / "pid") in words.read_bytes().split(b"\0")
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        return int(text) if ours else None
-
     def wired_as(self, plan: Plan) -> bool:
         """Whether the guest runs with the cables of `plan`, which only a new start lays."""
-        pid = self.pid()
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0") if pid else []
-        return all(os.fsencode(word) in words for word in rails(plan.node, plan.cabling, plan.home))
-
-    def stale_pid(self) -> str | None:
-        """The content of a pid file whose process is gone or another one."""
-        return (self._pid_file() or None) if self.pid() is None else None
-
-    def _pid_file(self) -> str:
-        """What it holds; nothing where there is none. A qemu that ends removes it, at any moment."""
-        try:
-            return (self.folder / "pid").read_text().strip()
-        except FileNotFoundError:
-            return ""
+        words = self.words()
+        laid = [word for word in lan_words(plan) if os.fsencode(word) in words]
+        return bool(laid) == plan.lan and all(
+            os.fsencode(word) in words for word in rails(plan.node, plan.cabling, plan.home)
+        )
 
     def state(self) -> State:
         """Where the guest stands."""
@@ -145,7 +114,7 @@ class Machine:
         overlay = ["-f", "qcow2", "-F", "qcow2", "-b", str(plan.image / "base.qcow2"), str(self.disk)]
         run(["qemu-img", "create", "-q", *overlay], attempt="sparkrig lab up")
         self.power_on(plan)
-        self.leave_factory()
+        self.leave_factory(SSH_S * STRETCH[plan.accelerator])
         self.save(PRISTINE)
         self.marker.write_text(json.dumps(asdict(MadeWith(fingerprint(plan), str(plan.image)))))
         self.wake(plan)
@@ -192,10 +161,13 @@ class Machine:
             ["qemu-img", "info", "--force-share", "--output=json", str(self.disk)], attempt="sparkrig lab up"
         )
 
-    def leave_factory(self) -> None:
+    def leave_factory(self, seconds: float) -> None:
         """A factory-fresh Spark has MTU 1500; virtio starts at the largest that its cable carries."""
         line = "for n in " + " ".join(fabric(self.node)) + "; do sudo ip link set $n mtu 1500 || exit 1; done"
-        done = ssh.execute(self.node, line, 60)
+        try:
+            done = ssh.execute(self.node, line, seconds)
+        except subprocess.TimeoutExpired as error:
+            done = ssh.Result(ssh.NO_CONNECTION, "", f"an answer within {error.timeout:.0f} s")
         if done.rc:
             raise LabError(
                 f"{self.node} kept its MTU", expected=done.stderr.strip() or "1500", attempt="sparkrig lab down"
@@ -312,29 +284,9 @@ class Machine:
 
     def stop(self) -> None:
         """Ends the guest's qemu; its snapshot stays. LabError if it does not end."""
-        pid = self.pid()
-        if pid is None:
-            return
-        ssh.hang_up(self.node)
-        try:
-            process = os.pidfd_open(pid)
-        except ProcessLookupError:
-            return
-        try:
-            self._end(process)
-        finally:
-            os.close(process)
-
-    def _end(self, process: int) -> None:
-        """Waits for the process, not for its pid file: qemu removes that first, and still holds its disk."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with suppress(ProcessLookupError):
-                signal.pidfd_send_signal(process, number)
-            if select.select([process], [], [], STOP_S)[0]:
-                return
-        raise LabError(
-            f"qemu of {self.node} does not end", expected=f"within {2 * STOP_S} s", attempt="sparkrig lab down"
-        )
+        if self.pid():
+            ssh.hang_up(self.node)
+            self.end()
 
     def discard(self) -> None:
         """Stops the guest and forgets everything about it."""

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from lab.errors import LabError
 
 PAIR = ("spark-a", "spark-b")
-SOLO = "spark-c"
-ALL = (*PAIR, SOLO)
+CABLED = (*PAIR, "spark-c", "spark-d")
+SOLO = "spark-s"
+ALL = (*CABLED, SOLO)
+SWITCH = "switch"
+LAN = "lan"
 # What a Spark calls itself out of the box is no name of the inventory: these are recorded ones, two of NVIDIA's
-# own units [@nvidia-two-sparks] and one of ASUS [@gx10-cluster].
-FACTORY_NAMES = {"spark-a": "spark-1b3b", "spark-b": "spark-1d84", "spark-c": "gx10-9641"}
+# own units [@nvidia-two-sparks] and three of ASUS [@gx10-cluster].
+FACTORY_NAMES = {
+    "spark-a": "spark-1b3b",
+    "spark-b": "spark-1d84",
+    "spark-c": "gx10-9641",
+    "spark-d": "gx10-4a97",
+    "spark-s": "gx10-94e2",
+}
 
 MANAGEMENT = "enP7s7"
 # Behind each cage sit two netdevs, the twins.
@@ -33,7 +42,11 @@ class Nic:
 
 
 def check(node: str) -> str:
-    """`node` if the lab has it; LabError otherwise."""
+    """`node` if it is a Spark of the lab; LabError otherwise."""
+    if node == SWITCH:
+        raise LabError(
+            "the switch is no Spark", expected=f"one of {', '.join(ALL)}", attempt="sparkrig lab port spark-a"
+        )
     if node not in ALL:
         raise LabError(
             f"the lab has no node {node!r}",
@@ -49,7 +62,7 @@ def ssh_port(node: str) -> int:
     if not first.isdigit() or not 1024 <= int(first) <= 65535 - len(ALL):
         raise LabError(
             f"SPARKRIG_LAB_PORT is {first!r}",
-            expected="a free port from 1024 up, the first of three",
+            expected=f"a free port from 1024 up, the first of {len(ALL)}",
             attempt=f"SPARKRIG_LAB_PORT={DEFAULT_PORT} sparkrig lab up",
         )
     return int(first) + ALL.index(check(node))
@@ -63,7 +76,7 @@ def nics(node: str) -> list[Nic]:
 
 def fabric(node: str) -> tuple[str, ...]:
     """The fabric netdevs of `node`."""
-    return FABRIC if node in PAIR else ()
+    return FABRIC if node in CABLED else ()
 
 
 def mac(node: str, netdev: str) -> str:

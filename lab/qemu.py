@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.nodes import MANAGEMENT, Nic, nics, ssh_port
-from lab.wiring import Cabling, rails
+from lab.nodes import LAN, MANAGEMENT, Nic, nics, ssh_port
+from lab.wiring import Cabling, datagrams, rails
 
 BINARY = "qemu-system-x86_64"
 MEMORY_MIB = 1536
@@ -27,6 +27,7 @@ class Plan:
     image: Path
     home: Path
     cabling: Cabling
+    lan: bool = False  # whether its management port is in the LAN of all guests
 
     @property
     def folder(self) -> Path:
@@ -65,19 +66,32 @@ def surroundings(plan: Plan) -> list[str]:
         *("-chardev", f"socket,id=qmp,path={folder / 'qmp'},server=on,wait=off"),
         *("-mon", "chardev=qmp,mode=control"),
         *("-chardev", f"file,id=console,path={folder / 'console.log'}", "-serial", "chardev:console"),
-        *management(plan.node),
+        *(management_in_lan(plan) if plan.lan else ["-netdev", door(plan.node, MANAGEMENT)]),
         *rails(plan.node, plan.cabling, plan.home),
     ]
 
 
-def management(node: str) -> list[str]:
-    """The management network: ssh from 127.0.0.1 in, nothing out."""
-    # Each guest has the address .11, .12 or .13 so that no two of the lab look the same.
+def door(node: str, netdev: str) -> str:
+    """The way in from this machine: ssh from 127.0.0.1, and nothing out."""
+    # Each guest has an address of its own, .11 and the next ones, so that no two of the lab look the same.
     lease = ssh_port(node) - ssh_port("spark-a") + 11
     forward = f"hostfwd=tcp:127.0.0.1:{ssh_port(node)}-:22"
+    return f"user,id={netdev},ipv6=off,restrict=on,dhcpstart=10.0.2.{lease},{forward}"
+
+
+def management_in_lan(plan: Plan) -> list[str]:
+    """The management port and the guest's door, each at a port of the LAN, which joins them (lab/lan.py)."""
+    hub = [f"hubport,id=hub-{netdev},hubid=0,netdev={netdev}" for netdev in ("door", "door-lan")]
+    backends = [lan_words(plan)[0], door(plan.node, "door"), lan_words(plan)[1], *hub]
+    return [word for backend in backends for word in ("-netdev", backend)]
+
+
+def lan_words(plan: Plan) -> list[str]:
+    """The backends that lead to the LAN: of the management port, and of the guest's door."""
+    folder = plan.home / LAN
     return [
-        "-netdev",
-        f"user,id={MANAGEMENT},ipv6=off,restrict=on,dhcpstart=10.0.2.{lease},{forward}",
+        datagrams(netdev, plan.folder / f"{side}.lan", folder / f"{plan.node}.{side}")
+        for netdev, side in ((MANAGEMENT, "nic"), ("door-lan", "door"))
     ]
 
 

@@ -10,9 +10,11 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
+from sparkrig.cure import over_ssh
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
 from sparkrig.host import trust
+from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
@@ -37,8 +39,8 @@ class RolledBack(Exception):
 class Group:
     """The hosts that one server is for, its head first.
 
-    idle: the other half of a pair, where it has no part in it; settings: of each host; users: whom ssh logs in as,
-    by host, where the halves trust one another; wish: what is to be served; wanted: the files of a host, once the
+    idle: the others of a cluster, which have no part in it; settings: of each host; users: whom ssh logs in as,
+    by host, where they trust one another; wish: what is to be served; wanted: the files of a host, once the
     image is known; size: what the server takes of each host's memory, by that of all; errors: raises Refusal for
     what sparkrig lint holds against that image with that launch; service: which of their servers it is.
     """
@@ -63,8 +65,13 @@ class Group:
 
     @property
     def mine(self) -> Settings:
-        """What both halves have in common."""
+        """What all of them have in common."""
         return self.settings[self.head]
+
+    @property
+    def switched(self) -> bool:
+        """Whether each host has one link, to a switch."""
+        return self.mine.form == "switch"
 
     def seconds(self, base: float) -> int:
         return int(base * max(each.patience for each in self.settings.values()))
@@ -79,7 +86,7 @@ T = TypeVar("T")
 def together(
     due: Callable[[], bool], leader: str, act: Callable[[T], None], group: Callable[[], T], settled: str
 ) -> Commands:
-    """Something that is one for both halves of a pair, done from the host that leads.
+    """Something that is one for all hosts of a server, done from the host that leads.
 
     + due: asked when it is needed
     + leader: the host whose turn it is done in
@@ -138,15 +145,45 @@ def tell(group: Group, text: str) -> None:
 
 def long(group: Group, name: str, at: str, words: Sequence[str], base: float, cure: str) -> None:
     """A long command as a unit of its own, which outlives the connection. Raises Failed or Lost."""
+    side_by_side(group, name, {at: words}, base, {at: cure})
+
+
+def side_by_side(
+    group: Group, name: str, words: Mapping[str, Sequence[str]], base: float, cures: Mapping[str, str]
+) -> None:
+    """The same on several hosts at a time, each with its own words. All have ended where one of them failed."""
     seconds = group.seconds(base)
-    on_all([at], lambda host: unit.carry_out(host, name, *words, seconds=seconds, cure=cure))
+    on_all(
+        [*words],
+        lambda host: unit.carry_out(host, name, *words[host.name], seconds=seconds, cure=cures[host.name]),
+    )
 
 
-def user(group: Group, name: str) -> str:
-    """Whom the peer knows. Raises Refusal where the halves do not trust one another."""
+def copied(
+    group: Group,
+    unit_name: str,
+    what: str,
+    pairs: Sequence[tuple[str, str]],
+    words: Callable[[str, str], Sequence[str]],
+    base: float,
+) -> None:
+    """One round of copies over the fabric, each from one host to another.
+
+    words: what the second one runs, by both names. Raises Refusal before the first one where it cannot log in,
+    Failed or Lost.
+    """
+    commands = {name: words(source, name) for source, name in pairs}
+    for source, name in pairs:
+        tell(group, f"copy {what} from {source} to {name} over the fabric ...")
+    cures = {name: f"{over_ssh(plain(source), 'sudo -n true')}, on {name}" for source, name in pairs}
+    side_by_side(group, unit_name, commands, base, cures)
+
+
+def user(group: Group, name: str, source: str) -> str:
+    """Whom the source knows. Raises Refusal where they do not trust one another."""
     if name not in group.users:
         raise Refusal(
-            f"{name} would get it from {group.head} over the fabric, and cannot log in there",
+            f"{name} would get it from {source} over the fabric, and cannot log in there",
             trust.WANTED,
         )
     return group.users[name]

@@ -21,6 +21,7 @@ from pyinfra.connectors.base import BaseConnector
 from sparkrig import programs
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.witness import Proof, is_here
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping, Told
 from sparkrig.text import listed, plain
@@ -48,7 +49,7 @@ class Bench:
 
     hosts: all that take part, each of a cluster; orders: of those that have something to change; pings: what
     each host must reach afterwards; folder: of the run, on every host; patience: factor on every deadline; tell:
-    shows progress.
+    shows progress; outside: what others have to prove of the machine that runs this.
     """
 
     hosts: Mapping[str, Host]
@@ -57,6 +58,7 @@ class Bench:
     folder: str
     patience: float
     tell: Callable[[str], None]
+    outside: Proof = field(default_factory=Proof)
     deadline: float = field(default=0.0, init=False)
 
     @property
@@ -73,9 +75,10 @@ class Bench:
         return {name: self.hosts[name] for name in self.orders}
 
 
-def prepare(at: Host, run: str, patience: float) -> None:
-    """Make a host ready to be planned for: nothing of an earlier run is armed."""
-    remote.shell(at, PREPARE, run, seconds=int((60 + guard.BACK_S) * patience))
+def prepare(at: Host, run: str, patience: float) -> bool:
+    """Make a host ready to be planned for: nothing of an earlier run is armed. Whether it is this machine."""
+    told = remote.shell(at, PREPARE, run, seconds=int((60 + guard.BACK_S) * patience))
+    return is_here(at, told.strip())
 
 
 def carry_out(bench: Bench) -> dict[str, str]:
@@ -87,7 +90,7 @@ def carry_out(bench: Bench) -> dict[str, str]:
         with _counting(bench):
             _expect("applied", _each(bench, lambda at: _start(bench, at)))
             first = _reach(bench)
-            bench.tell(f"applied; a new ssh connection gets in; reverts in {bench.left} s unless confirmed")
+            bench.tell(f"applied; {_proven(bench)}; reverts in {bench.left} s unless confirmed")
             _link(bench)
             gevent.sleep(max(0.0, max(each.made for each in first.values()) + APART_S - time.monotonic()))
             second = _reach(bench)
@@ -185,7 +188,18 @@ def _reach(bench: Bench) -> dict[str, Door]:
         return _ask(bench, at, doors[at.name], "wait")
 
     _expect("applied", _each(bench, proven))
+    if reasons := bench.outside.why_not():
+        raise RolledBack("; ".join(reasons))
     return doors
+
+
+def _proven(bench: Bench) -> str:
+    """What was just proven, in words."""
+    if bench.outside.place:
+        return f"another member sees the ssh server of {bench.outside.place.host}"
+    if bench.outside.consented:
+        return f"not proven from outside of {bench.outside.consented}, as allow_unwitnessed says"
+    return "a new ssh connection gets in"
 
 
 def _link(bench: Bench) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sparkrig import programs
-from sparkrig.cure import over_ssh, quoted
+from sparkrig.cure import quoted
 from sparkrig.host.images import Image
 from sparkrig.host.trust import plain
 from sparkrig.io import remote
-from sparkrig.operations.group import LOOK_S, Group, hosts, long, look, tell, user
+from sparkrig.operations.group import LOOK_S, Group, copied, hosts, long, look, tell, user
 from sparkrig.refusal import Refusal
-from sparkrig.serving import plan, served
+from sparkrig.serving import copies, plan, served
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 
@@ -29,23 +31,34 @@ def image(group: Group) -> None:
     if there is None:
         raise Refusal(f"{wanted} was pulled and is not there", "docker image ls -a --digests")
     tag = "" if "@" in wanted or served.is_id(wanted) else wanted
-    for name in group.names[1:]:
-        copy = found[name].copy_of(there, tag)
+    have = {group.head: there}
+    have |= {name: copy for name in group.names[1:] if (copy := found[name].copy_of(there, tag))}
+    lacking = [name for name in group.names if name not in have]
+    for name in lacking:
+        plan.stores(wanted, there.size, found[name])
+    for pairs in copies.rounds([*have], lacking, switched=group.switched):
+        have |= _copied(group, pairs, have)
+    for name in group.names[1:] if tag else ():
+        remote.shell(hosts([name])[name], 'docker tag "$1" "$2"', have[name].id, tag, seconds=LOOK_S)
+
+
+def _copied(group: Group, pairs: Sequence[tuple[str, str]], have: Mapping[str, Image]) -> dict[str, Image]:
+    """The image after one round of copies, as each host has it that got it. Raises Refusal.
+
+    have: as each host has it that had it before; a copy has an ID of its own.
+    """
+
+    def words(source: str, name: str) -> Sequence[str]:
+        return ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name, source), plain(source), have[source].id)
+
+    copied(group, "image", group.wish.image, pairs, words, _PULL_S)
+    found, got = look(group), {}
+    for source, name in pairs:
+        copy = found[name].copy_of(have[source])
         if copy is None:
-            plan.stores(wanted, there.size, found[name])
-            copy = _copied(group, name, there)
-        if tag:
-            remote.shell(hosts([name])[name], 'docker tag "$1" "$2"', copy.id, tag, seconds=LOOK_S)
-
-
-def _copied(group: Group, name: str, there: Image) -> Image:
-    """The image of the head, brought over the fabric, as the host of that name has it. Raises Refusal."""
-    tell(group, f"copy {group.wish.image} to {name} over the fabric ...")
-    words = ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name), plain(group.head), there.id)
-    long(group, "image", name, words, _PULL_S, f"{over_ssh(plain(group.head), 'sudo -n true')}, on {name}")
-    if copy := look(group)[name].copy_of(there):
-        return copy
-    raise Refusal(
-        f"{name} still has no image {there.id[:19]} after it was copied, by what it holds",
-        "docker image ls -a --digests",
-    )
+            raise Refusal(
+                f"{name} still has no image {have[source].id[:19]} after it was copied, by what it holds",
+                "docker image ls -a --digests",
+            )
+        got[name] = copy
+    return got

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from gevent.event import AsyncResult, Event
 from pyinfra import host, inventory, logger
@@ -12,7 +12,7 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 from sparkrig.cure import over_ssh
 from sparkrig.facts.network import Network
 from sparkrig.fleet import Fleet
-from sparkrig.io import remote
+from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import plan as network
 from sparkrig.network import seen
@@ -141,23 +141,34 @@ def _complain(host: Host, halves: Sequence[str], what: str) -> None:
 def _change(host: Host, halves: Sequence[str], fleet: Fleet, step: str) -> bool:
     hosts = {name: inventory.get_host(name) for name in halves}
     mine = fleet[host.name]
+    own: set[str] = set()
     try:
-        orders = _orders(hosts, fleet, step)
+        orders = _orders(hosts, fleet, step, own)
         pings = {name: _pings(fleet, name) for name in hosts}
         if orders:
-            guard.carry_out(Bench(hosts, orders, pings, journal.current().folder, mine.patience, host.log))
+            outside = witness.proof(hosts, own, orders, allowed=_unwitnessed(fleet, own), patience=mine.patience)
+            bench = Bench(hosts, orders, pings, journal.current().folder, mine.patience, host.log, outside)
+            guard.carry_out(bench)
     except (Refusal, RolledBack) as error:
         say(host, str(error))
         return False
     return True
 
 
-def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str) -> dict[str, Order]:
-    """What each host has to do, by what it is now. Raises Refusal for a host that cannot be planned for."""
+def _unwitnessed(fleet: Fleet, own: Collection[str]) -> bool:
+    return any(fleet[name].allow_unwitnessed for name in own)
+
+
+def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str, own: set[str]) -> dict[str, Order]:
+    """What each host has to do, by what it is now. Raises Refusal for a host that cannot be planned for.
+
+    own: is given those that are the machine which runs this.
+    """
 
     def order_of(at: Host) -> Order | Refusal | None:
         mine = fleet[at.name]
-        guard.prepare(at, journal.current().id, mine.patience)
+        if guard.prepare(at, journal.current().id, mine.patience):
+            own.add(at.name)
         try:
             plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:

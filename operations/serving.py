@@ -16,7 +16,7 @@ from pyinfra import inventory
 from pyinfra.api import Host
 
 from sparkrig import programs
-from sparkrig.cure import quoted
+from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.files import Files
 from sparkrig.files import File, Found, stale
 from sparkrig.host.trust import plain
@@ -31,6 +31,7 @@ from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, st
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import Chosen, Sizing
+from sparkrig.text import listed
 from sparkrig.text import plain as plain_text
 
 # In seconds, times `patience`.
@@ -200,7 +201,7 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
             f"{group.wish.model.name} was started and {reason}",
             f"sudo journalctl -u {quoted(group.service.unit)} -n 50",
         )
-    on_all(group.names, lambda at: remote.shell(at, group.service.of(COMMIT), seconds=group.seconds(STEP_S)))
+    _commit(group, group.names)
 
 
 def _place(
@@ -238,9 +239,37 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
         reason = f"could not be asked ({error})"
     if reason:
         _roll_back(group, reason)
-    on_all(group.all, lambda at: remote.shell(at, group.service.of(COMMIT), seconds=group.seconds(STEP_S)))
+    _commit(group, group.all)
     tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
     tell(group, listen.way(group.mine, plain(group.head)))
+
+
+def _commit(group: Group, names: Sequence[str]) -> None:
+    """End the trial: on the head first, with which the port opens, then on all others.
+
+    All have the new configuration by then, so nothing is taken back for one that is lost here: it has it, too, and
+    the mark of a trial, which the next run takes away. Raises Failed or Lost where the head was lost, and the
+    trial goes on with the next run; Refusal with the names where others were.
+    """
+    text, seconds = group.service.of(COMMIT), group.seconds(STEP_S)
+    on_all([group.head], lambda at: remote.shell(at, text, seconds=seconds))
+    others = [name for name in names if name != group.head]
+    lost = _lost(remote.each(hosts(others), lambda at: remote.shell(at, text, seconds=seconds)))
+    if lost:
+        raise Refusal(
+            f"{_called(group)} answered and is kept on all hosts, and its trial could not be ended on "
+            f"{listed(lost)} ({_reasons(lost)})",
+            f"{over_ssh(plain(next(iter(lost))), 'true')}, then the same again, which ends it there",
+        )
+
+
+def _lost(answers: Mapping[str, object]) -> dict[str, Failed | Lost]:
+    """The hosts that could not be asked, and why."""
+    return {name: each for name, each in answers.items() if isinstance(each, (Failed, Lost))}
+
+
+def _reasons(lost: Mapping[str, Failed | Lost]) -> str:
+    return "; ".join(f"{name}: {why}" for name, why in lost.items())
 
 
 @dataclass(frozen=True)
@@ -333,13 +362,12 @@ def _roll_back(group: Group, reason: str) -> None:
     tried = f"{_called(group)}: {reason}"
     again = f"sudo journalctl -u {quoted(group.service.unit)} --since -1h, on {plain(group.head)}"
     tell(group, f"{tried}; the old configuration comes back ...")
+    text, seconds = group.service.of(ROLL_BACK), group.seconds(STEP_S)
+    kept = group.service.kept
+    lost = _lost(remote.each(hosts(group.all), lambda at: remote.shell(at, text, *kept, seconds=seconds)))
+    if lost:
+        raise RolledBack(_half_back(group, tried, lost))
     try:
-        on_all(
-            group.all,
-            lambda at: remote.shell(
-                at, group.service.of(ROLL_BACK), *group.service.kept, seconds=group.seconds(STEP_S)
-            ),
-        )
         left = {name: _record(group, files) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
         old = left[nodes[0][1]] if nodes else None
@@ -354,6 +382,16 @@ def _roll_back(group: Group, reason: str) -> None:
     if late:
         raise RolledBack(f"{tried}. {old.model} was started again and {late}. Try: {again}")
     raise RolledBack(f"{tried}. {old.model} answers again on port {old.port}. Try: {again}")
+
+
+def _half_back(group: Group, tried: str, lost: Mapping[str, Failed | Lost]) -> str:
+    """What is so where hosts were lost while the old configuration came back: the others have it."""
+    back = [name for name in group.all if name not in lost]
+    there = f"; {listed(back)} have it again, and {listed(lost)} still the new one" if len(group.all) > 2 else ""
+    return (
+        f"{tried}, and what was there before is not all back ({_reasons(lost)}){there}. Try: the same again with "
+        "the old model"
+    )
 
 
 def _called(group: Group) -> str:

@@ -11,7 +11,7 @@ from sparkrig.facts.preflight import BARS
 from sparkrig.facts.trust import Trust
 from sparkrig.host import driver, targets, trust
 from sparkrig.host.targets import Barred
-from sparkrig.io import remote
+from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
 from sparkrig.network.guard import LIVE_S, Order
@@ -56,7 +56,11 @@ def carry_out(
     for name in hosts:
         told(name, "keep what stands there now")
     journal.begin(run, hosts)
-    there = _network(run, hosts, plans, mine, told)
+    try:
+        there = _network(run, hosts, plans, mine, told)
+    except Refusal:
+        journal.let_go(run, hosts)
+        raise
     plans = {name: undo_outcome.network_done(plan, there.get(name, "")) for name, plan in plans.items()}
     answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, told, restart_docker))
     amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
@@ -116,8 +120,10 @@ def _network(
         return {}
     for name in hosts:
         told(name, "network")
-    remote.every(hosts, lambda at: guard.prepare(at, run.id, mine.patience))
-    return guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say))
+    here = remote.every(hosts, lambda at: guard.prepare(at, run.id, mine.patience))
+    own = [name for name, is_here in here.items() if is_here]
+    outside = witness.proof(hosts, own, orders, allowed=mine.allow_unwitnessed, patience=mine.patience)
+    return guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say, outside))
 
 
 def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> Plan:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.host import secrets
 from sparkrig.host.trust import plain
 from sparkrig.io import remote
-from sparkrig.operations.group import STEP_S, Group, long, look, on_all, tell, user
+from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all, tell, user
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
+from sparkrig.serving import copies, served
 from sparkrig.serving.served import Weights
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`
@@ -46,18 +46,13 @@ def _on_all(group: Group, checkpoint: str) -> None:
         _download(group, checkpoint)
         _seal(group, group.head, folder)
         whole = [group.head]
-    for name in group.names:
-        if name not in whole:
-            tell(group, f"copy {checkpoint} from {whole[0]} to {name} over the fabric ...")
-            words = ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name), plain(whole[0]), folder)
-            long(
-                group,
-                "weights",
-                name,
-                words,
-                _WEIGHTS_S,
-                f"{over_ssh(plain(whole[0]), 'sudo -n true')}, on {name}",
-            )
+    lacking = [name for name in group.names if name not in whole]
+
+    def words(source: str, name: str) -> Sequence[str]:
+        return ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name, source), plain(source), folder)
+
+    for pairs in copies.rounds(whole, lacking, switched=group.switched):
+        copied(group, "weights", checkpoint, pairs, words, _WEIGHTS_S)
 
 
 def _same_commit(folder: str, there: Mapping[str, Weights | None]) -> None:

@@ -39,6 +39,7 @@ _SHARED = (
     "serve_image",
     "serve_revision",
     "serve_nodes",
+    "serve_on",
     "serve_form",
     "serve_flags",
     "serve_name",
@@ -79,6 +80,8 @@ def judge(hosts: Hosts) -> None:
             raise SettingsError(
                 f"{name}: setting node_ssh needs a peer to log in to; set pair too, or leave it out"
             )
+        if settings.serve_on and settings.group_name is None:
+            raise SettingsError(f"{name}: setting serve_on is of a cluster; set cluster too, or leave it out")
     for names in grouped(hosts).values():
         _check_form(names, hosts)
         if not any(hosts[name].fabric for name in names):
@@ -88,6 +91,7 @@ def judge(hosts: Hosts) -> None:
             )
         _check_shared(names, hosts)
         _check_names(names, hosts)
+        _check_serving(names, hosts)
         rules = {"cable": _check_cable, "ring": _check_ring, "switch": _check_switch}
         rules[hosts[names[0]].form](names, hosts)
 
@@ -191,6 +195,26 @@ def _check_names(names: Sequence[str], hosts: Hosts) -> None:
             raise SettingsError(
                 f"{name}: with node_ssh its name stands in ssh_config; letters, digits, dots, dashes are expected"
             )
+
+
+def _check_serving(names: Sequence[str], hosts: Hosts) -> None:
+    for wanted in hosts[names[0]].serve_on:
+        if not any(_is(name, wanted) for name in names):
+            raise SettingsError(
+                f"{_label(names, hosts)}: setting serve_on names {wanted}, which is none of its hosts; some of "
+                f"{', '.join(names)} are expected"
+            )
+
+
+def serving_order(names: Sequence[str], serve_on: Sequence[str]) -> tuple[str, ...]:
+    """The hosts of a cluster in the order in which they serve: those that are named first, then the others."""
+    named = [name for wanted in serve_on for name in names if _is(name, wanted)]
+    return tuple(dict.fromkeys((*named, *names)))
+
+
+def _is(name: str, wanted: str) -> bool:
+    """Whether that host is meant: a name in the inventory may begin with a connector of pyinfra's."""
+    return wanted in (name, name.rpartition("/")[2] if name.startswith("@") else name)
 
 
 # --- subnets

@@ -7,6 +7,8 @@ of sparkrig was run on one.
 
 from __future__ import annotations
 
+import os
+import pwd
 import resource
 import socket
 import sys
@@ -35,6 +37,37 @@ def mounted(folder: Path) -> str:
     if sys.platform == "linux":
         return f"findmnt --target {quoted_path(folder)}"
     return f"df {quoted_path(folder)}; mount"
+
+
+_BOOT = Path("/proc/sys/kernel/random/boot_id")  # of the kernel (random(4)); macOS has none
+# what docker and podman leave in each of their containers
+_IN_CONTAINER = (Path("/.dockerenv"), Path("/run/.containerenv"))
+
+
+def user() -> str:
+    """The user that commands of this machine run as."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a container may run as a user that its image does not know
+        return str(os.geteuid())
+
+
+def boot_id() -> str:
+    """What names this machine in this boot, in each of its containers too; empty where nothing does."""
+    try:
+        return _BOOT.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def contained() -> bool:
+    """Whether this process runs in a container, whose files are not those of the machine."""
+    return any(file.exists() for file in _IN_CONTAINER)
+
+
+def under_sudo() -> bool:
+    """Whether it was root only by sudo that another user called."""
+    return os.geteuid() == 0 and os.environ.get("SUDO_USER", "root") != "root"
 
 
 def make_room(files: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sparkrig import login, settings
+from sparkrig import controller, cure, login, settings
 from sparkrig.cure import quoted_path
 from sparkrig.fleet import Fleet
 from sparkrig.io import frame, project, terminal
@@ -188,6 +188,7 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
     for members in (*(members for members, _ in parts.values()), everyone):
         for name, own in map(_named, members):
             hosts.get(name, {}).update(own)
+    cure.are_here(name for name, own in hosts.items() if own.get(login.HERE))
     return hosts
 
 
@@ -205,7 +206,8 @@ def _is_group(value: Any) -> bool:
 def _named(host: Host) -> tuple[str, Mapping[str, Any]]:
     match host if isinstance(host, tuple) else (host, {}):
         case (str(name), Mapping() as own) if name.strip():
-            return name, own
+            bare, said = login.named(name, controller.user())
+            return bare, {**own, **said}
     raise settings.SettingsError(
         f'the inventory names {host!r}; a host is expected, such as "spark-a" or ("spark-a", {{"pair": "left"}})'
     )

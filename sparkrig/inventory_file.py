@@ -18,6 +18,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
 from sparkrig.refusal import Refusal
+from sparkrig.shapes import HERE
 
 _STEP = "    "
 _IMPORT = "from sparkrig.inventory import stop_together as _stop_together"
@@ -179,13 +180,19 @@ def _name(node: cst.BaseExpression) -> str | None:
     return value if isinstance(value, str) else None
 
 
+def _is(node: cst.BaseExpression, host: str) -> bool:
+    """Whether a host that is written out has this name; the machine that runs sparkrig has more in front of it."""
+    written = _name(node)
+    return written is not None and written.removeprefix(HERE) == host
+
+
 def _is_import(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
 
 
 def _with_item(text: str, name: str, key: str, value: Any) -> str:
     source = _parse(text, f"in the data of {name}: {_item(key, value, None)}")
-    found = next((each for each in source.hosts().elements if _name(each.value) == name), None)
+    found = next((each for each in source.hosts().elements if _is(each.value, name)), None)
     if found is None:
         raise source.unknown(f"{name} is not written out in its list of hosts")
     if not isinstance(found.value, cst.Tuple):

@@ -8,11 +8,23 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from sparkrig.cure import local, look_at, quoted
+from sparkrig import shapes
+from sparkrig.cure import FILE, local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
 
 STRICT = "ssh_strict_host_key_checking"
+# the key of the data of a host that is the machine which runs sparkrig; its value is the user there
+HERE = "_here"
+# why a process cannot set up the machine that it runs on
+IN_CONTAINER = Refusal(
+    "this is a container, whose files and services are not those of the Spark",
+    local("sparkrig docs from-a-spark", ", and install it on the Spark itself"),
+)
+UNDER_SUDO = Refusal(
+    "this runs under sudo, so that root would count as the user of the Spark",
+    "the same without sudo, which sparkrig uses by itself",
+)
 
 # pyinfra's keys that hold a password; it prints the first with --debug (seen with pyinfra 3.10.0), and a
 # value in an inventory file lands in git
@@ -71,10 +83,19 @@ def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
     Raises SettingsError with one sentence, which never holds the password.
     """
     places: dict[tuple[object, ...], str] = {}
+    here = [name for name, own in data.items() if own.get(HERE)]
+    if len(here) > 1:
+        raise SettingsError(
+            f"{here[0]} and {here[1]} are both {shapes.HERE}..., which is the machine that runs sparkrig; "
+            "one host is expected to be"
+        )
     for name, own in data.items():
-        if name.startswith("@") and not name.startswith("@ssh/"):
-            continue  # not reached over ssh
+        if name not in here and not over_ssh(name, own):
+            continue
         _judge_settings(name, own)
+        if name in here:
+            _judge_passwords(name, own)
+            continue
         _judge_address(name, own)
         place = (_address(name, own), own.get("ssh_port") or 22, own.get("ssh_config_file"))
         if (other := places.setdefault(place, name)) != name:
@@ -87,12 +108,38 @@ def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
             raise SettingsError(
                 f'{name}: {STRICT} is {told}; "yes" is expected, so that only a key that was compared is taken'
             )
-        nested = own.get("ssh_paramiko_connect_kwargs") or {}
-        held = [key for key in _PASSWORDS if own.get(key)] + [key for key in _HIDDEN if nested.get(key)]
-        if held:
+        _judge_passwords(name, own)
+
+
+def named(name: str, user: str) -> tuple[str, dict[str, Any]]:
+    """What a host is called that an inventory names, and what its name says of it besides.
+
+    user: whom commands of this machine run as. Raises SettingsError for this machine without a name.
+    """
+    if name.startswith(shapes.HERE) or name == shapes.HERE.rstrip("/"):
+        if not (bare := name[len(shapes.HERE) :]):
             raise SettingsError(
-                f"{name}: {held[0]} is a password in inventory data; {_without(held[0], name, own)}"
+                f'the inventory names "{name}"; "{shapes.HERE}NAME" is expected, such as "{shapes.HERE}spark-a"'
             )
+        return bare, {HERE: user}
+    return name, {}
+
+
+def connector_name(name: str, data: Mapping[str, Any]) -> str:
+    """What pyinfra is to call a host, so that it takes the right connector to it."""
+    return f"{shapes.HERE}{name}" if data.get(HERE) else name
+
+
+def over_ssh(name: str, data: Mapping[str, Any]) -> bool:
+    """Whether a host is reached over ssh."""
+    return not data.get(HERE) and (not name.startswith("@") or name.startswith("@ssh/"))
+
+
+def _judge_passwords(name: str, own: Mapping[str, Any]) -> None:
+    nested = own.get("ssh_paramiko_connect_kwargs") or {}
+    held = [key for key in _PASSWORDS if own.get(key)] + [key for key in _HIDDEN if nested.get(key)]
+    if held:
+        raise SettingsError(f"{name}: {held[0]} is a password in inventory data; {_without(held[0], name, own)}")
 
 
 def _judge_settings(name: str, own: Mapping[str, Any]) -> None:
@@ -142,7 +189,7 @@ def _changed(name: str, data: Mapping[str, Any]) -> Refusal:
     forget = ["ssh-keygen", *(("-f", str(file)) if file else ()), "-R", _entry(name, data)]
     return Refusal(
         "Its host key is not the one that is known here; a factory re-install makes a new one, and without one "
-        "somebody else may be answering",
+        "another machine may be answering",
         f"{shlex.join(forget)} then {_ask(name, data)} and {_COMPARE}",
     )
 
@@ -164,11 +211,16 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
     if why == unknown_key(name, data):
         return "ssh", _unknown(name, data)
     if why == changed_key(name, data):
-        return "ssh", _changed(name, data)
+        anew = f"sparkrig onboard --replace {quoted(name)} --inventory {FILE}"
+        return "ssh", Refusal(_changed(name, data).what, local(anew, ", after a re-install: it compares the keys"))
     if _UNREAD.match(why):  # it may have a host's text in it, whatever words that has
         return "look", _look_again(name, why)
+    if unfit := next((each for each in (IN_CONTAINER, UNDER_SUDO) if why == str(each)), None):
+        return "ssh", unfit
     if "sudo" in why:
         return "sudo", Refusal(why, _sudoers(data))
+    if data.get(HERE):  # there is no way to it that could be in the way
+        return "look", _look_again(name, why)
     told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
     if told:
         place = {"name": name, "login": typed(name, data), "address": quoted(_address(name, data))}
@@ -208,13 +260,18 @@ def _ask(name: str, data: Mapping[str, Any]) -> str:
     return shlex.join([*words, f"{user}@{_address(name, data)}" if user else _address(name, data), "true"])
 
 
+def user_of(data: Mapping[str, Any]) -> str:
+    """Whom a run logs in as, as a sentence has it."""
+    return str(data.get(HERE) or data.get("ssh_user") or "the ssh user")
+
+
 def _sudoers(data: Mapping[str, Any]) -> str:
-    user = data.get("ssh_user") or "the ssh user"
+    user = user_of(data)
     return f"on the host, sudo visudo -f /etc/sudoers.d/sparkrig with the line {user} ALL=(ALL) NOPASSWD: ALL"
 
 
 def _without(key: str, name: str, data: Mapping[str, Any]) -> str:
-    user = data.get("ssh_user") or "the ssh user"
+    user = user_of(data)
     if key in ("_sudo_password", "_su_password"):
         return f"sudo without one is expected: {_sudoers(data)}"
     if key in ("ssh_key_password", "passphrase"):

@@ -232,12 +232,20 @@ class Settings(BaseModel):
         description="Commit of the checkpoint on the hub, 40 hexadecimal digits; weights of another one are "
         "refused. None for those that are there, and for a download the newest, which is recorded beside them.",
     )
-    serve_nodes: Literal[1, 2] | None = Field(
-        None, description="Sparks that share the model; None for as many as the catalogue says that it needs."
+    serve_nodes: Literal[1, 2, 3, 4, 5, 6, 7, 8] | None = Field(
+        None,
+        description="Sparks that share the model; None for as many as the catalogue says that it needs, and in a "
+        "cluster of more than two for as many as its memory needs (docs/serving.md).",
+    )
+    serve_on: list[OneLine] = Field(
+        [],
+        description="Hosts of the cluster that serve, by their names in the inventory: the first one answers the "
+        "API. The others of the cluster follow in the inventory's order where more are needed, and are left free "
+        "where not. Empty for the inventory's order.",
     )
     serve_form: Literal["ray", "multinode"] | None = Field(
         None,
-        description="How two Sparks become one server: by Ray, or by vLLM's own multi-node mode. None for Ray "
+        description="How several Sparks become one server: by Ray, or by vLLM's own multi-node mode. None for Ray "
         "where the image has it.",
     )
     serve_name: ServiceName = Field(
@@ -317,6 +325,12 @@ class Settings(BaseModel):
         description="Let the fabric name a netdev that SSH or the default route is on, or rides on (bond, bridge, "
         "VLAN). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
     )
+    allow_unwitnessed: bool = Field(
+        False,
+        description="Let sparkrig change the network of the Spark that it runs on, although no other member of a "
+        "cluster proves that this Spark can still be reached. What a host proves by itself is proven all the "
+        "same, and the rollback is armed as for any other (docs/safety.md).",
+    )
     management_interface: NetdevName | None = Field(
         None,
         description="Netdev of the management network, which is never touched. None for the one that SSH came in "
@@ -377,6 +391,14 @@ class Settings(BaseModel):
                 "at its end is expected"
             )
         return name
+
+    @field_validator("serve_on", mode="before")
+    @classmethod
+    def _each_once(cls, hosts: Any) -> Any:
+        names = [name.strip() for name in hosts.split(",")] if isinstance(hosts, str) else hosts
+        if isinstance(names, list | tuple) and len({*map(str, names)}) < len(names):
+            raise ValueError(f"{', '.join(map(str, names))} names a host twice; each host once is expected")
+        return names
 
     @field_validator("serve_draft", mode="before")
     @classmethod

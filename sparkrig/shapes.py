@@ -10,6 +10,9 @@ from pydantic import (
 
 from sparkrig.parsing import hub
 
+# what stands before the name of the host that is the machine which runs sparkrig
+HERE = "@here/"
+
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
 
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -148,18 +148,49 @@ class _Subject:
         return served.load(self.found.files.get(self.service.record))
 
     @property
-    def peer(self) -> tuple[Serving, Record | None] | None:
-        """What the other half of a pair has of it; None where that was not read."""
-        theirs = next(iter(self.host.peers.values()), None)
-        if theirs is None:
-            return None
-        return theirs.serving.of(self.service), served.load(theirs.files.get(self.service.record))
+    def nodes(self) -> list[_Node]:
+        """The other hosts that have a part in it, by rank, as far as they were read; the half of a pair always."""
+        read = [
+            _Node(name, state.serving.of(self.service), served.load(state.files.get(self.service.record)))
+            for name, state in self.host.peers.items()
+        ]
+        if self.pair:
+            return read
+        return sorted((each for each in read if each.rank is not None), key=lambda each: each.rank or 0)
+
+    @property
+    def pair(self) -> bool:
+        """Whether its host has one peer."""
+        return len(self.host.fleet.peers(self.host.name)) < 2
+
+    def other(self, alike: Callable[[_Node], bool]) -> _Node | None:
+        """The first of them that differs, else the first; None where none was read."""
+        nodes = self.nodes
+        return next((each for each in nodes if not alike(each)), nodes[0] if nodes else None)
+
+    def called(self, node: _Node) -> str:
+        """That host in a sentence."""
+        return "its peer" if self.pair else node.name
 
     @property
     def serve(self) -> Cure:
         if self.declared:
             return self.host.serve
         return deploy(self.host.inventory, "serve", data={"serve_name": self.service.name})
+
+
+@dataclass(frozen=True)
+class _Node:
+    """What another host has of the server. record: None where there is none."""
+
+    name: str
+    serving: Serving
+    record: Record | None
+
+    @property
+    def rank(self) -> int | None:
+        """None where it has no part."""
+        return self.record.rank if self.record and self.record.rank != served.ASIDE else None
 
 
 def checks(subject: Subject) -> Iterator[Check]:
@@ -252,20 +283,27 @@ def _image(subject: _Subject, record: Record) -> Check:
 
 
 def _alike(subject: _Subject, record: Record) -> Iterator[Check]:
-    """Two nodes of one server need the same image, and with Ray the same token."""
-    peer = subject.peer
+    """The nodes of one server need the same image, and with Ray the same token."""
+    mine = served.running(subject.serving, record)
+    peer = subject.other(lambda each: mine.same(served.running(each.serving, each.record)))
     if record.nodes < 2 or peer is None:
         return
-    theirs, mine = served.running(*peer), served.running(subject.serving, record)
-    want = f"the image of its peer ({_short(theirs.id) or 'none'})"
+    theirs = served.running(peer.serving, peer.record)
+    want = f"the image of {subject.called(peer)} ({_short(theirs.id) or 'none'})"
     yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
     if served.makes_token(record.form, subject.settings.secrets):
-        token, other = subject.serving.token, peer[0].token
-        said = "another" if token and other else "none" if other or not token else "its peer has none"
-        same = token == other != ""
-        yield check(
-            "serve.token", same, "the token of Ray that its peer has", "it has" if same else said, subject.serve
-        )
+        yield _token(subject)
+
+
+def _token(subject: _Subject) -> Check:
+    token = subject.serving.token
+    peer = subject.other(lambda each: token == each.serving.token != "")
+    assert peer is not None  # one was compared before
+    whose, other = subject.called(peer), peer.serving.token
+    said = "another" if token and other else "none" if other or not token else f"{whose} has none"
+    same = token == other != ""
+    want = f"the token of Ray that {whose} has"
+    return check("serve.token", same, want, "it has" if same else said, subject.serve)
 
 
 def _weights(subject: _Subject, record: Record) -> Check:
@@ -280,9 +318,9 @@ def _weights(subject: _Subject, record: Record) -> Check:
 
 def _memory(subject: _Subject, record: Record) -> Check:
     """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
-    peer = subject.peer if record.nodes > 1 else None
-    theirs = peer[1] if peer else None
     mine = record.sizing
+    peer = subject.other(lambda each: not each.record or each.record.sizing in (None, mine))
+    theirs = peer.record if peer and record.nodes > 1 else None
     want = theirs.sizing if theirs and theirs.sizing else mine
     said = f"{want}" if want else "a share of the memory that was decided for it"
     return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
@@ -306,15 +344,16 @@ def _revision(subject: _Subject, record: Record) -> Iterator[Check]:
     if mine is None or not mine.there:
         return
     declared = subject.settings.serve_revision if subject.declared else record.settings.get("serve_revision")
-    want, theirs, peer = str(declared or ""), None, subject.peer
+    want, theirs, id = str(declared or ""), None, record.checkpoint
+    peer = subject.other(lambda each: served.one_revision((mine, each.serving.weights.get(id, mine))))
     if record.nodes > 1 and peer:
-        theirs = peer[0].weights.get(record.checkpoint)
+        theirs = peer.serving.weights.get(id)
     if want:
         seen = mine.revision[:12] or "not known"
         yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)
-    elif theirs and theirs.revision and mine.revision:
+    elif peer and theirs and theirs.revision and mine.revision:
         same = served.one_revision((mine, theirs))
-        want = f"the commit of its peer ({theirs.revision[:12]})"
+        want = f"the commit of {subject.called(peer)} ({theirs.revision[:12]})"
         yield check("serve.revision", same, want, mine.revision[:12], subject.serve)
 
 

@@ -76,10 +76,16 @@ def book(asked: Asked) -> Book:
 
 def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target]]:
     """The name of a Spark that is in the inventory; how it is reached; and how the others there are."""
+    from sparkrig import login
     from sparkrig.io import first_login
     from sparkrig.onboarding import address
 
     wanted, name, at = address.parse(typed), None, None
+    if book.data.get(wanted.host, {}).get(login.HERE):
+        raise Refusal(
+            f"{wanted.host} is the machine that sparkrig runs on, and stands in the inventory already",
+            f"sparkrig apply {quoted_path(book.file)}",
+        )
     there = reached(book)
     for host, other in there.items():
         asked = replace(wanted, host=other.typed) if wanted.host == host else wanted
@@ -92,13 +98,14 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
 
 def reached(book: Book) -> dict[str, Target]:
     """How each Spark of the inventory is reached that is reached over ssh."""
+    from sparkrig import login
     from sparkrig.io import first_login
     from sparkrig.onboarding import address
 
     return {
         host: first_login.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
         for host, own in book.data.items()
-        if not host.startswith("@") or host.startswith("@ssh/")
+        if login.over_ssh(host, own)
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +21,8 @@ from sparkrig.text import listed, reason
 _SOURCE = TEMPLATES / "project"
 # names that would count in sparkrig's own repository, too
 _NAMES = {"gitignore": ".gitignore", "github": ".github", "pyproject.toml.template": "pyproject.toml"}
+_SPARKS = Path("inventories", "sparks.py")
+_HERE = TEMPLATES / "here.py.template"
 _TESTINFRA = "10.2.2"  # the one that tests/state is written for
 _DEPLOY = '''"""{about}
 
@@ -34,22 +37,38 @@ run("{name}")
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-def init(folder: Path) -> None:
+@click.option(
+    "--here", metavar="NAME", help="This machine is a Spark: inventories/sparks.py has it, by this name."
+)
+def init(folder: Path, here: str | None) -> None:
     """Create a project in DIR: inventories, deploys, tests of the state, and a pin of this version.
 
     It overwrites nothing. If one of its files is there already with other content, it writes none.
+
+    --here NAME is for a Spark that sparkrig is installed on: it is deployed without ssh, and each other Spark over
+    the network.
     """
     with files.refusals():
         made = dict(_project())
+        if here is not None:
+            made[_SPARKS] = Template(_HERE.read_text(encoding="utf-8")).substitute(name=_spark(here))
         _spare(folder, made)
         _write(folder, made)
     terminal.echo(f"{folder} has the {len(made)} files of a project. Next:")
     for line in (
         f"cd {quoted_path(folder)}",
+        *(() if here is None else (f"sparkrig doctor {_SPARKS} access",)),
         "sparkrig onboard",
-        f"pyinfra inventories/sparks.py {project.DEPLOY}",
+        f"pyinfra {_SPARKS} {project.DEPLOY}",
     ):
         terminal.echo(f"  {line}")
+
+
+def _spark(name: str) -> str:
+    """A name that an inventory can have. Raises Refusal."""
+    if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9_-]*", name):
+        raise Refusal(f"{name!r} is no name; letters, digits, - and _ are expected", "--here spark-a")
+    return name
 
 
 def _project() -> Iterator[tuple[Path, str]]:

@@ -1,9 +1,9 @@
-"""`sparkrig models`: which models fit one Spark or a pair, and all that is known of one."""
+"""`sparkrig models`: which models fit one Spark, a pair or more, and all that is known of one."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -39,6 +39,11 @@ _OPTIONS = (
     click.option("--kv-cache", type=click.Choice(["fp8", "bf16"]), help="Format of the KV cache. [default: fp8]"),
     click.option(
         "--draft", type=click.IntRange(min=0), help="Tokens that the model's own draft head proposes. [default: 0]"
+    ),
+    click.option(
+        "--sparks",
+        type=click.IntRange(1, 8),
+        help="Number of Sparks of a cluster, shown beside one and two. [default: 2]",
     ),
     click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/models.json)."),
 )
@@ -84,11 +89,11 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
     if ctx.invoked_subcommand:
         _must_be_typed_behind(ctx)
         return
-    use, known = _use(asked), files.catalogue()
+    sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
     if as_json:
-        _document(use, known, known.models.values())
+        _document(use, known, known.models.values(), sizes)
     else:
-        _list(use, known)
+        _list(use, known, sizes)
 
 
 @models.command(
@@ -107,7 +112,7 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     A checkpoint that is not in the catalogue is computed from its own small files, and is not verified by anyone:
     NAME is then OWNER/NAME on the hub, or a folder. For one that is not public, set HF_TOKEN in the environment.
     """
-    use, known = _use(asked), files.catalogue()
+    sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
     model = _kept(name, known) if id_ is None else None
     further = "" if model is None or model.obstacle else _served(model.name)
     if model is None:
@@ -123,9 +128,9 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     if asked["context"] is None and model.assumed and model.context:
         use = _shorter(use, model.context)
     if as_json:
-        _document(use, known, [model])
+        _document(use, known, [model], sizes)
     else:
-        _show(use, known, model, model.checkpoint(name), further)
+        _show(use, known, model, model.checkpoint(name), further, sizes)
 
 
 def _served(model: str) -> str:
@@ -233,7 +238,18 @@ def _use(asked: dict[str, Any]) -> Use:
     from sparkrig.serving.budget import Use
 
     names = {"kv_cache": "kv", "draft": "drafted"}
-    return Use(**{names.get(name, name): value for name, value in asked.items() if value is not None})
+    given = {name: value for name, value in asked.items() if value is not None and name != "sparks"}
+    return Use(**{names.get(name, name): value for name, value in given.items()})
+
+
+def _sizes(asked: dict[str, Any]) -> tuple[Nodes, ...]:
+    """The numbers of Sparks that are shown: one, two, and that of a larger cluster."""
+    from typing import get_args
+
+    from sparkrig.serving.model import Nodes
+
+    sparks = asked["sparks"] or 0
+    return tuple(each for each in get_args(Nodes) if each in (1, 2) or each == sparks)
 
 
 def _unknown(name: str, known: Catalogue) -> str:
@@ -256,37 +272,33 @@ def _absent(name: str, known: Catalogue) -> str:
     return next((each for each in said if f"there is no {last};" in each.lower()), "")
 
 
-def _document(use: Use, known: Catalogue, chosen: Iterable[Model]) -> None:
+def _document(use: Use, known: Catalogue, chosen: Iterable[Model], sizes: Sequence[Nodes]) -> None:
     listed = list(chosen)
     keys = {key for model in listed for key in model.sources()}
     document: schema.Models = {
         "schema": "sparkrig.models/1",
         "use": use,
-        "models": [_listed(model, use) for model in listed],
+        "models": [_listed(model, use, sizes) for model in listed],
         "sources": {key: known.sources[key] for key in sorted(keys)},
     }
     files.print_json(document)
 
 
-def _listed(model: Model, use: Use) -> schema.Listed:
+def _listed(model: Model, use: Use, sizes: Sequence[Nodes]) -> schema.Listed:
     from sparkrig.serving.budget import fewest_nodes
 
     return {
         "model": model,
-        "fewest_nodes": fewest_nodes(model, model.best(), use),
+        "fewest_nodes": fewest_nodes(model, model.best(), use, sizes),
         "obstacle": model.obstacle,
-        "rooms": [
-            _room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in (1, 2)
-        ],
+        "rooms": [_room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in sizes],
     }
 
 
 def _room(model: Model, number: int, nodes: Nodes, use: Use) -> schema.Room:
-    from dataclasses import replace
-
     from sparkrig.serving.budget import budget
 
-    made = budget(model, model.checkpoints[number], replace(use, nodes=nodes))
+    made = budget(model, model.checkpoints[number], use.shared(nodes))
     return {
         "checkpoint": model.checkpoints[number].id,
         "nodes": nodes,
@@ -305,20 +317,22 @@ def _room(model: Model, number: int, nodes: Nodes, use: Use) -> schema.Room:
     }
 
 
-def _list(use: Use, known: Catalogue) -> None:
+def _list(use: Use, known: Catalogue, sizes: Sequence[Nodes]) -> None:
     from sparkrig.io.screen import Screen
     from sparkrig.render.models import Listing
 
-    Screen().print(Listing(list(known.models.values()), use))
+    Screen().print(Listing(list(known.models.values()), use, sizes))
 
 
-def _show(use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint, further: str) -> None:
+def _show(
+    use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint, further: str, sizes: Sequence[Nodes]
+) -> None:
     from rich.text import Text
 
     from sparkrig.io.screen import Screen
     from sparkrig.render.models import Page
 
     screen = Screen()
-    screen.print(Page(model, checkpoint, known.sources, use))
+    screen.print(Page(model, checkpoint, known.sources, use, sizes))
     if further:
         screen.print(Text.assemble("\nNext: ", (further, "bold")), soft_wrap=True)

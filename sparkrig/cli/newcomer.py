@@ -126,7 +126,7 @@ def host_key(at: Target, others: Mapping[str, Target], asked: Asked, name: str |
     if known:
         raise Refusal(
             f"the host key of {at.entry} is not the one that is known here ({shown.fingerprint} is shown). A "
-            "factory re-install makes a new one; without one, somebody else may be answering",
+            "factory re-install makes a new one; without one, another machine may be answering",
             f"after a re-install: {_of_a_new_key(at, asked, name)}",
         )
     if other := shown_by(shown, others):
@@ -164,7 +164,7 @@ def as_given(at: Target, shown: HostKey, asked: Asked) -> None:
     if asked.fingerprint and shown.fingerprint != hostkey.given(asked.fingerprint):
         raise Refusal(
             f"{at.entry} shows the {shown.short} host key {shown.fingerprint}, and not the one that was given; "
-            "somebody else may be answering",
+            "another machine may be answering",
             f"on the Spark's own screen: {shown.console}",
         )
 

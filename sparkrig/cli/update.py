@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparkrig.cli import files, looking
+from sparkrig.cure import cure_of
+from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
@@ -127,8 +130,14 @@ def prospects(
             why = looking.hindrance(name, data[name], str(found), files.typed(file))
             made[name] = report.Prospect(unread=why)
         else:
-            made[name] = report.prospect(found, parts, fleet[name].driver_branch)
+            prospect = report.prospect(found, parts, fleet[name].driver_branch)
+            made[name] = replace(prospect, refusals=tuple(_typed(each, file) for each in prospect.refusals))
     return made
+
+
+def _typed(refusal: Refusal, file: Path) -> Refusal:
+    """The same with the inventory's file in its cure, as it is typed."""
+    return Refusal(refusal.what, cure_of(refusal.cure).of(files.typed(file)))
 
 
 def looked(
@@ -169,7 +178,6 @@ def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int
     from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
     from sparkrig.look.update import Asked, Foreseen
-    from sparkrig.refusal import Refusal
     from sparkrig.reports import update as report
 
     try:

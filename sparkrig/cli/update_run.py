@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sparkrig import controller
 from sparkrig.cli import applying, files
 from sparkrig.cli.updating import Updating
 from sparkrig.cure import quoted_path
 from sparkrig.io import terminal
+from sparkrig.operations.update import TRIAL_S
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
             at.fleet.refuse_many(name, "an update is led through")
         standings = at.standings()
         pending = {name: each for name, each in standings.items() if each.record}
-        order = _goes_on(at, pending, asked) if pending or asked.back else _begun(at, asked)
+        own = [name for name, each in standings.items() if each.boot == controller.boot_id()]
+        order = _goes_on(at, pending, asked) if pending or asked.back else _begun(at, asked, own)
     except Refusal as refusal:
         return _refused(refusal)
     if order is None:
@@ -86,10 +89,10 @@ def _serves(found: Standing) -> bool:
 # --- a new one
 
 
-def _begun(at: Updating, asked: Asked) -> list[str] | None:
+def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None:
     """The hosts of a new update in their order, once their records are kept; none where nothing is to be done.
 
-    Raises Refusal.
+    own: the machine that this runs on; its turn is the last, for its reboot ends this command. Raises Refusal.
     """
     from sparkrig.cli import update as verb
     from sparkrig.reports import update as report
@@ -100,9 +103,14 @@ def _begun(at: Updating, asked: Asked) -> list[str] | None:
     order = report.order(made, at.fleet.groups())
     verb.show(made, order, report.mixed(made, at.fleet.groups()))
     _judge(at, made)
-    due = [name for name in order if made[name].due]
+    due = sorted((name for name in order if made[name].due), key=lambda name: name in own)
     if not due:
         return []
+    for name in set(own).intersection(due):
+        terminal.echo(
+            f"{name} is the machine that this runs on, and comes last: its reboot ends this command, and the same "
+            f"command goes on once it is back, within {TRIAL_S * at.fleet[name].patience / 60:.0f} min"
+        )
     if not _agreed({name: updating.irreversible(made[name]) for name in due}, asked):
         return None
     id = applying.now()

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
+from sparkrig import controller
 from sparkrig.cli import applying, files
 from sparkrig.host.update_record import OTHER, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.io import project, terminal
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
+from sparkrig.operations.update import TRIAL_S
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -191,8 +193,18 @@ class Updating:
             self._note(name, task)
         else:
             self._on_host(name, lambda at, patience: _perform(at, task, found, patience, self.again()))
+        if task in ("boot", "apply") and found.boot == controller.boot_id():
+            raise self._ends_here(name, task)
         if task in ("boot", "apply"):
             self._rebooted(name, found, FIRMWARE_S if task == "apply" else BACK_S)
+
+    def _ends_here(self, name: str, task: Task) -> Refusal:
+        """That the machine which this runs on reboots, and what goes on afterwards."""
+        what = "it is the machine that this runs on: its reboot has begun, and ends this command"
+        if task == "boot":
+            minutes = TRIAL_S * self.fleet[name].patience / 60
+            what += f"; a new kernel has {minutes:.0f} min for its proof, and else the earlier one boots again"
+        return Refusal(what, f"{self.again()}, once it is back, which goes on from there")
 
     # --- the hosts of a group
 

@@ -192,7 +192,8 @@ def _hosts(data: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Host]]:
     controller.make_room(_FILES + _FILES_A_HOST * len(data))
     once = {"ssh_connect_retries": 0}  # pyinfra's own are for a deploy: it shows nothing while it waits
     try:
-        inventory = Inventory(([(name, {**values, **once}) for name, values in data.items()], {}))
+        named = [(login.connector_name(name, values), {**values, **once}) for name, values in data.items()]
+        inventory = Inventory((named, {}))
         State(inventory, Config())
     except PyinfraError as error:
         raise click.ClickException(str(error)) from None

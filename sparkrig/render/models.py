@@ -15,6 +15,7 @@ from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.serving import layout
 from sparkrig.serving.budget import (
     BESIDE_GIB,
     GIB,
@@ -23,6 +24,7 @@ from sparkrig.serving.budget import (
     Use,
     budget,
     fewest_nodes,
+    where,
 )
 from sparkrig.serving.model import (
     IMAGE,
@@ -46,7 +48,7 @@ _SHADES: dict[Standing, Shade] = {
     "avoid": "fault",
     "unknown": "unknown",
 }
-_GROUPS: Mapping[Nodes | None, str] = {1: "Fits one Spark", 2: "Needs the pair", None: "Fits neither"}
+_PAIR: tuple[Nodes, ...] = (1, 2)
 _LINE = 72  # what a command's line may have at 80 columns: both indents, and the backslash, come on top
 _COLUMNS = ("", "model", "*", "active", "format", "weights", "KV cache", "at a time", "tok/s")
 _WIDTHS = ((76, _COLUMNS), (44, ("", "model", "*", "weights", "tok/s")), (0, ("", "model", "*", "weights")))
@@ -67,8 +69,8 @@ class _Drawn:
 class Listing:
     """Each model in one line, by how many Sparks it takes; the recommended ones first."""
 
-    def __init__(self, models: Sequence[Model], use: Use) -> None:
-        self.models, self.use = sorted(models, key=_rank), use
+    def __init__(self, models: Sequence[Model], use: Use, sizes: Sequence[Nodes] = _PAIR) -> None:
+        self.models, self.use, self.sizes = sorted(models, key=_rank), use, sizes
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         drawn = _Drawn(options.ascii_only)
@@ -77,12 +79,13 @@ class Listing:
         for heading in shown:
             left = heading in ("", "model", "*", "format")
             table.add_column("" if heading == "*" else heading, justify="left" if left else "right", no_wrap=True)
-        groups = {nodes: [each for each in self.models if self._takes(each) == nodes] for nodes in _GROUPS}
+        kinds: tuple[Nodes | None, ...] = (*self.sizes, None)
+        groups = {nodes: [each for each in self.models if self._takes(each) == nodes] for nodes in kinds}
         for nodes, fitting in groups.items():
             if fitting:
-                table.add_row("", Text(_GROUPS[nodes], "bold"))
+                table.add_row("", Text(_group(nodes, self.sizes), "bold"))
             for model in fitting:
-                row = _row(model, replace(self.use, nodes=nodes or 2), drawn)
+                row = _row(model, self.use.shared(nodes or self.sizes[-1]), drawn)
                 table.add_row(*(row[heading] for heading in shown))
         yield table
         yield ""
@@ -96,7 +99,19 @@ class Listing:
         yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
 
     def _takes(self, model: Model) -> Nodes | None:
-        return fewest_nodes(model, model.best(), self.use)
+        return fewest_nodes(model, model.best(), self.use, _possible(model, self.sizes))
+
+
+def _possible(model: Model, sizes: Sequence[Nodes]) -> list[Nodes]:
+    """Those numbers of Sparks that the heads of a model allow; for one and two that is vLLM's to judge."""
+    return [each for each in sizes if each in _PAIR or layout.divides(layout.usual(each).tensor, model.shape)]
+
+
+def _group(nodes: Nodes | None, sizes: Sequence[Nodes]) -> str:
+    """The heading of the models that take so many Sparks."""
+    if nodes is None:
+        return "Fits neither" if len(sizes) == len(_PAIR) else "Fits none of these"
+    return {1: "Fits one Spark", 2: "Needs the pair"}.get(nodes, f"Needs {nodes} Sparks")
 
 
 def _row(model: Model, use: Use, drawn: _Drawn) -> Mapping[str, RenderableType]:
@@ -176,8 +191,15 @@ class _Indented:
 class Page:
     """All that is known of one model. checkpoint: of it, whose memory is asked for."""
 
-    def __init__(self, model: Model, checkpoint: Checkpoint, sources: Mapping[str, Source], use: Use) -> None:
-        self.model, self.checkpoint, self.sources, self.use = model, checkpoint, sources, use
+    def __init__(
+        self,
+        model: Model,
+        checkpoint: Checkpoint,
+        sources: Mapping[str, Source],
+        use: Use,
+        sizes: Sequence[Nodes] = _PAIR,
+    ) -> None:
+        self.model, self.checkpoint, self.sources, self.use, self.sizes = model, checkpoint, sources, use, sizes
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         drawn, model = _Drawn(options.ascii_only), self.model
@@ -214,21 +236,20 @@ class Page:
         return said
 
     def _memory(self, drawn: _Drawn) -> RenderableType:
-        sizes: tuple[Nodes, Nodes] = (1, 2)
-        made = [budget(self.model, self.checkpoint, replace(self.use, nodes=nodes)) for nodes in sizes]
+        made = [budget(self.model, self.checkpoint, self.use.shared(nodes)) for nodes in self.sizes]
         grid = Table.grid(padding=(0, 2))
         grid.add_column(no_wrap=True)
         for _ in made:
             grid.add_column(justify="right", no_wrap=True)
         grid.add_column()
-        grid.add_row("", *(Text(_WHERE[each.use.nodes], "dim") for each in made), "")
+        grid.add_row("", *(Text(where(each.use.nodes), "dim") for each in made), "")
         for name, told, meaning in _SHARES:
             grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
         assumed = "; ".join(dict.fromkeys((*self.model.assumed, *(each for one in made for each in one.assumed))))
         return Group(
             f"Of {self.checkpoint.id}, {_use(self.use)}:",
             grid,
-            *(_verdict(each, drawn) for each in made),
+            *(_verdict(self.model, each, drawn) for each in made),
             *_too_much(self.use, drawn),
             Text(f"Assumed: {assumed}.", "dim"),
         )
@@ -240,8 +261,8 @@ class Page:
         for each in self.model.checkpoints:
             nodes = fewest_nodes(self.model, each, self.use)
             shade: Shade = "fault" if each.bad else "healthy" if nodes else "degraded"
-            weights = _weights(budget(self.model, each, replace(self.use, nodes=1)))
-            facts = [each.format, weights, {1: "one Spark", 2: "the pair", None: "fits neither"}[nodes]]
+            weights = _weights(budget(self.model, each, self.use.shared(1)))
+            facts = [each.format, weights, {1: "one Spark", 2: "the pair"}.get(nodes or 0, "fits neither")]
             if each.draft is not None:
                 facts.append("with a draft head" if each.draft else "no draft head")
             grid.add_row(drawn.sign(shade), Text.assemble((each.id, "bold"), " ", drawn.dot.join(facts)))
@@ -296,10 +317,9 @@ def _contexts(model: Model, checkpoint: Checkpoint, use: Use) -> RenderableType 
     grid = Table.grid(padding=(0, 2))
     for _ in range(3):
         grid.add_column(justify="right", no_wrap=True)
-    grid.add_row(Text("tokens", "dim"), Text(_WHERE[1], "dim"), Text("a pair", "dim"))
+    grid.add_row(Text("tokens", "dim"), Text(where(1), "dim"), Text("a pair", "dim"))
     for length in lengths:
-        both: tuple[Nodes, Nodes] = (1, 2)
-        made = [budget(model, checkpoint, replace(use, context=length, nodes=nodes)) for nodes in both]
+        made = [budget(model, checkpoint, replace(use, context=length, nodes=nodes)) for nodes in _PAIR]
         grid.add_row(f"{length:,}", *(_at_a_time(each) for each in made))
     return grid
 
@@ -320,7 +340,6 @@ def _tokens(made: Budget) -> str:
 
 
 _LENGTHS = (8192, 32768, 131072)
-_WHERE: Mapping[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
 _SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
     ("weights", _weights, ""),
     ("CUDA graphs", lambda made: _gib(made.graphs), ""),
@@ -333,9 +352,12 @@ _SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
 )
 
 
-def _verdict(made: Budget, drawn: _Drawn) -> Text:
+def _verdict(model: Model, made: Budget, drawn: _Drawn) -> Text:
     shades: dict[str, Shade] = {"fits": "healthy", "tight": "degraded", "no": "fault", "unknown": "unknown"}
-    use, on = made.use, "one Spark" if made.use.nodes == 1 else "a pair"
+    use = made.use
+    on = {1: "one Spark", 2: "a pair"}.get(use.nodes, f"{use.nodes} Sparks ({layout.usual(use.nodes)})")
+    if not _possible(model, [use.nodes]):
+        return Text.assemble(drawn.sign("fault"), f" cannot be shared by {on}: it does not divide its heads")
     each = "" if use.nodes == 1 else " on each"
     wanted = f"{use.sequences} sequences of {use.context:,} tokens take {_gib(made.needed)}{each}"
     said = {

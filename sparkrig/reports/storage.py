@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
+from sparkrig.clusters import serving_order
 from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.fleet import Fleet
 from sparkrig.parsing import hub
@@ -62,7 +63,7 @@ def declared(fleet: Fleet, name: str, find: Find, read: Read) -> Declared:
         if mine.recipe and recipe is None:
             return Declared(meant, images, (f"{why} cannot be read: {refusal.what}",))
         return Declared(meant, {**({recipe.image: why} if recipe and recipe.image else {}), **images})
-    if group.index(name) >= wish.nodes:
+    if serving_order(group, mine.serve_on).index(name) >= wish.nodes:
         return Declared({}, images)
     return Declared({id.lower(): why for id in wish.ids}, {wish.image: why, **images})
 

@@ -23,11 +23,7 @@ def fits(engine: Runtime, mine: Settings) -> None:
         )
     if mine.serve_gguf and not engine.file:
         raise Refusal(f"serve_gguf is for llama.cpp, and {engine.name} is to serve", "leave one of both out")
-    if (mine.serve_nodes or 1) > engine.most_nodes:
-        raise Refusal(
-            f"{engine.name} serves on one Spark here: its RPC between hosts is not set up by this deploy",
-            "the same with --data serve_nodes=1",
-        )
+    shares(engine, mine.serve_nodes or 1)
     if engine is not runtimes.VLLM and mine.serve_draft not in (None, "none"):
         raise Refusal(
             f"serve_draft is for vLLM, and {engine.name} is to serve",
@@ -37,6 +33,17 @@ def fits(engine: Runtime, mine: Settings) -> None:
         raise Refusal(
             f"serve_form is ray, and {engine.name} has its own way for two Sparks", "leave serve_form out"
         )
+
+
+def shares(engine: Runtime, nodes: int) -> None:
+    """Raise Refusal where so many Sparks cannot share a model by that engine here."""
+    if nodes > engine.most_nodes:
+        why = (
+            "on one Spark here: its RPC between hosts is not set up by this deploy"
+            if engine.most_nodes == 1
+            else f"on {engine.most_nodes} Sparks at most here, and {nodes} are asked for: vLLM serves on more"
+        )
+        raise Refusal(f"{engine.name} serves {why}", f"the same with --data serve_nodes={engine.most_nodes}")
 
 
 def own(engine: Runtime, mine: Settings) -> dict[str, Scalar | dict[str, Scalar]]:
@@ -58,6 +65,7 @@ def wish(
     notes: Sequence[str] = (),
 ) -> Wish:
     """What another engine than vLLM is asked for. base: of a recipe. Raises Refusal."""
+    shares(engine, nodes)
     if not image:
         raise Refusal(
             f"{engine.name} is to serve {checkpoint.id}, and no image is named: the catalogue's are of vLLM",

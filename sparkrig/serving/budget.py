@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
+from sparkrig.serving.layout import usual
 from sparkrig.serving.model import (
     Checkpoint,
     Format,
@@ -82,7 +83,16 @@ BITS: dict[Format, float] = {
     "int4-autoround": 4,
 }
 
-_NODES: dict[Nodes, str] = {1: "one Spark", 2: "each of a pair"}
+
+def spread(nodes: int) -> float:
+    """How far a start on so many Sparks may be off: a pair's for more than two, of which no log was found."""
+    return SPREAD_GIB[1 if nodes == 1 else 2]
+
+
+def where(nodes: int) -> str:
+    """Whose memory it is, in words."""
+    return {1: "one Spark", 2: "each of a pair"}.get(nodes, f"each of {nodes}")
+
 
 Fit = Literal["fits", "tight", "no", "unknown"]
 
@@ -93,10 +103,10 @@ class Use:
 
     context: longest sequence in tokens, --max-model-len; sequences: of that length at a time; utilization:
     --gpu-memory-utilization; memory: GiB of each Spark; kv: format of the KV cache; nodes: Sparks that share it,
-    --tensor-parallel-size; drafted: tokens a step that a multi-token-prediction head drafts; step:
+    --tensor-parallel-size times stages; drafted: tokens a step that a multi-token-prediction head drafts; step:
     --max-num-batched-tokens; prefix_caching: keeps a second state of each recurrent layer; graphs: vLLM sets
     memory aside for CUDA graphs, which it does not with --enforce-eager, before 0.19.2, or with
-    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0.
+    VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS=0; stages: of its layers, --pipeline-parallel-size.
     """
 
     context: int = 32768
@@ -109,6 +119,16 @@ class Use:
     step: int = 8192
     prefix_caching: bool = True
     graphs: bool = True
+    stages: int = 1
+
+    @property
+    def tensor(self) -> int:
+        """Sparks that share each layer."""
+        return max(1, self.nodes // self.stages)
+
+    def shared(self, nodes: Nodes) -> Use:
+        """The same by that many Sparks, as they usually share a model."""
+        return replace(self, nodes=nodes, stages=usual(nodes).stages)
 
 
 @dataclass(frozen=True)
@@ -190,7 +210,7 @@ class Budget:
 
 def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
     """A checkpoint of a model, served like that."""
-    weights, how = _weights(model, checkpoint, use.nodes)
+    weights, how = _weights(model, checkpoint, use)
     hidden = model.shape.hidden if model.shape else None
     beside = overhead(use, hidden)
     share = use.memory * use.utilization
@@ -223,29 +243,26 @@ class Overhead:
 
 def overhead(use: Use, hidden: int | None) -> Overhead:
     """hidden: values of the hidden state, None where they are not known."""
-    pair = use.nodes == 2
     activations = ACTIVATION_BYTES * use.step * (hidden or HIDDEN) / GIB
     return Overhead(
         graphs=GRAPHS_GIB if use.graphs else 0.0,
-        non_torch=PAIR_NON_TORCH_GIB if pair else NON_TORCH_GIB,
-        activations=activations * (PAIR_ACTIVATIONS if pair else 1.0),
+        non_torch=PAIR_NON_TORCH_GIB if use.nodes > 1 else NON_TORCH_GIB,
+        # of more than two no log was found: each has fewer heads and experts, and the whole hidden state
+        activations=activations * (PAIR_ACTIVATIONS if use.tensor > 1 else 1.0),
     )
 
 
-def fewest_nodes(model: Model, checkpoint: Checkpoint, use: Use) -> Nodes | None:
-    """How many Sparks it takes, one or two; None where two are too few, or it is unknown.
+def fewest_nodes(model: Model, checkpoint: Checkpoint, use: Use, sizes: Sequence[Nodes] = (1, 2)) -> Nodes | None:
+    """How many Sparks it takes, of those numbers; None where all are too few, or it is unknown.
 
     Without a shape the weights alone decide.
     """
-    sizes: tuple[Nodes, Nodes] = (1, 2)
-    return next(
-        (n for n in sizes if budget(model, checkpoint, replace(use, nodes=n)).fit in ("fits", "tight")), None
-    )
+    return next((n for n in sizes if budget(model, checkpoint, use.shared(n)).fit in ("fits", "tight")), None)
 
 
 def page(shape: Shape, use: Use) -> Paging:
     """How vLLM cuts the KV cache of a model of that shape."""
-    kinds = _with_draft(shape, use.drafted)
+    kinds = _of_stage(_with_draft(shape, use.drafted), use.stages)
     tokenwise = [kind for kind in kinds if not isinstance(kind, Recurrent)]
     recurrent = [kind for kind in kinds if isinstance(kind, Recurrent)]
     largest = max((_token_bytes(kind, use) for kind in tokenwise), default=0)
@@ -280,17 +297,22 @@ def _with_draft(shape: Shape, drafted: int) -> Sequence[Layers]:
     ]
 
 
+def _of_stage(kinds: Sequence[Layers], stages: int) -> Sequence[Layers]:
+    """The layers of the stage with most of them: vLLM gives each equally many, and what is left one each."""
+    return [kind.model_copy(update={"count": ceil(kind.count / stages)}) for kind in kinds]
+
+
 def _token_bytes(kind: Full | Sliding | Latent, use: Use) -> int:
     """Of one token in one layer on one node. A node has at least one head, and the whole of a latent vector."""
     if isinstance(kind, Latent):
         return kind.width * _BYTES[use.kv]
-    return 2 * max(1, kind.kv_heads // use.nodes) * kind.head_dim * _BYTES[use.kv]
+    return 2 * max(1, kind.kv_heads // use.tensor) * kind.head_dim * _BYTES[use.kv]
 
 
 def _state_bytes(kind: Recurrent, use: Use) -> int:
     """Of one sequence in one layer on one node; drafted tokens lengthen the convolution's memory."""
     inputs = kind.kernel - 1 + use.drafted
-    return (kind.state * kind.state_bytes + kind.channels * inputs * _CONVOLUTION_BYTES) // use.nodes
+    return (kind.state * kind.state_bytes + kind.channels * inputs * _CONVOLUTION_BYTES) // use.tensor
 
 
 def _blocks(kind: Layers, tokens: int, use: Use) -> int:
@@ -302,11 +324,12 @@ def _blocks(kind: Layers, tokens: int, use: Use) -> int:
     return ceil(use.context / tokens)
 
 
-def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float | None, tuple[str, ...]]:
+def _weights(model: Model, checkpoint: Checkpoint, use: Use) -> tuple[float | None, tuple[str, ...]]:
     """GiB a node, and how that is known, in sentences."""
-    if nodes in checkpoint.resident_gib:
+    nodes = use.nodes
+    if nodes in checkpoint.resident_gib and use.stages == 1:
         return checkpoint.resident_gib[nodes], (
-            f"the weights take what vLLM said that they did on {_NODES[nodes]}",
+            f"the weights take what vLLM said that they did on {where(nodes)}",
         )
     whole, how = checkpoint.weights_gib, "the weights take what their files do"
     if whole is None:
@@ -317,16 +340,29 @@ def _weights(model: Model, checkpoint: Checkpoint, nodes: Nodes) -> tuple[float 
         how = f"no source says how large the weights are, and {bits:g} bits for each is the least"
     if nodes == 1:
         return whole, (how,)
-    return whole / nodes * SHARDING, (
-        how,
-        f"each of a pair holds half of them, and {SHARDING - 1:.0%} of that on top",
-    )
+    more = f"{SHARDING - 1:.0%} of that on top"
+    if use.stages > 1:
+        return _staged(model, whole, use), (
+            how,
+            f"each of {use.stages} stages holds its part of the layers, and {more}; the embeddings of the first "
+            "and the last one are not counted apart",
+        )
+    part = "each of a pair holds half" if nodes == 2 else f"each of {nodes} holds one part in {nodes}"
+    return whole / nodes * SHARDING, (how, f"{part} of them, and {more}")
+
+
+def _staged(model: Model, whole: float, use: Use) -> float:
+    """GiB of a node of the stage with most layers. Without a shape the stages count as alike."""
+    depth = model.shape.depth if model.shape else use.stages
+    return whole * ceil(depth / use.stages) / depth / use.tensor * SHARDING
 
 
 def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
     yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield "CUDA graphs, activations and non-torch memory take what they did in published logs (docs/models.md)"
-    yield f"the sum of {_NODES[use.nodes]} was up to {SPREAD_GIB[use.nodes]:g} GiB off"
+    if use.nodes > 2:
+        yield f"no log of {use.nodes} Sparks was found: what is beside the weights is counted as on a pair"
+    yield f"the sum of {where(min(use.nodes, 2))} was up to {spread(use.nodes):g} GiB off"
     if shape is None or shape.hidden is None:
         yield f"the hidden size of the model is not known, and {HIDDEN} is assumed"
     if shape is None:
@@ -335,7 +371,7 @@ def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
     if any(isinstance(kind, Recurrent) for kind in shape.layers):
         copies = "two states a sequence and layer, for prefix caching" if use.prefix_caching else "one state"
         yield f"vLLM keeps {copies}, and one more for each drafted token"
-    if any(isinstance(kind, Full | Sliding) and kind.kv_heads < use.nodes for kind in shape.layers):
-        yield "a node has at least one KV head, so some are on both"
+    if any(isinstance(kind, Full | Sliding) and kind.kv_heads < use.tensor for kind in shape.layers):
+        yield f"a node has at least one KV head, so some are on {'both' if use.tensor == 2 else 'several'}"
     if use.drafted and not shape.draft:
         yield "the model has no head that drafts, so what else drafts is not counted"

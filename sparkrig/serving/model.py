@@ -22,7 +22,7 @@ Digest = Annotated[str, StringConstraints(pattern=r"^(sha256:[0-9a-f]{64})?$")]
 Version = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+)+[a-z0-9.+-]*)?$")]
 Count = Annotated[int, Field(gt=0)]
 Size = Annotated[float, Field(gt=0, strict=False)]  # 61 is a size, too
-Nodes = Literal[1, 2]
+Nodes = Literal[1, 2, 3, 4, 5, 6, 7, 8]  # the most Sparks that are one cluster (sparkrig/clusters.py)
 
 Format = Literal[
     "bf16",
@@ -127,12 +127,24 @@ class Shape(_Told):
     """What decides the size of a model's KV cache and activations, as its config.json has it.
 
     hidden: hidden_size, None where it is not known; draft: layers of its own multi-token-prediction head, which
-    are like its first kind that attends to all tokens.
+    are like its first kind that attends to all tokens; heads: num_attention_heads, which tensor parallelism has to
+    divide, None where it is not known.
     """
 
     layers: Annotated[tuple[Layers, ...], Field(min_length=1, strict=False)]
     hidden: Count | None = None
     draft: Annotated[int, Field(ge=0)] = 0
+    heads: Count | None = None
+
+    @property
+    def depth(self) -> int:
+        """Its layers that have a cache, which the stages of a pipeline share."""
+        return sum(kind.count for kind in self.layers)
+
+    @property
+    def kv_heads(self) -> tuple[int, ...]:
+        """Heads of keys, of each kind of layer that has them; one latent vector is no head that is divided."""
+        return tuple(dict.fromkeys(kind.kv_heads for kind in self.layers if isinstance(kind, Full | Sliding)))
 
 
 class Checkpoint(_Told):

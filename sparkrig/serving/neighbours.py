@@ -47,12 +47,12 @@ def _ports(mine: Settings, service: Service, other: Record) -> None:
 
 
 def meets(form: str, others: Mapping[str, Record]) -> None:
-    """Raise Refusal where the nodes of another service of the pair meet at the same port of the head."""
+    """Raise Refusal where the nodes of another service meet at the same port of the head."""
     for name, other in others.items():
         if other.form == form and form in MEETING and other.rank != served.ASIDE:
             free = "multinode" if form == "ray" else "ray"
             raise Refusal(
-                f"the nodes of {form} meet at port {MEETING[form]}, which {Service(name)} has: a pair has one "
-                f"server of each form",
+                f"the nodes of {form} meet at port {MEETING[form]}, which {Service(name)} has: its hosts have "
+                f"one server of each form",
                 f"the same with --data serve_form={free}, or with serve_nodes=1 where one Spark is enough",
             )

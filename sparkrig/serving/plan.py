@@ -7,21 +7,24 @@ Sources: [@nvidia-playbook, @eugr, @epappas, @capetron] (mounts, limits, both fo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import get_args
 
 from sparkrig.cure import local, on_host, quoted, quoted_path
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import another, draft, launch_text, parsers, recipe_launch, runtimes, served, sizing
-from sparkrig.serving.budget import GIB, Use
+from sparkrig.serving import another, draft, launch_text, layout, parsers, recipe_launch, runtimes, served, sizing
+from sparkrig.serving.budget import GIB, MOST_UTILIZATION, Use, budget, fewest_nodes
 from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.layout import Layout
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
-from sparkrig.serving.runtimes.runtime import Flags
+from sparkrig.serving.runtimes.runtime import Flags, Runtime
 from sparkrig.serving.served import Record, Serving
 from sparkrig.serving.unit_files import docker_words
 from sparkrig.serving.wish import Sizing, Wish
@@ -37,6 +40,7 @@ _IMAGE_GIB = 30.0
 _COPIES = 2  # `docker load` unpacks what it was given beside it
 # Where the nodes meet on the head, by form (templates/serving/start.sh).
 MEETING = {"ray": 6379, "multinode": 29501}
+NODES: tuple[Nodes, ...] = get_args(Nodes)
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
@@ -51,6 +55,7 @@ def remembered(mine: Settings, record: Record | None) -> Settings:
             "serve_gguf": mine.serve_gguf or record.gguf or None,
             "serve_image": mine.serve_image or record.name,
             "serve_nodes": record.nodes,
+            "serve_on": mine.serve_on or list(record.on),
             "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
             "serve_listen": mine.serve_listen or record.listen or None,
             "serve_draft": mine.serve_draft or record.draft or None,
@@ -84,7 +89,7 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     model, checkpoint = _known(find, mine.model)
     engine = runtimes.runtime(mine.serve_engine)
     another.fits(engine, mine)
-    nodes: Nodes = mine.serve_nodes or min(engine.most_nodes, max(model.nodes, checkpoint.nodes))
+    nodes: Nodes = mine.serve_nodes or _fewest(engine, model, checkpoint, sparks)
     _enough(checkpoint, model, nodes, sparks)
     if engine is not runtimes.VLLM:
         notes = (*_unverified(model, checkpoint),)
@@ -93,11 +98,25 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     image = mine.serve_image or (base.pulled if base else "") or (IMAGE if model.assumed else "")
     if not mine.serve_image and (why := hindrance(model, checkpoint, base)):
         raise Refusal(why, "the same with --data serve_image=IMAGE")
-    flags, variables = _flags(checkpoint, base, nodes, mine), base.environment if base else {}
+    flags, variables = _flags(model, checkpoint, base, nodes, mine), base.environment if base else {}
     if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
         flags = {**flags, "gpu-memory-utilization": _SHARE}
-    notes = (*_unverified(model, checkpoint),)
+    notes = (*_unverified(model, checkpoint), *_undrafted(base, flags, mine))
     return Wish(model, checkpoint, nodes, flags, variables, image, notes, draft.wanted(mine), draft.by_hand(mine))
+
+
+def _fewest(engine: Runtime, model: Model, checkpoint: Checkpoint, sparks: int) -> Nodes:
+    """Sparks that a model takes: what its sources say, in a cluster of more than two as many as its memory needs.
+
+    Those that share each layer come first: a pipeline computes one stage after another.
+    """
+    least: Nodes = max(model.nodes, checkpoint.nodes)
+    if sparks < 3 or engine is not runtimes.VLLM:
+        return min(engine.most_nodes, least)
+    there = [each for each in NODES if least <= each <= sparks]
+    sizes = [each for each in there if layout.divides(layout.usual(each).tensor, model.shape)]
+    sizes.sort(key=lambda each: (layout.usual(each).stages, each))
+    return fewest_nodes(model, checkpoint, Use(), sizes) or least
 
 
 def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
@@ -119,7 +138,7 @@ def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
     if "/" not in base.image and not mine.serve_image and base.image:
         notes.append(f"{base.image} of {recipe.source} is in no registry: it has to be on the first host already")
     image = mine.serve_image or base.image or IMAGE
-    flags, notes = _flags(checkpoint, base, nodes, mine), [*notes, *_unverified(model, checkpoint)]
+    flags, notes = _flags(model, checkpoint, base, nodes, mine), [*notes, *_unverified(model, checkpoint)]
     return Wish(
         model,
         checkpoint,
@@ -156,8 +175,9 @@ def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
 
 def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int) -> None:
     if nodes > sparks:
+        there = "this one is on its own" if sparks == 1 else f"{sparks} are set up together here"
         raise Refusal(
-            f"{checkpoint.id} is for {nodes} Sparks, and this one is on its own",
+            f"{checkpoint.id} is for {nodes} Sparks, and {there}",
             local(f"sparkrig models show {quoted(model.name)}"),
         )
 
@@ -170,16 +190,30 @@ def _unverified(model: Model, checkpoint: Checkpoint) -> Iterator[str]:
         )
 
 
-def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
-    """Of the user, else of the catalogue's launch, else the parsers of the model's family."""
+def _undrafted(base: Launch | None, flags: Flags, mine: Settings) -> Iterator[str]:
+    drafts = base and draft.SPECULATION in base.flags and mine.serve_draft is None
+    if drafts and layout.STAGES in flags and draft.SPECULATION not in flags:
+        yield (
+            f"the draft of the catalogue's launch is left out: vLLM does not start it with --{layout.STAGES} "
+            "(sparkrig docs serving)"
+        )
+
+
+def _flags(model: Model, checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
+    """Of the user, else of the catalogue's launch, else the parsers of the model's family. Raises Refusal."""
     own = another.own(runtimes.VLLM, mine)
+    shared = _shared(base, nodes, own)
+    layout.judge(model, shared)
     flags: dict[str, Scalar | dict[str, Scalar]] = {**(base.flags if base else {})}
     for name, value in parsers.defaults(checkpoint.id).items():
         flags.setdefault(name, value)
-    for name in (*runtimes.VLLM.ours, runtimes.VLLM.names):
+    for name in (*runtimes.VLLM.ours, runtimes.VLLM.names, layout.STAGES):
         flags.pop(name, None)
-    if nodes > 1 or flags.get("tensor-parallel-size", 1) != 1:
-        flags["tensor-parallel-size"] = nodes
+    if nodes > 1 or flags.get(layout.TENSOR, 1) != 1:
+        flags[layout.TENSOR] = shared.tensor
+    if shared.stages > 1:
+        flags[layout.STAGES] = shared.stages
+        flags.pop(draft.SPECULATION, None)  # of a head of the model's own: vLLM ends at once [@vllm-52069]
     flags |= own
     if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
         flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
@@ -188,6 +222,15 @@ def _flags(checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Sett
     elif mine.serve_draft:
         flags[draft.SPECULATION] = draft.speculation(mine)
     return flags
+
+
+def _shared(base: Launch | None, nodes: Nodes, own: Flags) -> Layout:
+    """How that many Sparks share the model: as the user says, else as the launch does that is for as many."""
+    if nodes == 1:
+        return Layout()
+    stages = base.flags.get(layout.STAGES) if base and base.nodes == nodes else None
+    begun = {} if stages is None or layout.TENSOR in own else {layout.STAGES: stages}
+    return layout.of(nodes, {**begun, **own})
 
 
 # --- before anything is changed
@@ -241,6 +284,18 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
 def size(asked: Wish, mine: Settings, room: sizing.Room) -> Sizing:
     """What a server takes of the memory, where none was decided for it yet. Raises Refusal with the figures."""
     return sizing.decide(asked, _use(asked, room.total), mine.serve_flags, room, named=bool(mine.serve_name))
+
+
+def larger(asked: Wish, sparks: int, memory_gib: float) -> str:
+    """The cure where a model does not fit, and more Sparks of a cluster hold it; empty where they do not."""
+    most = _use(asked, memory_gib)
+    for nodes in (each for each in NODES if asked.nodes < each <= sparks):
+        shared = layout.usual(nodes)
+        if layout.divides(shared.tensor, asked.model.shape):
+            use = replace(most.shared(nodes), utilization=MOST_UTILIZATION, sequences=1)
+            if budget(asked.model, asked.checkpoint, use).fit == "fits":
+                return f"the same with --data serve_nodes={nodes}, on which it fits"
+    return ""
 
 
 def _use(asked: Wish, memory_gib: float) -> Use:

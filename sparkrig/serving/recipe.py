@@ -90,9 +90,18 @@ class Recipe:
 
     @property
     def sparks(self) -> int | None:
-        """How many it is written for: one a tensor-parallel rank. None where it does not tell."""
-        told = self.values.get("tensor_parallel", "")
-        return int(told) if told.isdecimal() and len(told) < 4 else None
+        """How many it is written for: one a rank of each stage. None where it does not tell."""
+        tensor = _size(self.values.get("tensor_parallel", ""))
+        return tensor * self.stages if tensor else None
+
+    @property
+    def stages(self) -> int:
+        """Stages of a pipeline that it is written for."""
+        return _size(self.values.get("pipeline_parallel", "")) or 1
+
+
+def _size(told: str) -> int | None:
+    return int(told) if told.isdecimal() and len(told) < 4 else None
 
 
 def is_one(document: Any) -> bool:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import ValidationError
 
 from sparkrig.parsing import hub, safe_yaml
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch, launch_text, recipe, runtimes
+from sparkrig.serving import arguments, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import Launch, Nodes, Scalar
@@ -21,11 +21,13 @@ from sparkrig.serving.runtimes.runtime import Runtime
 from sparkrig.settings import Settings, names_a_secret
 
 CHARS = 262_144  # of a file; the largest that is published has 0.03 MB
-_MOST: Nodes = 2
+_MOST = 8  # Sparks of one cluster
+_PAIR = 2
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MEND = "take it out of a copy of the recipe, if the image does without"
-# how a model is spread besides tensor parallelism, which alone this deploy sets up between two Sparks
-_SPREAD = ("pipeline-parallel-size", "data-parallel-size", "prefill-context-parallel-size")
+# how a model is spread besides tensor and pipeline parallelism, which alone this deploy sets up between Sparks
+_SPREAD = ("data-parallel-size", "prefill-context-parallel-size")
+_NODES: tuple[Nodes, ...] = get_args(Nodes)
 
 
 def read(text: str, variant: str = "") -> Recipe:
@@ -69,25 +71,26 @@ def engine(found: Recipe) -> Runtime:
 
 def sparks(found: Recipe, mine: Settings, there: int) -> Nodes:
     """How many Sparks share it. there: hosts that could. Raises Refusal."""
-    wanted = mine.serve_nodes or max(found.fewest, _wanted(found, there))
-    if wanted > _MOST or (found.most and wanted > found.most):
+    wanted, most = mine.serve_nodes or max(found.fewest, _wanted(found, there)), min(_MOST, max(there, _PAIR))
+    nodes = next((each for each in _NODES if each == wanted), None)
+    if nodes is None or wanted > most or (found.most and wanted > found.most):
         fitting = f"{found.fewest} to {found.most}" if found.most else f"{wanted}"
         raise Refusal(
-            f"{found.source} is for {fitting} Sparks, and this deploy would serve it with {min(wanted, _MOST)}",
-            "the same with --data serve_nodes=1 or 2",
+            f"{found.source} is for {fitting} Sparks, and this deploy would serve it with {min(wanted, most)}",
+            f"the same with --data serve_nodes={'1 or' if most == _PAIR else '1 to'} {most}",
         )
-    return 2 if wanted > 1 else 1
+    return nodes
 
 
 def _wanted(found: Recipe, there: int) -> int:
-    """As many as its tensor parallelism; one where the host is on its own, as the launchers of such recipes do."""
+    """As many as share it; one where the host is on its own, as the launchers of such recipes do."""
     wanted = found.sparks or 1
-    return min(wanted, there) if wanted <= _MOST else wanted
+    return min(wanted, there) if wanted <= _PAIR else wanted
 
 
 def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
     """Its launch in the form of the catalogue's. Raises Refusal."""
-    other = {"tensor_parallel": str(nodes)} if "tensor_parallel" in found.values else {}
+    other = {"tensor_parallel": str(max(1, nodes // found.stages))} if "tensor_parallel" in found.values else {}
     try:
         (one,) = launch_text.of_recipe(found, found.command(**other))
     except Unreadable as error:
@@ -95,7 +98,7 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
     except ValueError:
         raise Refusal(f"{found.source} starts more than one server", _MEND) from None
     flags: dict[str, Scalar | dict[str, Scalar]] = dict(_flags(found, one, mine))
-    _judge(found, one, flags, mine)
+    _judge(found, one, flags, nodes, mine)
     try:
         return Launch(
             title=found.source,
@@ -148,7 +151,7 @@ def _value(value: Value) -> Scalar | None:
     return str(value[0]) if len(value) == 1 else None
 
 
-def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], mine: Settings) -> None:
+def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: Nodes, mine: Settings) -> None:
     if one.container and one.container.image != found.image:
         raise Refusal(f"{found.source}: its command starts a container of its own, which is not run here", _MEND)
     if found.image and not hub.IMAGE.fits(found.image):
@@ -158,10 +161,18 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], mine: Se
     for name in flags:
         if names_a_secret(name.replace("-", "_")):
             raise Refusal(f"{found.source}: --{name} would show a secret in the list of processes", _MEND)
-    spread = next((name for name in _SPREAD if str(flags.get(name, 1)) != "1"), None)
+    spreads = _SPREAD if engine(found) is runtimes.VLLM else (layout.STAGES, *_SPREAD)
+    spread = next((name for name in spreads if str(flags.get(name, 1)) != "1"), None)
     if spread:
         raise Refusal(
             f"{found.source}: --{spread} is more than 1, and Sparks share a model by tensors here", _MEND
+        )
+    stages = arguments.whole_number(str(flags.get(layout.STAGES, 1)))
+    if not stages or stages < 1 or nodes % stages:
+        raise Refusal(
+            f"{found.source}: --{layout.STAGES} is {flags[layout.STAGES]}, and that does not divide the {nodes} "
+            f"Spark{'s' * (nodes > 1)} that would serve it",
+            "the same with --data serve_nodes=NUMBER, a multiple of it",
         )
     share = flags.get("gpu-memory-utilization", "0.9")
     if not re.fullmatch(r"0?\.\d+|1(\.0+)?", str(share)):

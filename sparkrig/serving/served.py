@@ -438,7 +438,7 @@ class Record:
     it, None of a version that did not look for it; draft: of its draft model, as `serve_draft` has it, empty for
     none; service: its name, empty for the server without one; settings: of a named service, those that were given
     for it alone; engine: its id; share, held: as Sizing has them; gguf: OWNER/NAME/FILE of its weights, empty
-    where they are no such file.
+    where they are no such file; on: the setting serve_on, empty for the inventory's order.
     """
 
     model: str
@@ -469,6 +469,7 @@ class Record:
     share: float = 0.0
     held: float = 0.0
     gguf: str = ""
+    on: tuple[str, ...] = ()
 
     @property
     def sizing(self) -> Sizing | None:
@@ -494,6 +495,8 @@ class Record:
         if self.engine == VLLM.id:
             for name in _OF_OTHERS:
                 del told[name]
+        if not self.on:
+            del told["on"]
         return File(Service(self.service).record, json.dumps(told, indent=1) + "\n")
 
 
@@ -505,7 +508,8 @@ def load(file: Found | None) -> Record | None:
         found: Any = bounds.loads(file.content)
         told = {"files": {str(path): str(digest) for path, digest in found["files"].items()}}
         told["settings"] = {str(name): value for name, value in found.get("settings", {}).items()}
-        return Record(**{**found, **told, "at": tuple(map(str, found.get("at", ())))})
+        several = {name: tuple(map(str, found.get(name, ()))) for name in ("at", "on")}
+        return Record(**{**found, **told, **several})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 

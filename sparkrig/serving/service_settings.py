@@ -26,6 +26,7 @@ _FIELDS = (
     "serve_image",
     "serve_revision",
     "serve_nodes",
+    "serve_on",
     "serve_form",
     "serve_flags",
     "serve_draft",

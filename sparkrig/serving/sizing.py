@@ -17,7 +17,7 @@ from math import inf
 from sparkrig.cure import advice, local, on_host, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
-from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, SPREAD_GIB, Budget, Use
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, spread
 from sparkrig.serving.runtimes import VLLM, runtime
 from sparkrig.serving.runtimes.runtime import Flags, Free
 from sparkrig.serving.served import ASIDE, Record, Service, Serving
@@ -194,7 +194,7 @@ def _made(asked: Wish, use: Use, utilization: float, context: int, rooms: Room) 
 def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use) -> Sizing:
     engine, context = asked.runtime, made.use.context
     if not engine.share:  # it takes what it needs, and no share of what there is
-        least = (made.share - (made.kv or 0.0) + (made.needed or SPREAD_GIB[asked.nodes])) / rooms.total
+        least = (made.share - (made.kv or 0.0) + (made.needed or spread(asked.nodes))) / rooms.total
         made = _made(asked, use, math.ceil(least * 100) / 100, context, rooms)
     given = firm if firm is not None else engine.given(made, rooms.at_start)
     most = engine.most(made.use.utilization, made, rooms.at_start)
@@ -275,20 +275,20 @@ def _candidates(
     that, the shortest is taken: a longer one would mean that less memory gives more context. For the same reason
     the shortest alone is tried above a recipe's own share, where that is more memory the more is free.
     """
-    engine, spread = asked.runtime, SPREAD_GIB[asked.nodes]
+    engine, spare = asked.runtime, spread(asked.nodes)
     begin, *higher = ladder
     above = [min(contexts)] if engine.of_free and _has(asked, engine.share) else contexts
     for context in contexts:
         if context >= _SHORT or engine.context in own:
-            yield begin, context, 0.0 if _has(asked, engine.context) and context == contexts[0] else spread
-    yield from ((begin, context, spread) for context in contexts)
-    yield from ((each, context, spread) for each in higher for context in above)
+            yield begin, context, 0.0 if _has(asked, engine.context) and context == contexts[0] else spare
+    yield from ((begin, context, spare) for context in contexts)
+    yield from ((each, context, spare) for each in higher for context in above)
     yield from ((each, min(contexts), 0.0) for each in ladder)
 
 
 def _least(asked: Wish, contexts: Sequence[int], rungs: Sequence[float]) -> Iterator[tuple[float, int, float]]:
     """The same for a server beside another one: for each context, the longest first, the lowest utilization."""
-    yield from ((each, context, SPREAD_GIB[asked.nodes]) for context in contexts for each in rungs)
+    yield from ((each, context, spread(asked.nodes)) for context in contexts for each in rungs)
     yield from ((each, min(contexts), 0.0) for each in rungs)
 
 

@@ -85,7 +85,8 @@ class Startup:
     """One node on its way up.
 
     form: solo, ray, multinode, or empty where start.sh has not begun; address: of this node in the network of the
-    nodes; seconds: from the begin to the first answer, or until now; quiet: seconds without a line of any kind.
+    nodes; seconds: from the begin to the first answer, or until now; quiet: seconds without a line of any kind;
+    nodes: how many there are, 0 where that is not known.
     """
 
     state: State
@@ -95,6 +96,7 @@ class Startup:
     phases: tuple[Phase, ...]
     seconds: float | None
     quiet: float | None
+    nodes: int = 0
 
     @property
     def current(self) -> Phase | None:
@@ -300,6 +302,7 @@ def read(seen: Seen) -> Startup:
         phases=tuple(_phases(lines, names, ended, seen.now, several, state)),
         seconds=None if begun is None else max(0.0, over - begun),
         quiet=max(0.0, seen.now - seen.last.at) if seen.last else None,
+        nodes=int(told) if (told := order.get("nodes", "")).isdecimal() and len(told) < 3 else 0,
     )
 
 

@@ -217,16 +217,26 @@ def _called(verdict: Verdict, service: Service) -> Verdict:
 
 def _judged(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
     found = {name: _node(seen, startup) for name, (seen, startup) in hosts.items()}
-    alone = [name for name, (_, startup) in hosts.items() if _alone(startup) and startup.state != "absent"]
+    there = [name for name, (_, startup) in hosts.items() if startup.state != "absent"]
+    alone = [name for name in there if _alone(hosts[name][1])]
     if alone:
-        idle = Verdict("healthy", "", f"it has no part in what {alone[0]} serves")
-        return {name: idle if each.cause == "absent" else each for name, each in found.items()}
-    if drifted := _drift(hosts):
-        return dict.fromkeys(hosts, drifted)
-    for name, (_, startup) in hosts.items():
-        if startup.role == "head" and found[name].cause in ("hangs", "peer") and (lost := _lost(hosts)):
+        return found | _idle(hosts, alone[0])
+    busy, free = hosts, dict[str, Verdict]()
+    # where as many are there as the head was started with, the others of a cluster have no part
+    if there and len(hosts) > len(there) >= max(hosts[name][1].nodes for name in there) > 0:
+        busy, free = {name: hosts[name] for name in there}, _idle(hosts, there[0])
+    if drifted := _drift(busy):
+        return found | dict.fromkeys(busy, drifted) | free
+    for name, (_, startup) in busy.items():
+        if startup.role == "head" and found[name].cause in ("hangs", "peer") and (lost := _lost(busy)):
             found[name] = lost
-    return found
+    return found | free
+
+
+def _idle(hosts: Mapping[str, tuple[Seen, Startup]], server: str) -> dict[str, Verdict]:
+    """The hosts without a part in what one of them serves."""
+    idle = Verdict("healthy", "", f"it has no part in what {server} serves")
+    return {name: idle for name, (_, startup) in hosts.items() if startup.state == "absent"}
 
 
 def _alone(startup: Startup) -> bool:

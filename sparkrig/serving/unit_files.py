@@ -86,6 +86,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         share=chosen.sizing.share if chosen.sizing else 0.0,
         held=chosen.sizing.held if chosen.sizing else 0.0,
         gguf=asked.gguf,
+        on=tuple(mine.serve_on),
         service=mine.serve_name,
         settings=service_settings.given(mine) if mine.serve_name else {},
     ).file()

@@ -13,9 +13,8 @@ from typing import Any
 from paramiko import Channel, ChannelFile
 
 from sparkrig.parsing import bounds
+from sparkrig.ssh import output
 from sparkrig.ssh.heartbeat import WatchedTransport
-
-_CHUNK = 65_536
 
 
 class TextTransport(WatchedTransport):
@@ -45,9 +44,7 @@ class TextChannel(Channel):
 
     def cut(self) -> None:
         """Take no more of what is printed."""
-        self.excess = (
-            f"it printed more than the {bounds.STREAM_BYTES >> 20} MiB and {bounds.STREAM_ROWS} rows expected"
-        )
+        self.excess = output.excess()
         self.close()
 
 
@@ -69,19 +66,7 @@ class _Output(ChannelFile):
         return self.channel.recv(size)
 
     def __iter__(self) -> Iterator[str]:  # type: ignore[override] # so pyinfra reads; a row may be long, and is joined once
-        row: list[bytes] = []
-        rows = 0
-        while data := self._read(_CHUNK):
-            *ended, rest = data.split(b"\n")
-            for part in ended:
-                yield b"".join([*row, part, b"\n"]).decode(errors="replace")
-                row.clear()
-            row.append(rest)
-            rows += len(ended)
-            if rows > bounds.STREAM_ROWS:
-                self.channel.cut()
-        if any(row):
-            yield b"".join(row).decode(errors="replace")
+        return output.rows(self._read, self.channel.cut)
 
 
 class _Errors(_Output):

@@ -62,6 +62,12 @@ def run(
     return Done(done.returncode, done.stdout, done.stderr)
 
 
+def lab(*words: str) -> subprocess.CompletedProcess[str]:
+    """One `lab` command, as a person types it."""
+    command = [sys.executable, "-m", "lab", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def deploy(*flags: str, inventory: str = LAB, file: str = CLUSTER) -> Done:
     return run("pyinfra", "-y", *flags, inventory, file)
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab import NODES, SOLO, pair
+from lab import CABLED, NODES, SOLO, pair
 from lab.image import Source
+from lab.layout import cluster
 from lab.machine import Machine
 from lab.mirror import mirror
 from tests.lab.guests import LIMIT_S, Guest, Pair
@@ -76,6 +77,21 @@ def solo(built_solo: Guest) -> Iterator[Guest]:
     pair.reset([SOLO])
     yield built_solo
     Machine(SOLO).stop()
+
+
+@pytest.fixture(scope="module")
+def ring_once(source: Source) -> Iterator[None]:
+    """Three guests, booted once for all of a file; the pair as it was, afterwards."""
+    pair.lay(cluster("ring", 3), source)
+    yield
+    pair.reset(NODES)
+    Machine(CABLED[2]).stop()
+
+
+@pytest.fixture
+def ring(ring_once: None) -> None:
+    """The three as they first booted, each p0 cabled to p1 of the next."""
+    pair.restore(cluster("ring", 3))
 
 
 @pytest.fixture(scope="session")

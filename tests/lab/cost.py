@@ -1,7 +1,7 @@
 """What each test on the virtual Sparks costs, as a table after the run: pytest -p tests.lab.cost (pyproject.toml).
 
 wall        seconds from the test's set-up to its end
-guests      processor seconds of all guests (their qemu)
+guests      processor seconds of all guests (their qemu), of the switch and of the LAN
 controller  processor seconds of pytest and of what it started
 waiting     seconds in which the whole machine was nearly idle: a time-out, a pause, a fixed wait
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.nodes import ALL
+from lab.nodes import ALL, LAN, SWITCH
 
 EVERY_S = 0.5
 IDLE = 0.9  # of all processors
@@ -70,9 +70,9 @@ class Meter:
             idle, when = idle_now, now
 
     def _look(self) -> None:
-        from lab.machine import Machine
+        from lab.process import Process
 
-        for pid in filter(None, (Machine(node).pid() for node in ALL)):
+        for pid in filter(None, (Process(node).pid() for node in (*ALL, SWITCH, LAN))):
             try:
                 words = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
             except OSError:

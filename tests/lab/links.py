@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from lab.nodes import CAGES
 from tests.lab.guests import Guest
 
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
@@ -19,6 +20,11 @@ def links(guest: Guest) -> list[tuple[str, int, str]]:
         line.split(":") for line in guest.output("nmcli -t -f DEVICE,NAME connection show --active").split("\n")
     )
     return [(active[netdev], found[netdev]["mtu"], found[netdev]["addr_info"][0]["local"]) for netdev in (A, B)]
+
+
+def carriers(guest: Guest, cage: str) -> set[str]:
+    """What the carriers of both netdevs of a cage are: 0 or 1."""
+    return {guest.output(f"cat /sys/class/net/{twin}/carrier") for twin in CAGES[cage]}
 
 
 def ours(guest: Guest) -> list[tuple[str, int, str]]:

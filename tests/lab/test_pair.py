@@ -6,26 +6,21 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
 
 from lab import NODES, pair, ssh_data
 from lab.machine import Machine, State
-from lab.nodes import CAGES, FABRIC, FACTORY_NAMES, ssh_port
+from lab.nodes import FABRIC, FACTORY_NAMES, ssh_port
 from lab.waiting import wait_until
+from tests.lab.commands import lab
 from tests.lab.guests import Guest, Pair
+from tests.lab.links import carriers
 
 RAIL, DEVICE = "enp1s0f0np0", "rocep1s0f0"
 DEVICES = {"rocep1s0f0", "roceP2p1s0f0", "rocep1s0f1", "roceP2p1s0f1"}
 PERFTEST_PORT = 18515
-
-
-def lab(*words: str) -> subprocess.CompletedProcess[str]:
-    """One `lab` command, as a person types it."""
-    command = [sys.executable, "-m", "lab", *words]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def pids() -> list[int | None]:
@@ -37,10 +32,6 @@ def clock_error(guest: Guest) -> float:
     before = time.time()
     theirs = float(guest.output("date +%s.%N"))
     return max(before - theirs, theirs - time.time(), 0.0)
-
-
-def carriers(guest: Guest, cage: str) -> set[str]:
-    return {guest.output(f"cat /sys/class/net/{twin}/carrier") for twin in CAGES[cage]}
 
 
 def wait_for_carrier(guests: Pair, cage: str, wanted: str) -> None:

@@ -23,7 +23,7 @@ from tests.lab.guests import Guest, Pair
 from tests.lab.serving import ONE, models, serve, until_it_answers
 
 OFFER = "sudo /usr/lib/sparkrig-lab/offer"
-PARTS = ("--only", "driver", "--only", "os")  # a guest has no firmware
+PARTS = ("--only", "driver", "--only", "os")
 NEXT = "580.178.04"
 RECORD = "/var/lib/sparkrig/update"
 
@@ -148,6 +148,43 @@ def test_a_full_disk_is_refused_before_anything_changes(alone: Guest, seen: Seen
     done = update(SOLO)
     assert done.code == 1 and "MB" in said(done), said(done)
     assert driver(alone) == before
+    seen(said(done)[-300:])
+
+
+FIRMWARE = "sudo /usr/lib/sparkrig-lab/firmware"  # a stand-in of fwupdmgr and dmidecode, with recorded boards
+ALONE = ("--only", "firmware", "--to", "candidate", "--irreversible")
+
+
+def board(guest: Guest) -> dict[str, str]:
+    """The versions of the board's own table."""
+    table = guest.output("sudo dmidecode -t 45")
+    return dict(re.findall(r"Name: (FLASH|EC Firmware)\n\tFirmware Version: (\S+)", table))
+
+
+@pytest.mark.exhaustive
+def test_firmware_is_written_by_a_reboot_and_read_from_the_board(alone: Guest, seen: Seen) -> None:
+    alone.output(f"{FIRMWARE} older")
+    before, boot = board(alone), alone.output("cat /proc/sys/kernel/random/boot_id")
+    refused = run("sparkrig", "update", SOLO, "--yes", *ALONE[:-1])
+    assert refused.code == 1 and "the firmware of SoC and EC" in said(refused), said(refused)
+    done = run("sparkrig", "update", SOLO, "--yes", *ALONE, timeout=1200)
+    assert done.code == 0, said(done)
+    assert board(alone) == {"FLASH": "SBP:R:2.155.11", "EC Firmware": "3.5.8"} != before
+    assert alone.output("cat /proc/sys/kernel/random/boot_id") != boot
+    assert planned(SOLO) == {}
+    again = run("sparkrig", "update", SOLO, "--yes", *ALONE)
+    assert again.code == 0 and "Nothing to update" in again.stdout, again.stdout
+    seen(f"{before} became {board(alone)}, by fwupdmgr's stand-in and a real reboot")
+
+
+@pytest.mark.exhaustive
+def test_firmware_that_the_board_does_not_take_is_named_and_the_rest_is_done(alone: Guest, seen: Seen) -> None:
+    alone.output(f"{FIRMWARE} failing")
+    done = run("sparkrig", "update", SOLO, "--yes", *ALONE, timeout=1200)
+    assert done.code == 2 and "the firmware is not on the board" in said(done), said(done)
+    assert "pull its plug for 30 seconds" in said(done)
+    assert board(alone)["FLASH"] == "SBP:R:2.155.11" and board(alone)["EC Firmware"] == "3.3.2"
+    assert alone.run(f"sudo test -e {RECORD}").rc != 0
     seen(said(done)[-300:])
 
 

@@ -273,17 +273,20 @@ def run_deploy(
     file: str = "deploys/cluster.py",
     together: bool = True,
     state: str = "",
+    head: str = "",
 ) -> Run:
     """One run of the real pyinfra command.
 
-    together: whether a failed host stops all of them; state: another state folder of this machine.
+    together: whether a failed host stops all of them; state: another state folder of this machine; head: what the
+    inventory begins with.
     """
     inventory = folder / "sparks.py"
     (folder / "group_data").mkdir(exist_ok=True)
     defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
     (folder / "group_data" / "all.py").write_text(defaults)
     inventory.write_text(
-        "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
+        head
+        + "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
         + ("_stop_together()\n" if together else "")
         # nothing settles on a fake host
         + "import sparkrig.operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"

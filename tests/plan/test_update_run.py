@@ -178,3 +178,33 @@ def test_a_half_that_is_dead_does_not_stop_the_way_back_of_the_other(desk: Playe
     done = desk.update("--back")
     assert f"{B} cannot be read, and is left as it is" in done.said, done
     assert desk.state["sparks"][A]["installed"] == DRIVERS[OLD]
+
+
+def on(desk: Played, name: str) -> None:
+    """Let the machine that sparkrig runs on be a host, in its boot of now."""
+    boot = desk.state["sparks"][name]["boot"]
+    kept = desk.inventory.read_text().partition(AS_KERNEL)[0]
+    desk.inventory.write_text(
+        f"{kept}{AS_KERNEL}import sparkrig.controller\nsparkrig.controller.boot_id = lambda: {boot!r}\n"
+    )
+
+
+AS_KERNEL = "# as the kernel says it\n"
+
+
+def test_the_spark_that_it_runs_on_is_the_last_one_and_goes_on_after_its_reboot(desk: Played) -> None:
+    desk.begins()
+    on(desk, A)
+    done = desk.update()
+    said = " ".join(done.said.split())
+    assert done.code == 2, done
+    assert f"{A} is the machine that this runs on, and comes last" in done.out
+    assert f"{A}: it is the machine that this runs on: its reboot has begun, and ends this command" in said
+    assert "has 15 min for its proof" in said and "once it is back, which goes on from there" in said
+    assert desk.order(B)[-1] == "close", "the other one is done"
+    assert desk.order(A)[-1] == "reboot" and "prove" not in desk.order(A)
+    on(desk, A)
+    done = desk.update()
+    assert done.code == 0, done
+    assert desk.order(A)[0] == "prove" and desk.order(A)[-1] == "close"
+    assert desk.kernels() == [NEW, NEW]

@@ -66,10 +66,12 @@ def ssh_config(pytestconfig: pytest.Config) -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def host(spark: Spark, ssh_config: Path, pytestconfig: pytest.Config) -> Host:
     """testinfra's host, as root; the first connection is the one that all later ones share."""
+    data = inventory.load(pytestconfig.getoption("--inventory"))[spark.name]
+    if not login.over_ssh(spark.name, data):
+        return testinfra.get_host("local://?sudo=True")
     first = ["ssh", "-F", str(ssh_config), spark.name, "true"]
     done = subprocess.run(first, capture_output=True, text=True, timeout=60, check=False)
     if done.returncode:
-        data = inventory.load(pytestconfig.getoption("--inventory"))[spark.name]
         said = login.explained(spark.name, data, done.stderr) or done.stderr.strip()
         pytest.fail(f"{spark.name}: {said}", pytrace=False)
     return testinfra.get_host(f"ssh://{spark.name}?ssh_config={ssh_config}&sudo=True")

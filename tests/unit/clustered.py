@@ -78,3 +78,46 @@ def hears_large(seen: Seen, netdev: str, *macs: str) -> Seen:
     assert seen.neighbours is not None
     more = tuple(Heard(netdev, each, FRAMES) for each in macs)
     return replace(seen, neighbours=replace(seen.neighbours, heard_long=(*seen.neighbours.heard_long, *more)))
+
+
+def out() -> Hosts:
+    return ring(*RING[:2])
+
+
+def half() -> Hosts:
+    """The plug in p1 of spark-a is not seated."""
+    hosts = out()
+    return {**hosts, C: made.lit(hosts[C], *TWINS["p0"])}
+
+
+Cables = tuple[tuple[End, End], ...]
+# cables, and what is said of those that lie elsewhere
+ELSEWHERE: dict[str, tuple[Cables, list[str]]] = {
+    "each p0 to the p1 before": (
+        (((A, "p1"), (B, "p0")), ((B, "p1"), (C, "p0")), ((C, "p1"), (A, "p0"))),
+        [
+            "p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b",
+            "p1 of spark-a reaches p0 of spark-b, and wanted is p0 of spark-c",
+            "p1 of spark-b reaches p0 of spark-c, and wanted is p0 of spark-a",
+        ],
+    ),
+    "two plugs of one host": (
+        (((A, "p0"), (B, "p0")), ((B, "p1"), (C, "p1")), ((C, "p0"), (A, "p1"))),
+        [
+            "p0 of spark-a reaches p0 of spark-b, and wanted is p1 of spark-b",
+            "p1 of spark-b reaches p1 of spark-c, and wanted is p0 of spark-a",
+        ],
+    ),
+    "two plugs of two hosts": (
+        (((A, "p0"), (C, "p1")), ((B, "p0"), (B, "p1")), ((C, "p0"), (A, "p1"))),
+        ["p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b"],
+    ),
+    "a cable out and one in its place": (
+        (((A, "p0"), (C, "p1")), ((C, "p0"), (A, "p1"))),
+        ["p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b"],
+    ),
+    "two cables between two hosts": (
+        (((B, "p0"), (A, "p1")), ((A, "p0"), (B, "p1"))),
+        ["p1 of spark-a reaches p0 of spark-b, and wanted is p0 of spark-c"],
+    ),
+}

@@ -109,8 +109,11 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/bandwidth/perftest_run.py": {"case.receiver"},
     },
     "in a sentence that begins with the name of a tool, or speaks of one": {
-        "deploys/spark.py": {"login"},
-        "operations/guard.py": {"bench.left", "error"},
+        "deploys/spark.py": {"user"},
+        "operations/guard.py": {"bench.outside.place.host", "error"},
+        "sparkrig/network/witness.py": {
+            *("witness", "place.address", "place.port", "place.host", "host", "'; '.join(reasons)"),
+        },
         "sparkrig/io/fabric_look.py": {"name", "users.running[0]"},
         "sparkrig/cli/apply.py": {"why"},
         "sparkrig/cli/draft.py": {"at.user"},

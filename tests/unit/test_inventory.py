@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 from pyinfra.api.exceptions import InventoryError
 
+from sparkrig import cure, login
 from sparkrig.cure import quoted_path
-from sparkrig.inventory import checked, load
+from sparkrig.inventory import checked, fleet, load
 from sparkrig.settings import DEFAULTS, SettingsError
 from tests import warm
 
@@ -41,6 +42,11 @@ FILES: dict[str, tuple[str, dict[str, str]]] = {
     "a group that knows more hosts than all": ("all = ['a']\none = ['a', 'b']", ALL),
     "private names and plain values": ("_hidden = ['c']\nnumber = 3\ntext = 'x'\nsparks = ['a']", ALL),
     "a list that is no group": ("ports = [1, 2]\nsparks = ['a']", ALL),
+    "this machine": ("sparks = [('@here/a', {'mtu': 4200}), 'b']", {**ALL, "sparks": "mtu = 9000\n"}),
+    "this machine in two groups": (
+        "one = ['@here/a', 'b']\ntwo = [('@here/a', {'x_own': 2})]",
+        {**ALL, "one": "mtu = 9000\n", "two": "mtu = 4200\n"},
+    ),
     "imports in group data": ("sparks = ['a']", {"all": "import os\nfrom pathlib import Path\nmtu = 4500\n"}),
 }
 
@@ -97,14 +103,14 @@ def test_the_way_to_a_missing_file_is_named_from_any_folder(
     (tmp_path / "a b" / "inventories" / "pair.py").touch()
     (tmp_path / "a b" / "tests" / "state").mkdir(parents=True)
     place, near = (re.escape(quoted_path(tmp_path / "a b" / name)) for name in ("", "inventories"))
-    for folder, name, cure in (
+    for folder, name, way in (
         ("a b", "inventories/none.py", "ls inventories$"),
         ("a b/tests/state", "inventories/none.py", f"ls {near}$"),
         ("a b/tests/state", "inventories/pair.py", f"cd {place}, where it is$"),
         (".", "inventories/pair.py", "sparkrig init sparks, "),
     ):
         monkeypatch.chdir(tmp_path / folder)
-        with pytest.raises(SettingsError, match=f"try: {cure}"):
+        with pytest.raises(SettingsError, match=f"try: {way}"):
             load(Path(name))
 
 
@@ -192,3 +198,31 @@ def test_stop_together_against_fail_percent(
     else:
         assert done.returncode == 1
         assert "% of hosts failed (50%)" in done.stderr
+
+
+def test_this_machine_has_its_own_name_in_all_that_is_read(tmp_path: Path) -> None:
+    """The same as from another machine: in settings, records and files, and in the commands that are advised."""
+    fabric = "'fabric': {'enp1s0f0np0': '192.168.100.%d/24'}"
+    file = tmp_path / "sparks.py"
+    file.write_text(
+        "sparks = [\n"
+        f"    ('@here/spark-a', {{'pair': 'sparks', {fabric % 11}}}),\n"
+        f"    ('spark-b', {{'pair': 'sparks', {fabric % 12}}}),\n"
+        "]\nalone = ['@here/spark-a']\n"
+    )
+    (tmp_path / "group_data").mkdir()
+    (tmp_path / "group_data" / "alone.py").write_text("mtu = 4200\n")
+    (tmp_path / "group_data" / "all.py").write_text("mtu = 4200\n")
+    found, data = fleet(file)
+    assert list(found) == list(data) == ["spark-a", "spark-b"]
+    assert found.peers("spark-b") == ("spark-a",) and found["spark-a"].mtu == 4200
+    assert data["spark-a"][login.HERE] and login.HERE not in data["spark-b"]
+    assert str(cure.over_ssh("spark-a", "sudo dmesg")) == "sudo dmesg"
+    assert str(cure.over_ssh("spark-b", "sudo dmesg")) == "ssh spark-b sudo dmesg"
+    file.write_text("sparks = ['spark-a']\n")
+    load(file)
+    assert str(cure.over_ssh("spark-a", "sudo dmesg")) == "ssh spark-a sudo dmesg", "another inventory counts"
+    for name in ("@here", "@here/"):
+        file.write_text(f"sparks = [{name!r}]\n")
+        with pytest.raises(SettingsError, match='NAME" is expected'):
+            load(file)

@@ -140,3 +140,15 @@ def test_a_file_without_an_import_has_no_place_for_another() -> None:
     with pytest.raises(Refusal, match="it imports nothing") as caught:
         file.stopped_together("sparks = ['a']\n")
     assert "_stop_together()" in caught.value.cure
+
+
+def test_the_machine_that_runs_sparkrig_becomes_half_of_a_pair() -> None:
+    text = (ROOT / "templates" / "here.py.template").read_text().replace("$name", "spark-a")
+    made = file.with_host(text, "spark-b", {"pair": "sparks", **LOGIN, "fabric": FABRIC})
+    made = file.with_data(made, "spark-a", {"pair": "sparks", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}})
+    assert data(made) == {
+        "@here/spark-a": {"pair": "sparks", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}},
+        "spark-b": {"pair": "sparks", **LOGIN, "fabric": FABRIC},
+    }
+    with pytest.raises(Refusal, match="spark-c is not written out"):
+        file.with_data(made, "spark-c", {"pair": "sparks"})

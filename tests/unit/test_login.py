@@ -146,3 +146,41 @@ def test_a_deploy_refuses_what_only_its_command_line_says(tmp_path: Path) -> Non
     assert done.returncode == 1
     assert "gone: ssh_password is a password in inventory data" in done.stderr
     assert "hunter2" not in done.stdout + done.stderr
+
+
+# --- the machine that runs sparkrig
+
+
+HERE: dict[str, Any] = {login.HERE: "nvidia"}
+
+
+def test_this_machine_needs_no_login_and_is_one_host() -> None:
+    login.judge({"spark-a": HERE, "spark-b": SAFE})
+    with pytest.raises(SettingsError, match="spark-a and spark-b are both @here/"):
+        login.judge({"spark-a": HERE, "spark-b": HERE})
+    for data, why in (
+        ({"_sudo_password": "hunter2"}, "NOPASSWD"),
+        ({"ssh_prot": 22}, "no login setting ssh_prot"),
+    ):
+        with pytest.raises(SettingsError, match=why):
+            login.judge({"spark-a": {**HERE, **data}})
+
+
+def test_its_name_and_what_pyinfra_calls_it() -> None:
+    assert login.named("@here/spark-a", "nvidia") == ("spark-a", HERE)
+    assert login.named("spark-a", "nvidia") == ("spark-a", {})
+    assert login.connector_name("spark-a", HERE) == "@here/spark-a"
+    assert login.connector_name("spark-a", SAFE) == "spark-a"
+    assert not login.over_ssh("spark-a", HERE) and login.over_ssh("spark-a", SAFE)
+    for name in ("@here", "@here/"):
+        with pytest.raises(SettingsError, match=f'names "{name}"'):
+            login.named(name, "nvidia")
+
+
+def test_what_is_in_its_way_is_never_the_network() -> None:
+    step, refusal = login.hindrance(
+        "spark-a", HERE, "sudo asks for a password, and is expected to work without one"
+    )
+    assert step == "sudo" and "with the line nvidia ALL=(ALL) NOPASSWD: ALL" in refusal.cure
+    step, refusal = login.hindrance("spark-a", HERE, "spark-a does not answer (timed out)")
+    assert step == "look" and "ping" not in refusal.cure

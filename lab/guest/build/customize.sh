@@ -9,6 +9,7 @@ mkdir "$out"
 release=$(basename /lib/modules/*)
 cp "/boot/vmlinuz-$release" "$out/vmlinuz"
 sh /lab/guest/build/boot-loader.sh
+sh /lab/guest/build/switch/make.sh "$release" "$out/switch.initrd"
 
 useradd --create-home --shell /bin/bash --groups adm,sudo nvidia
 install -d -m 700 -o nvidia -g nvidia /home/nvidia/.ssh

@@ -31,7 +31,8 @@ def shape(config: Config, found: Sequence[Block], said: list[str], source: str) 
         said.append("its sparse attention keeps an index beside each token, which is not counted")
     kinds = [_layers(config, mixer, len([*group]), said) for mixer, group in groupby(mixers)]
     layers, hidden = (*kinds, *_indexer(config, said)), config.count("hidden_size", "n_embd")
-    return Shape(layers=layers, hidden=hidden, draft=draft_layers(config), source=source)
+    heads = config.count("num_attention_heads", "n_head")
+    return Shape(layers=layers, hidden=hidden, draft=draft_layers(config), heads=heads, source=source)
 
 
 def _cached(config: Config, found: Sequence[Block], said: list[str]) -> list[Mixer]:

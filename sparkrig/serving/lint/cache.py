@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 from sparkrig.serving import arguments, budget, model
 from sparkrig.serving.lint.case import Case, Change, Hit
@@ -21,6 +22,7 @@ _LONGEST_STEP = (
 _FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
 _FLASH_NEXT_GIB = 126  # of which the table is 47.7 [@sglang-37995]
 _SERVED = 131_072  # tokens on one Spark [@nashi-registry]
+_NODES: tuple[model.Nodes, ...] = get_args(model.Nodes)
 
 
 RULES = Rules("memory")
@@ -136,13 +138,14 @@ def _measured(case: Case) -> Room | None:
 
 def _computed(case: Case) -> Room | None:
     """By the budget, of a model of the catalogue whose shape is known."""
-    known, checkpoint, nodes = case.model, case.checkpoint, case.world
+    known, checkpoint = case.model, case.checkpoint
+    nodes = next((each for each in _NODES if each == case.world), None)
     whole = isinstance(known, model.Model) and isinstance(checkpoint, model.Checkpoint)
     tokens = case.launch.whole_number("max-model-len", 0)
-    if not whole or not tokens or tokens < 0 or nodes not in (1, 2) or case.quantization:
+    if not whole or not tokens or tokens < 0 or nodes is None or case.quantization:
         return None
     assert isinstance(known, model.Model) and isinstance(checkpoint, model.Checkpoint)
-    return _budgeted(case, known, checkpoint, 1 if nodes == 1 else 2, tokens)
+    return _budgeted(case, known, checkpoint, nodes, tokens)
 
 
 def _budgeted(
@@ -159,10 +162,11 @@ def _budgeted(
         step=case.launch.whole_number("max-num-batched-tokens", 0) or budget.DEFAULT_STEP,
         prefix_caching=flags.get("enable-prefix-caching") is not False,
         graphs=not case.launch.on("enforce-eager"),
+        stages=case.launch.whole_number("pipeline-parallel-size", 1) or 1,
     )
     made = budget.budget(known, checkpoint, use)
     given = arguments.whole_number(case.launch.text("kv-cache-memory-bytes"))
-    left, spread = made.kv, budget.SPREAD_GIB[nodes]
+    left, spread = made.kv, budget.spread(nodes)
     if given:
         left, spread = given / budget.GIB, 0.0
     if left is None or made.needed is None:

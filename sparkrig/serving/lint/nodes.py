@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from sparkrig.serving import layout
 from sparkrig.serving.lint.case import Case, Change, Hit
 from sparkrig.serving.lint.claims import (
     CORTI,
@@ -18,6 +19,7 @@ from sparkrig.serving.lint.claims import (
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
+from sparkrig.serving.model import Model
 
 _NO_RAY = ((26, 5),)  # [@nvidia-playbook]
 # the flags that set where the copies of data parallelism run
@@ -135,11 +137,41 @@ def nnodes_not_gpus(case: Case) -> Iterator[Hit]:
 )
 def heads_not_divided(case: Case) -> Iterator[Hit]:
     size = case.launch.whole_number("tensor-parallel-size", 1)
-    if size and size > 1 and size & (size - 1):
+    shape = case.model.shape if isinstance(case.model, Model) else None
+    if size and size > 1 and shape and shape.heads:
+        if not layout.divides(size, shape):
+            kv = " and ".join(map(str, shape.kv_heads))
+            yield Hit(
+                f"--tensor-parallel-size {size} of {shape.heads} heads, and {kv or 'no'} of keys",
+                severity=case.severity,
+            )
+    elif size and size > 1 and size & (size - 1):
         yield Hit(
             f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is",
             severity=case.severity,
         )
+
+
+@RULES.rule(
+    "draft-with-stages",
+    "warning",
+    "a model that is shared by stages is not drafted for by a head of its own",
+    (
+        Claim(
+            "MTP ends at the start: `Pipeline parallelism is not supported for this model`",
+            "vllm-52069",
+            "2026-08-12",
+        ),
+    ),
+    "no --speculative-config, or --tensor-parallel-size alone",
+    holds="vLLM up to 0.26.1 at the least; a note for EAGLE3, and for forks",
+    against=(Claim("EAGLE3 works with stages, by vLLM's own test", "vllm-55623", "2026-09-07"),),
+)
+def draft_with_stages(case: Case) -> Iterator[Hit]:
+    stages = case.launch.whole_number("pipeline-parallel-size", 1)
+    if stages and stages > 1 and case.drafting:
+        milder = "note" if case.drafting.startswith("eagle") else case.severity
+        yield Hit(f"--pipeline-parallel-size {stages}, and {case.drafting} drafts", severity=milder)
 
 
 @RULES.rule(

@@ -34,13 +34,16 @@ def token_bytes(kind: Full | Sliding | Latent, use: Pooled) -> float:
     value = use.value_bytes or _BYTES[use.kv]
     if isinstance(kind, Latent):
         return kind.count * kind.width * value
-    return kind.count * 2 * max(1, kind.kv_heads // use.nodes) * kind.head_dim * value
+    return kind.count * 2 * max(1, kind.kv_heads // use.tensor) * kind.head_dim * value
 
 
 def state_bytes(layers: Iterable[Layers], use: Use) -> float:
     """Of the states of one sequence in all recurrent layers on one node."""
-    return sum(
-        kind.count * (kind.state * kind.state_bytes + kind.channels * (kind.kernel - 1) * _CONVOLUTION_BYTES)
-        for kind in layers
-        if isinstance(kind, Recurrent)
-    ) / max(1, use.nodes)
+    return (
+        sum(
+            kind.count * (kind.state * kind.state_bytes + kind.channels * (kind.kernel - 1) * _CONVOLUTION_BYTES)
+            for kind in layers
+            if isinstance(kind, Recurrent)
+        )
+        / use.tensor
+    )

@@ -19,6 +19,7 @@ class Vllm(Runtime):
     shown = "command -v vllm"
     share, context, names = "gpu-memory-utilization", "max-model-len", "served-model-name"
     usual = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
+    most_nodes = 8
     key = "VLLM_API_KEY"
     stretches = frozenset({"hf-overrides", "VLLM_ALLOW_LONG_MAX_MODEL_LEN"})
     ours = frozenset(
@@ -55,6 +56,7 @@ class Vllm(Runtime):
             step=step or DEFAULT_STEP,
             prefix_caching=found.get("enable-prefix-caching", True) is not False,
             graphs=found.get("enforce-eager", False) is False,
+            stages=whole_number(str(found.get("pipeline-parallel-size", ""))) or 1,
         )
 
     def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:

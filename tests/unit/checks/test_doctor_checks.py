@@ -297,7 +297,7 @@ REASONS = {
         login.changed_key(B, WHERE),
         "ssh",
         "Its host key is not the one that is known",
-        "ssh-keygen -R",
+        f"sparkrig onboard --replace {B} --inventory ",
     ),
     "wrong key": (
         "Authentication error (username=nvidia) (failed)",

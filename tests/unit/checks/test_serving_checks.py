@@ -18,6 +18,7 @@ from sparkrig.serving import served
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC
 from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, files, in_another_store, serving
+from tests.plan.serving_clusters import Serving
 from tests.tables import each_row
 
 A, B = "spark-a", "spark-b"
@@ -225,3 +226,42 @@ def test_one_half_that_could_not_be_read_is_not_compared() -> None:
     fleet = Fleet.parse(PAIR)
     made = [*checks.checks(subject(A, fleet, {A: state(both("a"))}, "pair.py"))]
     assert "serve.alike" not in {check.id for check in made}
+
+
+# --- more than two
+
+
+def of_cluster(name: str, serving: Serving, *sparks: Spark) -> dict[str, tuple[str, str]]:
+    """What is wrong on that host of a cluster: want and found."""
+    printed = (host.seen.splitlines() for host in serving.hosts(*sparks))
+    states = {name: SparkFact().process(lines) for name, lines in zip(serving.names, printed, strict=True)}
+    found = checks.checks(subject(name, serving.cluster.fleet, states, "ring.py"))
+    return {each.id: (each.want, each.found) for each in found if each.status != "ok"}
+
+
+STAGES, SPARE = Serving(3, "ring", BOTH, {"serve_nodes": 3}), Serving(3, "ring", BOTH)
+
+
+def test_a_cluster_as_it_was_deployed_has_nothing_wrong() -> None:
+    for each in (STAGES, SPARE):
+        assert [of_cluster(name, each, *each.up()) for name in each.names] == [{}, {}, {}]
+
+
+def test_a_node_that_differs_is_named_by_the_others_and_by_itself() -> None:
+    a, b, c = STAGES.up()
+    odd = replace(c, commit="c" * 40, image=OTHER, images={**c.images, "other:1": OTHER})
+    a, b = (replace(each, commit="a" * 40) for each in (a, b))
+    assert of_cluster(A, STAGES, a, b, odd) == {
+        "serve.alike": ("the image of spark-c (sha256:b2b2b2b2b2b2)", "sha256:a1a1a1a1a1a1"),
+        "serve.revision": ("the commit of spark-c (cccccccccccc)", "aaaaaaaaaaaa"),
+    }
+    assert of_cluster("spark-c", STAGES, a, b, odd)["serve.revision"] == (
+        "the commit of spark-a (aaaaaaaaaaaa)",
+        "cccccccccccc",
+    )
+
+
+def test_the_spare_is_compared_with_nothing() -> None:
+    a, b, c = SPARE.up()
+    a, b, c = replace(a, commit="a" * 40), replace(b, commit="a" * 40), replace(c, commit="c" * 40, images={})
+    assert [of_cluster(name, SPARE, a, b, c) for name in SPARE.names] == [{}, {}, {}]

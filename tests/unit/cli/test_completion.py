@@ -26,7 +26,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "options of a verb": ("sparkrig status --", ["--runs", "--json", "--help"]),
     "what a verb takes": ("sparkrig completion ", ["bash", "fish", "zsh"]),
     "verbs of the lab": ("sparkrig lab re", ["reset", "rewire"]),
-    "nodes of the lab": ("sparkrig lab power spark-", ["spark-a", "spark-b", "spark-c"]),
+    "nodes of the lab": ("sparkrig lab power spark-", ["spark-a", "spark-b", "spark-c", "spark-d", "spark-s"]),
     "what they take": ("sparkrig lab cable spark-a p", ["p0", "p1"]),
     "inventories": ("sparkrig drift ", INVENTORIES),
     "inventories after an option": ("sparkrig summary --json inventories/p", ["inventories/pair.py"]),

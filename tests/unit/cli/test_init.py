@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from sparkrig import inventory, login
 from sparkrig.cli import doctor
 from sparkrig.cli.main import sparkrig
 from sparkrig.io import project
@@ -155,3 +156,19 @@ def test_the_doctor_reports_an_older_project(made: Path, capsys: pytest.CaptureF
     said = capsys.readouterr().err
     assert f"{made} is older than this {version('sparkrig')}: 0.0.1 made it. Try: " in said
     assert f"Try: sparkrig init {made}-new; diff -r {made}-new {made}\n" in said
+
+
+def test_a_spark_that_it_is_installed_on_is_in_its_inventory(tmp_path: Path) -> None:
+    def typed(name: str, folder: str) -> Result:
+        return CliRunner().invoke(sparkrig, ["init", str(tmp_path / folder), "--here", name])
+
+    done = typed("spark-a", "mine")
+    assert done.exit_code == 0, done.output
+    file = tmp_path / "mine" / "inventories" / "sparks.py"
+    assert [*inventory.load(file)] == ["spark-a"]
+    assert inventory.load(file)["spark-a"][login.HERE]
+    assert "  sparkrig doctor inventories/sparks.py access\n  sparkrig onboard\n" in done.output
+    for name in ("spark a", "-a", "@here/spark-a", "", "a\nb", 'a"b'):
+        done = typed(name, "no")
+        assert done.exit_code == 1 and "is no name; letters, digits" in done.output, name
+        assert not (tmp_path / "no").exists()

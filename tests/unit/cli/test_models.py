@@ -398,7 +398,7 @@ BROKEN = {
     ),
     "an unknown field": ("nodes: 1", "nodes: 1\nspeed: 9", "speed: Extra inputs are not permitted"),
     "a field that is missing": ("active_b: 12.9\n", "", "active_b: Field required"),
-    "three nodes": ("nodes: 1", "nodes: 3", "nodes: Input should be 1 or 2"),
+    "nine nodes": ("nodes: 1", "nodes: 9", "nodes: Input should be 1, 2, 3, 4, 5, 6, 7 or 8"),
     "a format": ("format: bf16", "format: int3", "checkpoints.0.format: Input should be 'bf16'"),
     "a kind of layers": ("kind: full", "kind: fall", "shape.layers.0: Input tag 'fall'"),
     "no layers": ("count: 32", "count: 0", "shape.layers.0.full.count: Input should be greater than 0"),

@@ -105,7 +105,7 @@ def test_a_script_takes_no_key_unseen(home: Path, spark: Spark) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "words"), [("SHA256:" + "a" * 43, "somebody else may be"), ("x", "no fingerprint")]
+    ("given", "words"), [("SHA256:" + "a" * 43, "another machine may be"), ("x", "no fingerprint")]
 )
 def test_another_fingerprint_is_refused(home: Path, spark: Spark, given: str, words: str) -> None:
     with pytest.raises(Refusal, match=words):
@@ -117,7 +117,9 @@ def test_a_changed_key_is_refused_in_words(home: Path, spark: Spark) -> None:
     stale = keygen(home / "stale").with_suffix(".pub").read_text().split()
     before = f"[127.0.0.1]:{spark.port} {stale[0]} {stale[1]}\n"
     (home / ".ssh" / "known_hosts").write_text(before)
-    with pytest.raises(Refusal, match="A factory re-install makes a new one; without one, somebody") as caught:
+    with pytest.raises(
+        Refusal, match="A factory re-install makes a new one; without one, another machine"
+    ) as caught:
         host_key(spark, fingerprint=fingerprint(spark.public))
     assert f"-R '[127.0.0.1]:{spark.port}'" in caught.value.cure
     assert known(home) == before

@@ -11,7 +11,7 @@ from sparkrig.fabric.cabling_judge import judge
 from sparkrig.fabric.topology import Seen, obstacles
 from tests.tables import each_row
 from tests.unit import topologies as made
-from tests.unit.clustered import NAMES, RING, Hosts, fleet, ring, shown
+from tests.unit.clustered import ELSEWHERE, NAMES, RING, Cables, Hosts, fleet, half, out, ring, shown
 from tests.unit.topologies import TWINS, A, B, C, End
 
 
@@ -28,39 +28,6 @@ def test_a_ring_as_wanted_is_one_healthy_finding() -> None:
     assert [cable.rails for cable in found.cables] == [(0, 1), (2, 3), (4, 5)]
     assert all(judge(found, cable).healthy for cable in found.cables)
     assert found.form == "ring" and obstacles(fleet(3, "ring"), NAMES[:3], ring()) == []
-
-
-Cables = tuple[tuple[End, End], ...]
-# cables, and what is said of those that lie elsewhere
-ELSEWHERE: dict[str, tuple[Cables, list[str]]] = {
-    "each p0 to the p1 before": (
-        (((A, "p1"), (B, "p0")), ((B, "p1"), (C, "p0")), ((C, "p1"), (A, "p0"))),
-        [
-            "p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b",
-            "p1 of spark-a reaches p0 of spark-b, and wanted is p0 of spark-c",
-            "p1 of spark-b reaches p0 of spark-c, and wanted is p0 of spark-a",
-        ],
-    ),
-    "two plugs of one host": (
-        (((A, "p0"), (B, "p0")), ((B, "p1"), (C, "p1")), ((C, "p0"), (A, "p1"))),
-        [
-            "p0 of spark-a reaches p0 of spark-b, and wanted is p1 of spark-b",
-            "p1 of spark-b reaches p1 of spark-c, and wanted is p0 of spark-a",
-        ],
-    ),
-    "two plugs of two hosts": (
-        (((A, "p0"), (C, "p1")), ((B, "p0"), (B, "p1")), ((C, "p0"), (A, "p1"))),
-        ["p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b"],
-    ),
-    "a cable out and one in its place": (
-        (((A, "p0"), (C, "p1")), ((C, "p0"), (A, "p1"))),
-        ["p0 of spark-a reaches p1 of spark-c, and wanted is p1 of spark-b"],
-    ),
-    "the example of the issue": (
-        (((B, "p0"), (A, "p1")), ((A, "p0"), (B, "p1"))),
-        ["p1 of spark-a reaches p0 of spark-b, and wanted is p0 of spark-c"],
-    ),
-}
 
 
 def mended(cables: Cables, cure: str) -> Cables:
@@ -117,16 +84,6 @@ def test_the_cure_of_any_two_plugs_that_changed_places_makes_the_ring() -> None:
                 tried += 1
                 assert {frozenset(each) for each in mended(cables, cure)} == {frozenset(each) for each in RING}
     assert tried >= 12
-
-
-def out() -> Hosts:
-    return ring(*RING[:2])
-
-
-def half() -> Hosts:
-    """The plug in p1 of spark-a is not seated."""
-    hosts = out()
-    return {**hosts, C: made.lit(hosts[C], *TWINS["p0"])}
 
 
 def slow() -> Hosts:

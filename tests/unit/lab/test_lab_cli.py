@@ -26,6 +26,8 @@ def test_status_of_a_lab_that_never_was() -> None:
         ("spark-a", "absent", 2201),
         ("spark-b", "absent", 2202),
         ("spark-c", "absent", 2203),
+        ("spark-d", "absent", 2204),
+        ("spark-s", "absent", 2205),
     ]
 
 
@@ -37,6 +39,12 @@ def test_status_of_a_lab_that_never_was() -> None:
         (["ssh", "spark-z"], "the lab has no node 'spark-z'"),
         (["power", "spark-b", "cut"], "spark-b does not run"),
         (["cable", "spark-a", "p0", "unplug"], "spark-a does not run"),
+        (["up", "--nodes", "4", "--topology", "ring"], "the lab has no ring of 4: opposite ones of four"),
+        (["up", "--nodes", "3"], "one cable does not join 3 Sparks"),
+        (["rewire", "sideways"], "'sideways' names no cable"),
+        (["port", "spark-a", "--mtu", "1500"], "the lab has no switch"),
+        (["power", "switch", "cut"], "the lab has no switch"),
+        (["ssh", "switch"], "the switch is no Spark"),
     ],
 )
 def test_a_failure_is_one_sentence_and_exit_code_1(words: list[str], sentence: str) -> None:

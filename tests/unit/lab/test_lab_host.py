@@ -78,8 +78,20 @@ def test_a_senseless_port_is_refused(port: str, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_an_unknown_node_is_refused() -> None:
-    with pytest.raises(LabError, match=r"no node 'spark-z' \(one of spark-a, spark-b, spark-c\)"):
+    with pytest.raises(LabError, match=r"no node 'spark-z' \(one of spark-a, .*, spark-d, spark-s\)"):
         nodes.check("spark-z")
+    with pytest.raises(LabError, match="the switch is no Spark"):
+        nodes.check("switch")
+
+
+def test_guests_that_do_not_fit_into_the_memory_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host, "MEMORY", tmp_path / "meminfo")
+    host.MEMORY.write_text("MemTotal: 16000000 kB\nMemAvailable: 4194304 kB\n")
+    with pytest.raises(LabError, match=r"has 4\.0 GiB of memory left \(5\.2 GiB for 3 more guests\)"):
+        host.require_memory(3, 1.75)
+    host.require_memory(2, 1.75)
 
 
 def test_waiting_ends_with_the_condition_or_with_a_sentence() -> None:

@@ -32,6 +32,7 @@ def test_the_stage_holds_guest_files_link_files_and_the_build() -> None:
     assert found["./etc/dgx-release"].mode == 0o644
     assert {"./etc/systemd/network/10-enP7s7.link", "./lab/authorized_keys"} <= set(found)
     assert "./lab/guest/build/repositories.py" in found
+    assert {"./lab/guest/build/switch/init", "./lab/guest/build/switch/make.sh"} <= set(found)
     assert not any("__pycache__" in name for name in found)
 
 

@@ -106,7 +106,7 @@ def test_a_pid_file_may_go_while_it_is_read(machine: Machine, qemu: int) -> None
 def test_stop_waits_for_the_process_not_for_its_pid_file(
     machine: Machine, deaf: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.machine.STOP_S", 0.5)
+    monkeypatch.setattr("lab.process.STOP_S", 0.5)
     script = (
         "import os, signal, sys, time\n"
         "def end(*_):\n"
@@ -158,6 +158,15 @@ def test_a_guest_that_never_rests_is_saved_and_said_to_be_busy(
     assert "spark-a is saved while it is busy" in capsys.readouterr().err
 
 
+def test_a_guest_too_busy_to_take_its_mtu_is_named(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(node: str, line: str, timeout: float) -> ssh.Result:
+        raise subprocess.TimeoutExpired(line, timeout)
+
+    monkeypatch.setattr(ssh, "execute", busy)
+    with pytest.raises(LabError, match=r"spark-a kept its MTU \(an answer within 240 s\)"):
+        machine.leave_factory(240)
+
+
 def test_reset_and_power_of_a_guest_that_was_never_up_say_so() -> None:
     with pytest.raises(LabError, match="spark-a has no snapshot"):
         pair.reset(["spark-a"])
@@ -166,8 +175,8 @@ def test_reset_and_power_of_a_guest_that_was_never_up_say_so() -> None:
 
 
 def test_an_uncabled_cage_cannot_be_plugged() -> None:
-    with pytest.raises(LabError, match="spark-c has no cable in p0"):
-        pair.cable("spark-c", "p0", plugged=True)
+    with pytest.raises(LabError, match="spark-s has no cable in p0"):
+        pair.cable("spark-s", "p0", plugged=True)
 
 
 def test_ssh_trusts_each_guest_by_its_own_key_from_the_first_contact(lab_folder: Path) -> None:
@@ -175,7 +184,7 @@ def test_ssh_trusts_each_guest_by_its_own_key_from_the_first_contact(lab_folder:
         (lab_folder / f"{node}.pub").write_text(f"ssh-ed25519 {node} root@{node}\n")
     ssh.trust(lab_folder)
     assert ssh.known_hosts().read_text().splitlines()[1] == "[127.0.0.1]:2202 ssh-ed25519 spark-b root@spark-b"
-    assert ssh.config().read_text().count("StrictHostKeyChecking yes") == 3
+    assert ssh.config().read_text().count("StrictHostKeyChecking yes") == 5
 
 
 def test_an_inventory_gets_strict_host_data(lab_folder: Path) -> None:

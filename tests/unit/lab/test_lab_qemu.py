@@ -33,7 +33,7 @@ def test_every_nic_has_a_device_and_a_backend() -> None:
 
 
 def test_a_solo_guest_has_the_management_nic_alone() -> None:
-    assert text(replace(PLAN, node="spark-c")).count("virtio-net-pci") == 1
+    assert text(replace(PLAN, node="spark-s")).count("virtio-net-pci") == 1
 
 
 def test_only_a_start_from_the_snapshot_names_it() -> None:
@@ -54,14 +54,14 @@ def test_hardware_does_not_depend_on_cables_or_ports(monkeypatch: pytest.MonkeyP
 
 
 def test_ports_follow_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [ssh_port(node) for node in ALL] == [2201, 2202, 2203]
+    assert [ssh_port(node) for node in ALL] == [2201, 2202, 2203, 2204, 2205]
     monkeypatch.setenv("SPARKRIG_LAB_PORT", "4000")
     assert ssh_port("spark-c") == 4002
 
 
 def test_no_two_nics_share_an_address_and_each_has_its_name() -> None:
     addresses = {mac(node, nic.netdev): nic.netdev for node in ALL for nic in nics(node)}
-    assert len(addresses) == 2 * 5 + 1
+    assert len(addresses) == 4 * 5 + 1
     files = link_files()
     for address, netdev in addresses.items():
         link = files[f"etc/systemd/network/10-{netdev}.link"]

@@ -51,11 +51,11 @@ def test_carriers_follow_the_plugs() -> None:
 
 
 def test_a_solo_spark_has_nothing_to_wire() -> None:
-    assert rails("spark-c", STRAIGHT, HOME) == []
-    assert carriers("spark-c", STRAIGHT) == {}
+    assert rails("spark-s", STRAIGHT, HOME) == []
+    assert carriers("spark-s", STRAIGHT) == {}
 
 
 def test_a_cable_is_found_from_either_end() -> None:
     assert far_end(("spark-a", "p0"), CROSSED) == ("spark-b", "p1")
     assert far_end(("spark-b", "p1"), CROSSED) == ("spark-a", "p0")
-    assert far_end(("spark-c", "p0"), CROSSED) is None
+    assert far_end(("spark-s", "p0"), CROSSED) is None

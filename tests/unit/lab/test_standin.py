@@ -266,6 +266,51 @@ def test_a_node_of_several_stays_connected_to_the_head_and_does_not_end_with_it(
             node.kill()
 
 
+SHARED = {
+    "three by stages": (3, "--tensor-parallel-size 1 --pipeline-parallel-size 3"),
+    "four by parts": (4, "--tensor-parallel-size 4"),
+    "two by two": (4, "--tensor-parallel-size 2 --pipeline-parallel-size 2"),
+}
+
+
+@pytest.mark.parametrize(("nodes", "sizes"), SHARED.values(), ids=[*SHARED])
+def test_three_and_four_play_vllms_own_multi_node_launch(nodes: int, sizes: str) -> None:
+    """In the words of start.sh: each rank stays connected to the head, which alone answers, and does not end."""
+    port, api = free_ports(2)
+    words = ["serve", "MODEL", *sizes.split(), "--host", "127.0.0.1", "--nnodes", str(nodes)]
+
+    def rank(number: int, *role: str) -> subprocess.Popen[bytes]:
+        meeting = ["--node-rank", str(number), "--master-addr", "127.0.0.1", "--master-port", str(port)]
+        command = [sys.executable, str(FILE), *words, *meeting, "--distributed-executor-backend", "mp", *role]
+        orders = {**os.environ, "STANDIN": "--startup 0 --first 0 --token 0"}
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, env=orders)
+
+    def answers() -> bool:
+        try:
+            return asked(f"http://127.0.0.1:{api}/health")[0] == 200
+        except OSError:
+            return False
+
+    def joined() -> int:
+        """Connections to the head that stand, of all processes of this network."""
+        rows = [row.split() for row in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
+        return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+    workers = [rank(number, "--headless") for number in range(1, nodes)]
+    head = rank(0, "--port", str(api))
+    try:
+        until(lambda: joined() == nodes - 1 and answers())
+        assert asked(f"http://127.0.0.1:{api}/v1/chat/completions", CHAT)[0] == 200
+        head.terminate()
+        assert head.wait(10) == 0
+        until(lambda: joined() == 0)
+        assert [each.poll() for each in workers] == [None] * (nodes - 1)
+    finally:
+        for each in (head, *workers):
+            each.terminate()
+            each.wait(10)
+
+
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[[str], Path]:
     """The stand-in under a name of its own, as an image has it."""

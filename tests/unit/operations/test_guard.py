@@ -19,8 +19,10 @@ from pyinfra.connectors.base import BaseConnector
 from sparkrig import programs
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
+from sparkrig.io.witness import Proof
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping
+from sparkrig.network.witness import Place
 from sparkrig.operations import guard as guarded
 from sparkrig.operations.guard import Bench, RolledBack
 from tests.tables import each_row
@@ -201,7 +203,7 @@ def test_the_window_is_the_longest_and_what_is_left_is_never_less_than_none(worl
     made = Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print)
     assert made.window == 90 and made.deadline == 0.0
     with pytest.raises(TypeError):
-        Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print, 9.0)  # type: ignore[call-arg]
+        Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print, Proof(), 9.0)  # type: ignore[call-arg]
     made.deadline = world.now + 7.9
     assert made.left == 7
     made.deadline = world.now - 5
@@ -397,3 +399,16 @@ def test_the_old_connection_comes_back_whatever_happens() -> None:
         assert at.connector == "new"
         raise Failed("it broke off")
     assert at.connector == "old"
+
+
+@pytest.mark.parametrize("seen", [0, 1])
+def test_a_change_of_the_own_host_stands_only_while_another_member_sees_it(world: World, seen: int) -> None:
+    """Each proof of the others is one of this host, too: what was seen once may be gone the next time."""
+    answers = [*seen * [list[str]()], ["b has no route to 10.0.0.1"]]
+    place = Place("a", "10.0.0.1", 22, ("ssh-ed25519 AAAA",))
+    made, said = bench(world, "a")
+    made.outside = cast(Proof, SimpleNamespace(place=place, consented="", why_not=lambda: answers.pop(0)))
+    assert fails(made).startswith("b has no route to 10.0.0.1; the network of a is as it was before")
+    assert world.kinds("a") == ["start", "wait", *seen * ["link", "wait"], "revert"]
+    assert answers == [] and ("commit" not in world.kinds("a"))
+    assert any("another member sees the ssh server of a" in each for each in said) == bool(seen)

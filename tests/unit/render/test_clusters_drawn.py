@@ -11,9 +11,8 @@ from sparkrig.fabric.cabling import Topology
 from sparkrig.render import cages
 from sparkrig.render.topology_svg import svg
 from tests.tables import each_row
-from tests.unit.clustered import ring, shown, switch
-from tests.unit.fabric.test_ring import ELSEWHERE, half, out
-from tests.unit.render.test_topology import SVG, drawn
+from tests.unit.clustered import ELSEWHERE, half, out, ring, shown, switch
+from tests.unit.drawings import SVG, drawn
 from tests.unit.topologies import C
 
 STATES: dict[str, Topology] = {

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import re
 from dataclasses import replace
 from itertools import cycle
 from xml.etree import ElementTree
 
 import pytest
-from rich.console import Console
 
 from sparkrig.fabric.cabling import Cage, End, Host, Topology, Twin
 from sparkrig.render.cages import loose_end
-from sparkrig.render.topology import Drawing
 from sparkrig.render.topology_svg import svg
 from tests.tables import each_row
 from tests.unit import topologies as made
+from tests.unit.drawings import SVG, drawn
 
 STATES = made.states()
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-def drawn(shown: Topology, width: int, encoding: str = "utf-8") -> list[str]:
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
-    Console(file=file, width=width, legacy_windows=False, color_system=None).print(Drawing(shown))
-    file.flush()
-    assert isinstance(file.buffer, io.BytesIO)
-    return file.buffer.getvalue().decode(encoding).splitlines()
-
-
 WIDTHS = (200, 100, 80, 50, 36)
 # a drawing is no wider than 132, so 160 is like 200; ASCII has signs of its own widths and all else in common:
 # the narrowest form of the drawing for each state, and each other width for some

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
-from sparkrig import programs
+from sparkrig import login, programs
 from sparkrig.io import remote
 from sparkrig.io.remote import Lost
 from sparkrig.operations import journal
@@ -214,6 +214,8 @@ FORCED = 'ForceCommand exec /bin/rbash -c "$SSH_ORIGINAL_COMMAND"'
 # argv: a folder for the host's, the inventory's data. Holds the lock until its standard input ends.
 CONTROLLER = """if True:
     import json, sys
+    from sparkrig import controller
+    controller._IN_CONTAINER = ()
     from sparkrig.runs import journal as scripts, lock
     from sparkrig.io import session
     for place, name in (lock, "HOLD"), (lock, "LOCK"), (lock, "RELEASE"), (scripts, "ABANDON"):
@@ -232,8 +234,11 @@ CONTROLLER = """if True:
 
 
 @contextmanager
-def controller(folder: Path, *lines: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that holds the lock of a host in a folder, over pyinfra's own connection to OpenSSH's server."""
+def controller(folder: Path, *lines: str, lock_of: Path | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock of a host in a folder, over pyinfra's own connection to OpenSSH's server.
+
+    lock_of: the folder of the host, where it is another one than the server's.
+    """
     key = keygen(folder / "key")
     with sshd(folder, lines=lines) as server:
         (server.home / ".ssh").mkdir(parents=True)
@@ -242,19 +247,25 @@ def controller(folder: Path, *lines: str) -> Iterator[subprocess.Popen[str]]:
         (folder / "known").write_text("".join(keys))
         known = {"ssh_known_hosts_file": str(folder / "known"), "ssh_config_file": "/dev/null"}
         at = {"ssh_hostname": "127.0.0.1", "ssh_port": server.port, "ssh_user": getpass.getuser()}
-        words = [str(folder), json.dumps({"spark": {**at, **known, "ssh_key": str(key)}})]
-        with subprocess.Popen(
-            [sys.executable, "-c", CONTROLLER, *words],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(ROOT)},
-        ) as process:
-            try:
-                yield process
-            finally:
-                process.kill()
+        with holding(lock_of or folder, {**at, **known, "ssh_key": str(key)}, f"state-{folder.name}") as process:
+            yield process
+
+
+@contextmanager
+def holding(folder: Path, data: Mapping[str, Any], state: str = "state") -> Iterator[subprocess.Popen[str]]:
+    """A process that holds the lock of a host in a folder. state: the folder of what it keeps itself."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CONTROLLER, str(folder), json.dumps({"spark": data})],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "XDG_STATE_HOME": str(folder / state), "PYTHONPATH": str(ROOT)},
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def seen(folder: Path) -> str:
@@ -298,6 +309,30 @@ def test_a_controller_gives_its_lock_back_and_leaves_no_process(tmp_path: Path) 
     ):
         time.sleep(0.1)
     assert found == b""
+
+
+@pytest.mark.slow  # it starts Python, and waits for more than one tick of a lock's holder
+def test_a_controller_on_the_host_itself_holds_the_same_lock(tmp_path: Path) -> None:
+    """One that came over ssh is refused meanwhile, and the death of the other one frees the host."""
+    here = {login.HERE: getpass.getuser()}
+    with holding(tmp_path, here) as process:
+        assert said(process) == "locked"
+        time.sleep(2 * lock.TICK_S)
+        assert seen(tmp_path) == "alive"
+        (tmp_path / "far").mkdir()
+        for other in (here, None):
+            with (
+                holding(tmp_path, other, "another") if other else controller(tmp_path / "far", lock_of=tmp_path)
+            ) as second:
+                assert said(second).startswith("spark is locked by"), second
+        assert seen(tmp_path) == "alive"
+        process.kill()
+        assert becomes(tmp_path, "dead")
+    with holding(tmp_path, here) as process:
+        assert said(process) == "locked"
+        told, complaint = process.communicate("")
+        assert (process.returncode, told, complaint) == (0, "", "")
+        assert seen(tmp_path) == "" and [*(tmp_path / "run").iterdir()] == []
 
 
 @pytest.mark.slow  # it starts Python

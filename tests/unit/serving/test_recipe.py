@@ -208,7 +208,11 @@ WISHES: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "drafts with another model, z/y, which is not brought to the hosts",
     ),
-    "stages": (v2(command="vllm serve {model} -pp 2"), {}, "--pipeline-parallel-size is more than 1"),
+    "stages": (
+        v2(command="vllm serve {model} -pp 2"),
+        {},
+        "--pipeline-parallel-size is 2, and that does not divide the 1 Spark that would serve it",
+    ),
     "a share that is none": (
         v2(command="vllm serve {model} --gpu-memory-utilization much"),
         {},

@@ -12,7 +12,7 @@ import pytest
 from paramiko import common
 
 from sparkrig.parsing import bounds
-from sparkrig.ssh import stream
+from sparkrig.ssh import output, stream
 from tests.tables import each_row
 
 KEY = paramiko.ECDSAKey.generate()
@@ -94,7 +94,7 @@ def test_what_is_printed_has_an_end(client: paramiko.Transport, monkeypatch: pyt
         out, errors, status = printed(client, command)
         assert (errors[-1], status) == (why, -1)
         assert sum(map(len, out + errors)) <= (3 << 20) + len(why) + 1
-        assert len(out + errors) < 1000 + stream._CHUNK
+        assert len(out + errors) < 1000 + output.CHUNK
 
     each_row([f"{where} {what}" for where in ("out", "err") for what in ("flood", "short")], holds)
 

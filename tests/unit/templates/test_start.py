@@ -22,8 +22,15 @@ LONE = {"SPARKRIG_FORM": "solo", "SPARKRIG_PORT": "8123"}
 ELSEWHERE = "198.51.100.1"
 
 
-def part(form: str, rank: int, address: str, head: str) -> dict[str, str]:
-    orders = {"form": form, "port": "8123", "rank": str(rank), "nodes": "2", "head": head, "address": address}
+def part(form: str, rank: int, address: str, head: str, nodes: int = 2) -> dict[str, str]:
+    orders = {
+        "form": form,
+        "port": "8123",
+        "rank": f"{rank}",
+        "nodes": f"{nodes}",
+        "head": head,
+        "address": address,
+    }
     named = {f"SPARKRIG_{name.upper()}": value for name, value in {**orders, "wait": "1"}.items()}
     return {**named, "GLOO_SOCKET_IFNAME": "lo"}
 
@@ -74,6 +81,16 @@ def test_vllm_forms_the_pair_itself(stand_ins: Path, here: str, rank: int, role:
         *("--distributed-executor-backend", "mp", *role),
     ]
     assert f"VLLM_HOST_IP={here}" in done.stdout and f"RAY_NODE_IP_ADDRESS={here}" in done.stdout
+
+
+@pytest.mark.slow  # starts a process for each row
+@pytest.mark.parametrize(("nodes", "rank"), [(3, 0), (3, 1), (3, 2), (4, 0), (4, 3)])
+def test_vllm_forms_three_and_four_itself(stand_ins: Path, here: str, nodes: int, rank: int) -> None:
+    done = started(stand_ins, part("multinode", rank, here, here, nodes))
+    assert " ".join(told(done, "vllm")) == (
+        f"serve MODEL --served-model-name a b --nnodes {nodes} --node-rank {rank} --master-addr {here} "
+        "--master-port 29501 --distributed-executor-backend mp " + ("--port 8123" if rank == 0 else "--headless")
+    )
 
 
 @pytest.fixture

@@ -263,6 +263,12 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve(flags="-tp 3 --nnodes 3 --master-addr 192.168.100.10"), serve(flags="-pp 3 --nnodes 3")),
         (serve(flags="-tp 6 --nnodes 6 --master-addr 192.168.100.10"), serve(flags="-tp 4 --nnodes 4")),
     ],
+    "draft-with-stages": [
+        (
+            serve(flags="-pp 3 --nnodes 3 --speculative-config.method mtp"),
+            serve(flags="-tp 4 --nnodes 4 --speculative-config.method mtp"),
+        ),
+    ],
     "shell-twice": [
         (
             f"docker run --gpus all --entrypoint /bin/bash {IMAGE} bash -c '{serve()}'",

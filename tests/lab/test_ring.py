@@ -1,0 +1,45 @@
+"""T3: three virtual Sparks in a ring, from out of the box to as declared, and back.
+
+No test on `@fake` shows that NetworkManager takes twelve addresses in six subnets under one guard, that each rail
+then carries frames of 9000 bytes over the cable that the survey wants, and that undo gives all three back.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from lab import CABLED
+from lab.nodes import FABRIC
+from tests.faults.record import Seen
+from tests.lab.commands import deploy, lab, planned, run
+from tests.lab.guests import Guest
+
+RING = "inventories/lab_ring.py"
+GUESTS = tuple(Guest(node) for node in CABLED[:3])
+
+
+@pytest.mark.usefixtures("ring")
+def test_three_in_a_ring_are_set_up_checked_and_undone_as_one(seen: Seen) -> None:
+    before = [addresses(guest) for guest in GUESTS]
+    done = deploy(inventory=RING)
+    assert done.code == 0, done.stderr[-3000:]
+    assert [len(addresses(guest)) for guest in GUESTS] == [4, 4, 4]
+    assert planned(RING) == {}
+    found = run("sparkrig", "drift", RING)
+    assert found.code == 0, found.stdout
+    assert lab("cable", "spark-b", "p0", "unplug").returncode == 0
+    out = " ".join(run("sparkrig", "topology", RING).stdout.split())
+    assert "neither p0 of spark-b nor p1 of spark-c has a carrier" in out, out
+    assert "wanted is" not in out, "the two other cables are right"
+    assert lab("cable", "spark-b", "p0", "plug").returncode == 0
+    undone = run("sparkrig", "undo", RING, "--yes")
+    assert undone.code == 0, undone.stdout + undone.stderr
+    assert [addresses(guest) for guest in GUESTS] == before
+    assert all(not guest.output("apt-mark showhold") for guest in GUESTS)
+    seen("deployed, nothing left to do, drift empty, the one cable that was out named, undone on all three")
+
+
+def addresses(guest: Guest) -> set[str]:
+    """The IPv4 addresses of the fabric."""
+    rows = [row.split() for row in guest.output("ip -4 -o address show").splitlines()]
+    return {row[3] for row in rows if row[1] in FABRIC}
