@@ -144,6 +144,11 @@ class Topology(Value):
     def at(self, end: End) -> Cage:
         return next(host for host in self.hosts if host.name == end.host).cage(end.cage)
 
+    def read(self, *ends: End) -> bool:
+        """Whether the hosts of all these ends could be looked at."""
+        names = {end.host for end in ends}
+        return all(host.read for host in self.hosts if host.name in names)
+
     def reached(self, end: End) -> list[End]:
         """The cages that frames from this one reach, or come from; a cable alone joins no more than one."""
         pairs = [cable.ends for cable in self.cables if cable.heard and end in cable.ends]
@@ -152,6 +157,10 @@ class Topology(Value):
     def taken(self, end: End) -> bool:
         """Whether a cable that is there ends here."""
         return any(cable.real and end in cable.ends for cable in self.cables)
+
+    def explained(self, cable: Cable) -> bool:
+        """Whether another cable or a stranger at one of its ends is already why a wanted cable is not there."""
+        return not cable.real and any(self.taken(end) or self.at(end).stranger for end in cable.ends)
 
     def switched(self, cable: Cable) -> bool:
         """Whether one of its ends reaches more than one cage."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from sparkrig.cure import on_host, over_ssh, quoted, verb
+from sparkrig.cure import verb
+from sparkrig.fabric import cage_judge
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, Cable, End, State, Topology
 from sparkrig.fabric.cabling_strangers import loops, strangers, switches
 from sparkrig.text import listed, rails
@@ -41,12 +42,11 @@ def judge(shown: Topology, cable: Cable) -> Verdict:
 
 def _in_a_ring(shown: Topology, cable: Cable) -> Verdict:
     """One that is wanted and lies elsewhere is out; what lies there is crossed."""
-    read = [host.name for host in shown.hosts if host.read]
-    if cable.wanted and not all(end.host in read for end in cable.ends):
+    if cable.wanted and not shown.read(*cable.ends):
         return Verdict("unknown", "unread")
     if cable.real and not cable.wanted:
         return Verdict("fault", "loop" if cable.loops else "cable-crossed")
-    if not cable.real and any(shown.taken(end) or shown.at(end).stranger for end in cable.ends):
+    if shown.explained(cable):
         return Verdict("fault", "cable-out")
     return worst(
         [each.verdict for each in of_cable(shown, cable)] or [Verdict("healthy", evidence=cable.evidence)]
@@ -188,36 +188,12 @@ def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
 
 
 def _missing(shown: Topology, cable: Cable) -> Verdict | None:
-    """Declared netdevs that are not there."""
     gone = _in_state(shown, cable, "missing")
-    if not gone:
-        return None
-    where = "; ".join(f"{end.host} has no {' and no '.join(names)}" for end, names in gone.items())
-    if all(shown.at(end).state != "missing" for end in gone):
-        return Verdict(
-            "fault",
-            "netdev-missing",
-            f"{where}, and its twin is there: one of the cage's two PCIe links did not come up",
-            f"switch {listed(end.host for end in gone)} off, cut the power for a minute, start with the cable in",
-        )
-    return Verdict(
-        "fault",
-        "netdev-missing",
-        f"{where}: an uncabled ConnectX-7 leaves the PCI bus",
-        f"seat a QSFP cable in {_ends(cable)}, wait half a minute, then: ip -br link",
-    )
+    return cage_judge.missing(shown, gone, between=_ends(cable)) if gone else None
 
 
 def _down(shown: Topology, cable: Cable) -> Verdict | None:
-    """Declared netdevs that are switched off, so that it is unknown what their cage reaches."""
-    for end, names in _in_state(shown, cable, "down").items():
-        return Verdict(
-            "fault",
-            "netdev-down",
-            f"{listed(names)} on {end.host} {'is' if len(names) == 1 else 'are'} administratively down",
-            on_host(" && ".join(f"sudo ip link set {quoted(name)} up" for name in names), at=end.host),
-        )
-    return None
+    return next((cage_judge.down(end, names) for end, names in _in_state(shown, cable, "down").items()), None)
 
 
 def _dark(shown: Topology, cable: Cable) -> Verdict | None:
@@ -225,7 +201,7 @@ def _dark(shown: Topology, cable: Cable) -> Verdict | None:
     dark, lit = _in_state(shown, cable, "no carrier"), _in_state(shown, cable, "link")
     for end in dark:
         if end in lit:
-            return _half_lit(end, dark[end])
+            return cage_judge.half_lit(end, dark[end])
     if len(dark) == 1 and not cable.real and any(shown.taken(end) for end in lit):
         dark_end, taken = next(iter(dark)), next(iter(lit))
         return Verdict(
@@ -246,16 +222,6 @@ def _dark(shown: Topology, cable: Cable) -> Verdict | None:
     return _out(cable) if dark else None
 
 
-def _half_lit(end: End, names: Sequence[str]) -> Verdict:
-    return Verdict(
-        "fault",
-        "half-plugged",
-        f"{listed(names)} on {end.host} {'has' if len(names) == 1 else 'have'} no carrier, and its twin has one: "
-        "the plug is half seated, or one half of the port did not start",
-        f"pull the plug out of {end} and seat it again until it clicks; if that does not help, reboot {end.host}",
-    )
-
-
 def _out(cable: Cable) -> Verdict:
     why = "the same cable is in both, and a plug is not seated or the cable is dead"
     if cable.evidence != "same cable serial":
@@ -272,10 +238,9 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
     """A cable whose ends have a carrier, and over which frames pass in one direction, or in none."""
     if cable.evidence == "heard both ways":
         return None
-    silent = [host for host in shown.hosts if host.silence and host.name in {end.host for end in cable.ends}]
-    if silent:
-        why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
-        return Verdict("unknown", "no-probe", why, over_ssh(silent[0].name, "sudo -n python3 --version"))
+    at_its_ends = {end.host for end in cable.ends}
+    if silent := cage_judge.not_probed(host for host in shown.hosts if host.name in at_its_ends):
+        return silent
     if cable.heard:
         sender, listener = cable.heard[0].sender, cable.heard[0].listener
         return Verdict(

@@ -25,18 +25,8 @@ def findings(shown: Topology) -> Iterator[Finding]:
     for cable in stray:
         yield _elsewhere(shown, cable, wanted, cure)
     for cable in shown.cables:
-        if cable.wanted and (cable.real or not led_astray(shown, cable)) and _read(shown, cable):
+        if cable.wanted and not shown.explained(cable) and shown.read(*cable.ends):
             yield from cables.of_cable(shown, cable)
-
-
-def led_astray(shown: Topology, cable: Cable) -> bool:
-    """Whether another cable or a stranger at one of its ends is already why a wanted cable is not there."""
-    return any(shown.taken(end) or shown.at(end).stranger for end in cable.ends)
-
-
-def _read(shown: Topology, cable: Cable) -> bool:
-    hosts = {end.host for end in cable.ends}
-    return all(host.read for host in shown.hosts if host.name in hosts)
 
 
 def _plan(wanted: Iterable[Cable]) -> _Plan:

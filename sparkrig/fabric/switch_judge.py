@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sparkrig.cure import deploy, on_host, over_ssh, quoted
+from sparkrig.cure import deploy
+from sparkrig.fabric import cage_judge
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, Cage, End, State, Topology
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Level, Verdict
@@ -36,7 +37,7 @@ class Signs:
 
 def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
     """The findings on a switch, causes first; nothing where all is well."""
-    ends = [end for end in wanted(shown) if _host_read(shown, end)]
+    ends = [end for end in wanted(shown) if shown.read(end)]
     unfit = {end: verdict for end in ends if (verdict := _unfit(shown, end))}
     yield from (_at(shown, end, verdict) for end, verdict in unfit.items())
     lit = [end for end in ends if end not in unfit]
@@ -59,10 +60,6 @@ def all_well(shown: Topology) -> Finding:
     return Finding("cluster", Verdict("healthy", evidence=text))
 
 
-def _host_read(shown: Topology, end: End) -> bool:
-    return next(host.read for host in shown.hosts if host.name == end.host)
-
-
 def _at(shown: Topology, end: End, verdict: Verdict) -> Finding:
     return Finding(f"{end.host} {end.cage}", verdict, shown.at(end).rails)
 
@@ -74,14 +71,11 @@ def _unfit(shown: Topology, end: End) -> Verdict | None:
     """Why nothing can reach a cage, or None."""
     cage = shown.at(end)
     if missing := _in_state(cage, "missing"):
-        return _missing(end, cage, missing)
+        return cage_judge.missing(shown, {end: missing}, between=f"{end} and in the switch")
     if down := _in_state(cage, "down"):
-        names = listed(down)
-        up = on_host(" && ".join(f"sudo ip link set {quoted(name)} up" for name in down), at=end.host)
-        text = f"{names} on {end.host} {'is' if len(down) == 1 else 'are'} administratively down"
-        return Verdict("fault", "netdev-down", text, up)
+        return cage_judge.down(end, down)
     if dark := _in_state(cage, "no carrier"):
-        return _dark(shown, end, cage, dark)
+        return cage_judge.half_lit(end, dark) if cage.state == "link" else _dark(shown, end)
     return None
 
 
@@ -89,33 +83,7 @@ def _in_state(cage: Cage, state: State) -> list[str]:
     return [twin.netdev for twin in cage.twins if twin.rail is not None and twin.state == state]
 
 
-def _missing(end: End, cage: Cage, names: Sequence[str]) -> Verdict:
-    text = f"{end.host} has no {' and no '.join(names)}"
-    if cage.state != "missing":
-        return Verdict(
-            "fault",
-            "netdev-missing",
-            f"{text}, and its twin is there: one of the cage's two PCIe links did not come up",
-            f"switch {end.host} off, cut the power for a minute, start with the cable in",
-        )
-    return Verdict(
-        "fault",
-        "netdev-missing",
-        f"{text}: an uncabled ConnectX-7 leaves the PCI bus",
-        f"seat a QSFP cable in {end} and in the switch, wait half a minute, then: ip -br link",
-    )
-
-
-def _dark(shown: Topology, end: End, cage: Cage, names: Sequence[str]) -> Verdict:
-    if cage.state == "link":
-        return Verdict(
-            "fault",
-            "half-plugged",
-            f"{listed(names)} on {end.host} {'has' if len(names) == 1 else 'have'} no carrier, and its twin has "
-            "one: the plug is half seated, or one half of the port did not start",
-            f"pull the plug out of {end} and seat it again until it clicks; if that does not help, reboot "
-            f"{end.host}",
-        )
+def _dark(shown: Topology, end: End) -> Verdict:
     host = next(each for each in shown.hosts if each.name == end.host)
     other = next(
         (End(end.host, each.name) for each in host.cages if each.state == "link" and not each.rails), None
@@ -147,11 +115,8 @@ def _heard(shown: Topology) -> set[tuple[End, End]]:
 
 def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
     """Ports that the frames of the others do not reach: those of another VLAN or bridge."""
-    silent = [host for host in shown.hosts if host.silence and host.read]
-    if silent:
-        why = listed(f"the neighbour probe did not run on {host.name} ({host.silence})" for host in silent)
-        cure = over_ssh(silent[0].name, "sudo -n python3 --version")
-        yield Finding("cluster", Verdict("unknown", "no-probe", why, cure))
+    if silent := cage_judge.not_probed(shown.hosts):
+        yield Finding("cluster", silent)
         return
     if len(ends) < 2:
         return

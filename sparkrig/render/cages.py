@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sparkrig.fabric.cabling import Cable, Cage, End, Host, State, Topology, Twin
 from sparkrig.fabric.cabling_judge import judge
+from sparkrig.fabric.switch_judge import wanted
 from sparkrig.render.findings import Shade
 from sparkrig.verdict import worst
 
@@ -42,8 +43,7 @@ def loose_end(shown: Topology, end: End) -> tuple[Shade, str] | None:
 def label(shown: Topology, cable: Cable) -> tuple[Shade, str]:
     """The label of a cable; empty for a missing cable whose ends have another cable or hear a stranger."""
     judged = judge(shown, cable)
-    crowded = not cable.real and any(shown.taken(end) or shown.at(end).stranger for end in cable.ends)
-    word = "" if crowded else judged.cause or judged.evidence
+    word = "" if shown.explained(cable) else judged.cause or judged.evidence
     return ("quiet" if cable.real and not cable.wanted and judged.healthy else judged.level), word
 
 
@@ -53,15 +53,14 @@ def port(shown: Topology, end: End) -> tuple[Shade, str]:
     if said:
         found = worst(said)
         return found.level, found.cause
-    if not next(host.read for host in shown.hosts if host.name == end.host):
+    if not shown.read(end):
         return "unknown", "unread"
     return ("healthy", "reached") if shown.reached(end) else ("unknown", "no answer")
 
 
 def ports(shown: Topology) -> list[End]:
     """The cages that the inventory wants on a switch; none where it wants no switch."""
-    ends = [End(host.name, cage.name) for host in shown.hosts for cage in host.cages if cage.rails]
-    return ends if shown.form == "switch" else []
+    return wanted(shown) if shown.form == "switch" else []
 
 
 def shade(twin: Twin) -> Shade:
