@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 from hatchling.builders.wheel import WheelBuilder
@@ -14,6 +16,15 @@ def wheel(folder: Path) -> Path:
     """The wheel, built into a folder."""
     (file,) = WheelBuilder(str(ROOT)).build(directory=str(folder))
     return Path(file)
+
+
+def download(folder: Path, python: str, *more: str) -> None:
+    """The wheel and those of all that it asks for, of a version of Python, into `dist/` of a folder."""
+    ours = wheel(folder / "dist")
+    (folder / "constraints").write_text(constraints())
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", "dist"]
+    theirs = ["--python-version", python, "--only-binary", ":all:", "-c", "constraints"]
+    subprocess.run([*pip, *theirs, ours, *more], check=True, cwd=folder)
 
 
 def constraints() -> str:

@@ -70,11 +70,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def context(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The folder that the image is built in, as a tar archive: our files, and dist/ with every wheel."""
     folder = tmp_path_factory.mktemp("context")
-    wheel = wheels.wheel(folder / "dist")
-    (folder / "constraints").write_text(wheels.constraints())
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", "dist"]
-    theirs = ["--python-version", PYTHON, "--only-binary", ":all:"]
-    subprocess.run([*pip, *theirs, "-c", "constraints", wheel], check=True, cwd=folder)
+    wheels.download(folder, PYTHON)
     return _archive(ROOT / "Containerfile", ROOT / ".dockerignore", folder / "dist")
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import io
 import json
 import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 
@@ -59,11 +58,7 @@ PROFILES = "nmcli -g NAME connection show | grep sparkrig"
 def carried(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The wheel, those of all that it asks for, pip's own, and the inventory, as a tar archive."""
     folder = tmp_path_factory.mktemp("carried")
-    wheel = wheels.wheel(folder / "dist")
-    (folder / "constraints").write_text(wheels.constraints())
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", "dist"]
-    theirs = ["--python-version", PYTHON, "--only-binary", ":all:"]
-    subprocess.run([*pip, *theirs, "-c", "constraints", wheel, "pip"], check=True, cwd=folder)
+    wheels.download(folder, PYTHON, "pip")
     text = INVENTORY.replace("SETTINGS", repr(settings())).replace("OTHER", OTHER)
     (folder / "sparks.py").write_text(text)
     archive = io.BytesIO()

@@ -1,7 +1,12 @@
 """What a host's guard (templates/guard.py) answers where all goes well."""
 
+from __future__ import annotations
+
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tests.plan.conftest import Run
 
 
 def told(state: str, detail: str = "") -> list[str]:
@@ -23,3 +28,13 @@ GUARDED: dict[str, Any] = {
     REVERT: told("rolled-back"),
     WAIT: told("applied"),
 }
+
+
+def asked(run: Run, host: str) -> list[str]:
+    """What was asked of a host's guard, in order."""
+    words = {START: "start", LINK: "link", COMMIT: "commit", REVERT: "revert", WAIT: "wait"}
+    return [
+        next(word for text, word in words.items() if text in command)
+        for name, command in run.changes
+        if name == host and any(text in command for text in words)
+    ]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.plan.conftest import Deploy, Host, Run, pair, recorded, sections
-from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT, told
+from tests.plan.conftest import Deploy, Host, pair, recorded, sections
+from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT, asked, told
 
 FILE = "deploys/network.py"
 
@@ -20,16 +20,6 @@ def hosts(a: dict[str, Any] | None = None, b: dict[str, Any] | None = None) -> l
     for host, own in zip(found, (a, b), strict=True):
         host.responses = {**GUARDED, **(own or {})}
     return found
-
-
-def asked(run: Run, host: str) -> list[str]:
-    """What was asked of a host's guard, in order."""
-    words = {START: "start", LINK: "link", COMMIT: "commit", REVERT: "revert", WAIT: "wait"}
-    return [
-        next(word for text, word in words.items() if text in command)
-        for name, command in run.changes
-        if name == host and any(text in command for text in words)
-    ]
 
 
 def test_both_are_proven_twice_from_outside_and_over_the_link_before_any_commit(deploy: Deploy) -> None:
