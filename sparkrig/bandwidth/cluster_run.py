@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkrig import fleet
 from sparkrig.bandwidth.measurement import Measurement, Rail, Run
 from sparkrig.verdict import Verdict
 
@@ -25,6 +26,13 @@ class Edge(Rail):
     netdevs: tuple[str, str]
     twin: int = 0
     because: str = ""
+
+    @classmethod
+    def blank(cls, rail: fleet.Rail, twin: int, verdict: Verdict) -> Edge:
+        """An edge without ends: one that cannot be measured, or was not yet."""
+        near, far = rail.near, rail.far
+        hosts, netdevs = (near.host, far.host), (near.netdev, far.netdev)
+        return cls(rail.number, {}, verdict, hosts=hosts, netdevs=netdevs, twin=twin)
 
     def netdev(self, host: str) -> str:
         return self.netdevs[self.hosts.index(host)]

@@ -125,16 +125,16 @@ class _Cluster:
         return Finding(host, Verdict("unknown", "host-lost", said, over_ssh(host, "true").then(", then again")))
 
     def all_alike(self) -> list[Finding]:
-        if not self.alike:
-            return []
         mine = [edge for edge in self.tried if edge.twin in self.alike]
+        if all(edge.because for edge in mine):
+            return []
         return [Finding(text.rails(_numbers(mine)), self._of_all(mine), _numbers(mine))]
 
     def named(self) -> list[Finding]:
         found = []
         for host in self.names:
             mine = [edge for edge in self.tried if host in edge.hosts and (host, edge.twin) in self.bad]
-            if mine:
+            if not all(edge.because for edge in mine):
                 found.append(Finding(_subject(host, mine), self._of_port(host, mine), _numbers(mine)))
         return found
 
@@ -146,6 +146,8 @@ class _Cluster:
             bad = [host for host in edge.hosts if (host, edge.twin) in self.bad]
             if gone:
                 found[_key(edge)] = gone[0]
+            elif edge.because:
+                found[_key(edge)] = edge.because
             elif edge.twin in self.alike:
                 same = [each for each in self.tried if each.twin in self.alike]
                 found[_key(edge)] = text.rails(_numbers(same))

@@ -23,9 +23,8 @@ from sparkrig.bandwidth.measurement import Case, End, Measurement
 from sparkrig.bandwidth.perftest_run import Pace
 from sparkrig.bandwidth.tournament import Meeting
 from sparkrig.cure import verb
-from sparkrig.fabric import edges
 from sparkrig.fabric.survey import Survey
-from sparkrig.fleet import Fleet
+from sparkrig.fleet import Fleet, Rail
 from sparkrig.io import fabric_cases, fabric_look, measure
 from sparkrig.io.fabric_check import after
 from sparkrig.io.fabric_look import NOTHING, Known
@@ -99,7 +98,7 @@ def check(
     host sends to the next one at the same time.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    progress.step("look at all hosts, see which cage reaches which, and that nobody else measures")
+    progress.step("look at all hosts, see which cage reaches which, and that nothing else measures")
     seen, others = fabric_look.look(hosts, fleet, known)
     made = _begun(hosts, fleet, seen, thorough=thorough)
     rounds = tournament.rounds([*hosts])
@@ -130,10 +129,8 @@ def _whole(made: _Check, started_at: str, others: Sequence[Finding]) -> ClusterR
     names = made.fleet.group(made.seen.names[0])
     lead = made.fleet[names[0]]
     form = cast(Form, lead.form)
-    fabric = [each for each in made.seen.fabric() if each.verdict.cause != "unread"]  # said of its edges
-    shown = {(each.verdict.cause, each.verdict.evidence) for each in fabric}
+    fabric = [each for each in made.seen.fabric() if each.verdict.cause != "unread"]  # made.lost has those
     found = ports.judge(made.all_edges, made.measured, made.lost, form)
-    judged = [each for each in found.findings if (each.verdict.cause, each.verdict.evidence) not in shown]
     there = {name: at for name, at in made.hosts.items() if name not in made.lost}
     known = made.seen.hosts()
     nccl = [Finding("cluster", _NO_NCCL)] if lead.nccl_image and made.thorough else []
@@ -145,7 +142,7 @@ def _whole(made: _Check, started_at: str, others: Sequence[Finding]) -> ClusterR
         hosts={name: known.get(name, measurement.Host()) for name in names},
         rails=found.edges,
         measurements=tuple(made.measured),
-        findings=(*judged, *fabric, *others, *made.sums, *_beside(made)),
+        findings=(*found.findings, *fabric, *others, *made.sums, *_beside(made)),
         health=(*made.seen.health(), *nccl, *after(made.seen, there, made.pace)),
         topology=form,
         ports=found.ports,
@@ -158,13 +155,25 @@ def _whole(made: _Check, started_at: str, others: Sequence[Finding]) -> ClusterR
 
 def _open(made: _Check, pair: Meeting) -> list[Edge]:
     """The edges of two hosts before they meet; one that cannot be measured has its verdict, and no ends."""
-    found = []
-    for twin, rail in enumerate(edges.between(made.fleet, *pair)):
-        gone = next((made.lost[name] for name in pair if name in made.lost), "")
-        blocked = _lost(gone) if gone else edges.blocked(made.seen, rail)
-        edge = edges.open_edge(rail, twin, blocked or Verdict("unknown", "not-judged"))
-        found.append(edge if blocked else replace(edge, ends=made.seen.ends(rail)))
-    return found
+    return [_edge(made, rail, twin) for twin, rail in enumerate(made.fleet.between(*pair))]
+
+
+def _edge(made: _Check, rail: Rail, twin: int) -> Edge:
+    gone = [made.lost[name] for name in (rail.near.host, rail.far.host) if name in made.lost]
+    blocked = _lost(gone[0]) if gone else made.seen.blocked(rail)
+    if blocked:
+        return _explained(made, Edge.blank(rail, twin, blocked))
+    return replace(Edge.blank(rail, twin, Verdict("unknown", "not-judged")), ends=made.seen.ends(rail))
+
+
+def _explained(made: _Check, edge: Edge) -> Edge:
+    """The edge with the subject of what the survey found, where that is why it is not healthy."""
+    if edge.verdict.healthy:
+        return edge
+    rail = next(each for each in made.fleet.between(*edge.hosts) if each.number == edge.number)
+    same = [each for each in made.seen.about(rail) if each.verdict.cause == edge.verdict.cause]
+    gids = [each for each in made.seen.gids() if each.verdict == edge.verdict]
+    return replace(edge, because=next((each.subject for each in (*same, *gids)), ""))
 
 
 def _ends(made: _Check, pair: Meeting) -> dict[int, Mapping[str, End]]:
@@ -176,8 +185,8 @@ def _bench(made: _Check, pair: Meeting) -> Bench:
     one, other = pair
     ends = _ends(made, pair)
     suspects = {
-        rail.number: made.seen.suspects(rail)
-        for rail in edges.between(made.fleet, one, other)
+        rail.number: [*(each.verdict for each in made.seen.about(rail)), *made.seen.suspects(rail)]
+        for rail in made.fleet.between(one, other)
         if rail.number in ends
     }
     expected = bands.expected(made.fleet[one])
@@ -186,7 +195,7 @@ def _bench(made: _Check, pair: Meeting) -> Bench:
 
 
 def _cases(made: _Check, pair: Meeting, sender: str, receiver: str, *, thorough: bool) -> list[Case]:
-    links = edges.view(made.seen, *pair).pcie_links()
+    links = made.seen.pcie_links(pair[0])
     return bands.cases(list(_ends(made, pair)), sender, receiver, thorough=thorough, links=links)
 
 
@@ -207,7 +216,7 @@ def _judged(made: _Check, edge: Edge) -> Edge:
         return replace(edge, verdict=_lost(gone[0]))
     if not edge.ends:
         return edge
-    return replace(edge, verdict=measurement.overall(cluster_run.of(edge, made.measured)))
+    return _explained(made, replace(edge, verdict=measurement.overall(cluster_run.of(edge, made.measured))))
 
 
 def _lost(why: str) -> Verdict:

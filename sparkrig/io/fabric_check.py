@@ -54,7 +54,7 @@ def check(
     one, other = hosts
     seen, others = _looked(hosts, fleet, progress, known)
     bench = _bench(seen, hosts, fleet[one])
-    cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
+    cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links(one))
     progress.surveyed(seen, cases)
     measured, sums = fabric_cases.all_measured(bench, cases, progress)
     rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)

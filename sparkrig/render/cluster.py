@@ -49,9 +49,7 @@ def summary(run: ClusterRun) -> Finding:
 def concerns(run: ClusterRun) -> list[Finding]:
     """What keeps the fabric from being in spec, each once: hosts, ports, then edges that nothing else explains."""
     wrong = [each for each in run.findings if not each.verdict.healthy]
-    said = {(each.verdict.cause, each.verdict.evidence) for each in wrong}
-    loose = [each for each in ports.loose(run.rails) if (each.verdict.cause, each.verdict.evidence) not in said]
-    return [*wrong, *loose]
+    return [*wrong, *ports.loose(run.rails)]
 
 
 def verdicts(run: ClusterRun) -> RenderableType:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 from sparkrig.bandwidth import bands, cluster_run, measurement, ports
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.cluster_run import ClusterRun, Edge, Form
 from sparkrig.bandwidth.measurement import End, Host, Measurement
-from sparkrig.fabric import edges
 from sparkrig.fleet import Fleet
 from sparkrig.verdict import Verdict
 
@@ -46,10 +45,11 @@ def run(
     found = fleet(count, form)
     names = NAMES[:count]
     open_ = [
-        edges.open_edge(rail, twin, Verdict("unknown", "host-lost", next(iter(missing.values()), "")))
-        if {rail.near.host, rail.far.host} & missing.keys()
-        else _ended(edges.open_edge(rail, twin, Verdict("unknown")))
-        for rail, twin in edges.of(found, names)
+        Edge.blank(rail, twin, Verdict("unknown", "host-lost", next(iter(missing.values()), "")))
+        if {*pair} & missing.keys()
+        else _ended(Edge.blank(rail, twin, Verdict("unknown")))
+        for pair in combinations(names, 2)
+        for twin, rail in enumerate(found.between(*pair))
     ]
     measured = [share for edge in open_ if edge.ends for share in _shares(edge, figures, both_ways=both_ways)]
     judged = [_judged(edge, measured) for edge in open_]

@@ -14,7 +14,6 @@ from sparkrig.bandwidth.bands import Figure
 from sparkrig.bandwidth.cluster_run import ClusterRun, Edge
 from sparkrig.bandwidth.measurement import Case, Measurement
 from sparkrig.bandwidth.tournament import Meeting
-from sparkrig.fabric import edges
 from sparkrig.io import cluster_check, measure
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
@@ -46,14 +45,16 @@ class Desk:
                 end.host: cast(Any, SimpleNamespace(netdev=end.netdev)) for end in (rail.near, rail.far)
             },
             suspects=lambda _: [],
+            blocked=lambda _: None,
+            about=lambda _: [],
+            gids=list,
+            pcie_links=lambda _: {},
             fabric=lambda: [],
             health=lambda: [],
             hosts=lambda: {},
         )
         self.unread = unread
         monkeypatch.setattr("sparkrig.io.fabric_look.look", lambda *_: (seen, []))
-        monkeypatch.setattr(edges, "blocked", lambda *_: None)
-        monkeypatch.setattr(edges, "view", lambda *_: SimpleNamespace(pcie_links=dict))
         monkeypatch.setattr(cluster_check, "after", lambda *_: [])
         monkeypatch.setattr(measure, "run", self.run)
 
