@@ -129,8 +129,8 @@ class Survey:
         if self.topology.form != "switch":
             return mine
         networks = {name: found.network for name, found in self.found.items()}
-        ends = [cabling.End(name, cages.cage_of(netdev, networks.get(name))) for name, netdev in self._netdevs(rail)]
-        subjects = {"cluster", *map(switch_judge.subject, ends)}
+        ends = [(name, cages.cage_of(netdev, networks.get(name))) for name, netdev in self._netdevs(rail)]
+        subjects = {"cluster", *(switch_judge.subject(cabling.End(*end)) for end in ends)}
         return [each for each in mine if each.subject in subjects]
 
     def blocked(self, rail: Rail) -> Verdict | None:

@@ -35,6 +35,8 @@ from sparkrig.verdict import Finding, Verdict
 K = TypeVar("K")
 T = TypeVar("T")
 
+# Why rails carry enough alone and too little beside one another: both share the port.
+_HALVED = ("switch-speed", "speed-low")
 _NO_NCCL = Verdict(
     "unknown", "nccl-skipped", "NCCL's all_gather is measured on pairs only", "nccl-tests by hand, over all hosts"
 )
@@ -171,7 +173,8 @@ def _explained(made: _Check, edge: Edge) -> Edge:
     if edge.verdict.healthy:
         return edge
     rail = next(each for each in made.fleet.between(*edge.hosts) if each.number == edge.number)
-    same = [each for each in made.seen.about(rail) if each.verdict.cause == edge.verdict.cause]
+    causes = {edge.verdict.cause, *(_HALVED if edge.verdict.cause == "pair-reduced" else ())}
+    same = [each for each in made.seen.about(rail) if each.verdict.cause in causes]
     gids = [each for each in made.seen.gids() if each.verdict == edge.verdict]
     return replace(edge, because=next((each.subject for each in (*same, *gids)), ""))
 

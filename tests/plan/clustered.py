@@ -149,13 +149,20 @@ class Cluster:
     def fabric(self, place: int) -> dict[str, IPv4Interface]:
         return dict(self.fleet[self.names[place]].fabric)
 
-    def heard(self, place: int, without: Collection[str] = ()) -> list[str]:
-        """What a host's neighbour probe prints: each twin hears both twins at the far end. without: hosts."""
+    def heard(self, place: int, without: Collection[str] = (), short: Collection[str] | None = None) -> list[str]:
+        """What a host's neighbour probe prints: each twin hears both twins at the far end.
+
+        without: not heard; short: those of which it hears no large frame; None where none is sent.
+        """
         rows = [f"sent {netdev} 20" for netdev in self.fabric(place)]
+        rows += [] if short is None else [f"long {netdev} 9000" for netdev in self.fabric(place)]
         for rail in self.fleet.rails(self.names[place]):
-            cage = [netdev for netdev in NETDEVS if netdev[-2:] == rail.far.netdev[-2:]]
-            if rail.far.host not in without:
-                rows += [f"heard {rail.netdev} {self.mac(rail.far.host, netdev)} 19" for netdev in cage]
+            far = rail.far.host
+            cage = [self.mac(far, netdev) for netdev in NETDEVS if netdev[-2:] == rail.far.netdev[-2:]]
+            if far not in without:
+                rows += [f"heard {rail.netdev} {mac} 19" for mac in cage]
+            if far not in without and short is not None and far not in short:
+                rows += [f"heard-long {rail.netdev} {mac} 9" for mac in cage]
         return [*dict.fromkeys(rows), "end"]
 
     def mac(self, name: str, netdev: str) -> str:

@@ -14,10 +14,11 @@ from sparkrig.bandwidth.bands import Figure
 from sparkrig.bandwidth.cluster_run import ClusterRun, Edge
 from sparkrig.bandwidth.measurement import Case, Measurement
 from sparkrig.bandwidth.tournament import Meeting
+from sparkrig.fleet import Rail
 from sparkrig.io import cluster_check, measure
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 from tests.tables import each_row
 from tests.unit.clusters_measured import NAMES, fleet
 
@@ -46,7 +47,7 @@ class Desk:
             },
             suspects=lambda _: [],
             blocked=lambda _: None,
-            about=lambda _: [],
+            about=lambda rail: self.about(rail),
             gids=list,
             pcie_links=lambda _: {},
             fabric=lambda: [],
@@ -54,6 +55,7 @@ class Desk:
             hosts=lambda: {},
         )
         self.unread = unread
+        self.about: Callable[[Rail], list[Finding]] = lambda _: []
         monkeypatch.setattr("sparkrig.io.fabric_look.look", lambda *_: (seen, []))
         monkeypatch.setattr(cluster_check, "after", lambda *_: [])
         monkeypatch.setattr(measure, "run", self.run)
@@ -165,6 +167,16 @@ def test_a_host_that_was_never_there_leaves_the_others_too(desk: Callable[..., D
     assert finding.verdict.evidence == (
         f"{B} cannot be read (no route): rails 0 and 1 to {A}, {C} and {D} were not measured, or not to their end"
     )
+
+
+def test_a_port_at_half_the_speed_explains_what_its_twins_reach_together(desk: Callable[..., Desk]) -> None:
+    made = desk(answer=lambda case: 48.9 if case.together and C in (case.sender, case.receiver) else 97.0)
+    port = Finding(f"{C} p0", Verdict("degraded", "switch-speed", "negotiated 100 Gb/s"), (0, 1))
+    made.about = lambda rail: [port] if C in (rail.near.host, rail.far.host) else []
+    found = made.check()
+    poor = {(edge.verdict.cause, edge.because) for edge in found.rails if not edge.verdict.healthy}
+    assert poor == {("pair-reduced", f"{C} p0")}
+    assert [each for each in found.findings if not each.verdict.healthy] == [], "the survey names the port"
 
 
 def test_all_at_once_is_one_flow_from_each_and_comes_last(
