@@ -52,11 +52,15 @@ def concerns(run: ClusterRun) -> list[Finding]:
     return [*wrong, *ports.loose(run.rails)]
 
 
+def remarks(run: ClusterRun) -> list[Finding]:
+    """What else is worth a line: what is wrong with a host by itself, then notes on what is well."""
+    notes = [each for each in (*run.findings, *run.health) if each.verdict.healthy and each.verdict.cause]
+    return [*(each for each in run.health if not each.verdict.healthy), *notes]
+
+
 def verdicts(run: ClusterRun) -> RenderableType:
     """All edges in a line, what is wrong, and all else that is worth a line."""
-    others = [each for each in (*run.findings, *run.health) if each.verdict.healthy and each.verdict.cause]
-    health = [each for each in run.health if not each.verdict.healthy]
-    return Findings([summary(run), *concerns(run), *health, *others])
+    return Findings([summary(run), *concerns(run), *remarks(run)])
 
 
 def trend(trends: Sequence[Trend], run: ClusterRun) -> RenderableType:

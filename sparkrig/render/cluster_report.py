@@ -15,7 +15,6 @@ from sparkrig.render import cluster, matrix_svg, plot, report
 from sparkrig.render.plot import NARROW, WIDE, Band, Series
 from sparkrig.render.report import Plot
 from sparkrig.render.templates import template
-from sparkrig.verdict import Finding
 
 _PLOTTED, _LISTED = 150, 40  # runs in the picture, and in the table
 
@@ -47,13 +46,14 @@ def html(
     earlier = [entry for entry in history.entries if entry.pair == run.pair and entry.run != run.id]
     both = sorted((*earlier, *past.entries(run)), key=lambda entry: entry.when)
     wrong = cluster.concerns(run)
+    headline = report.heaviest(wrong)[0] if wrong else cluster.summary(run)
     return template("cluster.html.j2", typeset=report.typeset, sentence=report.sentence).render(
         run=run,
         when=f"{past.moment(run.started_at):%Y-%m-%d %H:%M} UTC",
-        headline=_headline(run, wrong),
+        headline=headline,
         summary=cluster.summary(run),
         wrong=wrong,
-        well=[each for each in (*run.findings, *run.health) if each.verdict.healthy and each.verdict.cause],
+        others=[*(each for each in wrong if each is not headline), *cluster.remarks(run)],
         matrix=report.drawn_twice(
             *(matrix_svg.svg(run, narrow=narrow, findings=False) for narrow in (False, True)), name="matrix"
         ),
@@ -66,11 +66,6 @@ def html(
         number=history_trend.number,
         unit=lambda entry: history_trend.unit(entry).replace("us", "µs"),
     )
-
-
-def _headline(run: ClusterRun, wrong: Sequence[Finding]) -> Finding:
-    """The heaviest of what is wrong; or that all is well."""
-    return report.heaviest(wrong)[0] if wrong else cluster.summary(run)
 
 
 def _order(trend: Trend) -> tuple[bool, int, str, str]:

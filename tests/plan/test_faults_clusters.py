@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ Row = Callable[[str, str], str]
 def printed(change: Row) -> Faulty:
     """Hosts of whose looks each row is changed."""
 
-    def rows(host: Host, printed: dict[str, Any]) -> dict[str, Any]:
+    def rows(host: Host, printed: Mapping[str, Any]) -> dict[str, Any]:
         return {
             piece: [change(host.name, row) for row in text] if "#sparkrig:end" in piece else text
             for piece, text in printed.items()
@@ -45,7 +45,7 @@ def heard(probe: Callable[[int], list[str]]) -> Faulty:
     def listens(place: int, host: Host) -> Host:
         return replace(host, first=_with(host.first, place), responses=_with(host.responses, place))
 
-    def _with(printed: dict[str, Any], place: int) -> dict[str, Any]:
+    def _with(printed: Mapping[str, Any], place: int) -> dict[str, Any]:
         return {piece: probe(place) if PROBE in piece else text for piece, text in printed.items()}
 
     return lambda hosts: [listens(place, host) for place, host in enumerate(hosts)]
