@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import re
@@ -24,6 +25,7 @@ from sparkrig.network import seen as network
 from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
 from tests.plan.conftest import MEASUREMENT, PING, ROOT, USERS, Host, joined, recorded, sections
+from tests.plan.desk import Desk, commands
 from tests.plan.guarded import GUARDED
 from tests.plan.states import perftest
 
@@ -216,6 +218,25 @@ SERVERS = {
     SERVES: [row for rail in range(6) for row in (f"flaps {rail} 0", f"server {rail} {18515 + rail}")],
     ENDS: [f"flaps {rail} 0" for rail in range(6)],
 }
+
+
+def clients_sent(desk: Desk) -> list[tuple[str, str]]:
+    """Host and command of each trial's client, in order."""
+    return [(host, text) for host, text in map(ast.literal_eval, commands(desk)) if MEASURES in text]
+
+
+def trials(desk: Desk, cluster: Cluster) -> list[tuple[str, str, str]]:
+    """Sender, receiver and the numbers of the rails of each trial, in order."""
+    owner = {
+        str(address.ip): f"@fake/{name}"
+        for name in cluster.names
+        for address in cluster.fleet[name].fabric.values()
+    }
+    found = []
+    for host, text in clients_sent(desk):
+        peers = {owner[each] for each in re.findall(r" (10\.20\.\d+\.\d+) 185", text)}
+        found.append((host, *peers, "".join(re.findall(r" (\d) en\S+ roce", text))))
+    return found  # type: ignore[return-value]
 
 
 def entries(clusters: list[Cluster]) -> dict[str, tuple[str, dict[str, Any]]]:

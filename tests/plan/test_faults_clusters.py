@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
@@ -11,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.plan.clustered import MEASURES, Cluster
+from tests.plan.clustered import Cluster, trials
 from tests.plan.conftest import Host
-from tests.plan.desk import Desk, Done, commands, noted
+from tests.plan.desk import Desk, Done, noted
 from tests.tables import each_row
 
 RING, SWITCH = Cluster(3, "ring"), Cluster(4, "switch")
@@ -160,7 +159,8 @@ def test_each_fault_alone_is_one_sentence_in_topology_doctor_and_bandwidth(desk:
         assert [each for each in found["findings"] if each in shown] == shown, "the same words"
         assert done.code == 2, done.said
         assert unmeasured(found) == blocked
-        assert asked(desk) == {frozenset(each["hosts"]) for each in found["rails"]} - blocked
+        measured = {frozenset(each[:2]) for each in trials(desk, cluster)}
+        assert measured == {frozenset(each["hosts"]) for each in found["rails"]} - blocked
         for each in shown:
             assert " ".join(done.said.split()).count(each["verdict"]["evidence"]) == 1, done.said
         told = words(noted(desk, hosts).typed("doctor", "--json"))
@@ -185,19 +185,6 @@ def unmeasured(found: dict[str, Any]) -> set[frozenset[str]]:
     edges = [each for each in found["rails"] if not each["ends"]]
     assert all(each["because"] for each in edges), edges
     return {frozenset(each["hosts"]) for each in edges}
-
-
-def asked(desk: Desk) -> set[frozenset[str]]:
-    """The hosts that measured with each other."""
-    owner = {
-        str(address.ip): f"@fake/{name}"
-        for cluster in (RING, SWITCH)
-        for name in cluster.names
-        for address in cluster.fleet[name].fabric.values()
-    }
-    sent = [(host, text) for host, text in map(ast.literal_eval, commands(desk)) if MEASURES in text]
-    peers = [(host, re.findall(r" (10\.20\.\d+\.\d+) 185", text)) for host, text in sent]
-    return {frozenset({host, owner[address]}) for host, addresses in peers for address in addresses}
 
 
 def words(done: Done) -> str:

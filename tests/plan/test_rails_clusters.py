@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.clustered import ENDS, MEASURES, SERVES, Cluster, lost
+from tests.plan.clustered import ENDS, MEASURES, SERVES, Cluster, lost, trials
 from tests.plan.conftest import REBOOTED, Deploy, Host, Run, converged, pair, run_deploy
 from tests.plan.conftest import B as PAIRS_B
 from tests.plan.desk import Desk, Done, commands, noted
@@ -34,25 +34,6 @@ def measured(desk: Desk, hosts: list[Host], *words: str) -> tuple[Done, dict[str
     (found,) = done.report["clusters"]
     assert done.report["pairs"] == []
     return done, found
-
-
-def clients(desk: Desk) -> list[tuple[str, str]]:
-    """Host and command of each trial's client, in order."""
-    return [(host, text) for host, text in map(ast.literal_eval, commands(desk)) if MEASURES in text]
-
-
-def trials(desk: Desk, cluster: Cluster) -> list[tuple[str, str, str]]:
-    """Sender, receiver and the numbers of the rails of each trial, in order."""
-    owner = {
-        str(address.ip): f"@fake/{name}"
-        for name in cluster.names
-        for address in cluster.fleet[name].fabric.values()
-    }
-    found = []
-    for host, text in clients(desk):
-        peers = {owner[each] for each in re.findall(r" (10\.20\.\d+\.\d+) 185", text)}
-        found.append((host, *peers, "".join(re.findall(r" (\d) en\S+ roce", text))))
-    return found  # type: ignore[return-value]
 
 
 def wrong(found: dict[str, Any]) -> list[tuple[str, str, str]]:
