@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sparkrig.bandwidth import ports
 from sparkrig.bandwidth.bands import judge_shared
 from sparkrig.bandwidth.cluster_run import ClusterRun
 from sparkrig.bandwidth.measurement import Measurement
-from sparkrig.verdict import Verdict, exit_code
+from sparkrig.verdict import Finding, Verdict, exit_code
 from tests.tables import each_row
 from tests.unit.clusters_measured import REACHED, run, slow_port
 
@@ -134,6 +135,16 @@ def test_a_port_says_its_figures_those_of_the_others_and_what_to_do() -> None:
     (finding,) = run(slow_port(C, 55.0, twins=(0,)), 3, "ring").findings
     assert finding.verdict.evidence.startswith("both edges are slow, 55.00 to ")
     assert "switch" not in finding.verdict.cure and f"on {C}: sudo lspci" in finding.verdict.cure
+
+
+def test_why_no_edge_of_a_port_can_be_measured_is_said_as_it_is() -> None:
+    gone = Verdict("fault", "no-rdma", f"no RDMA device sits on enp1s0f0np0 of {B}", "rdma link")
+    found = run()
+    edges = [
+        replace(edge, ends={}, verdict=gone) if B in edge.hosts and not edge.twin else edge for edge in found.rails
+    ]
+    judged = ports.judge(edges, found.measurements, {}, "switch")
+    assert judged.findings == (Finding(f"{B} enp1s0f0np0", gone, (0,)),)
 
 
 def test_one_direction_that_is_slow_is_said() -> None:

@@ -57,15 +57,18 @@ def without(*peers: int) -> Callable[[dict[tuple[str, str], Record]], None]:
     return change
 
 
-def slow(kept: dict[tuple[str, str], Record]) -> None:
-    for key, record in kept.items():
-        if key[0] == P0 and key[1].endswith(".13"):
-            kept[key] = replace(record, gbps=13.35)
+def reaches(peer: int, gbps: float) -> Callable[[dict[tuple[str, str], Record]], None]:
+    def change(kept: dict[tuple[str, str], Record]) -> None:
+        for key, record in kept.items():
+            if key[0] == P0 and key[1].endswith(f".{peer}"):
+                kept[key] = replace(record, gbps=gbps)
+
+    return change
 
 
 def slow_and_without_one(kept: dict[tuple[str, str], Record]) -> None:
-    slow(kept)
-    without(12)(kept)
+    reaches(12, 13.35)(kept)
+    without(13)(kept)
 
 
 def test_one_check_a_netdev_which_names_the_peers_of_what_is_wrong() -> None:
@@ -80,12 +83,13 @@ def test_one_check_a_netdev_which_names_the_peers_of_what_is_wrong() -> None:
             "all measured": (checked(), "ok", "111.8 Gb/s, 2026-11-26T10:00:00+00:00"),
             "one was not": (checked(without(12)), "missing", f"not measured (to {B})"),
             "none was": (checked(without(12, 13, 14)), "missing", f"not measured (to {B}, {C} and {D})"),
-            "one is slow": (checked(slow), "drift", f"no ConnectX (to {C})".replace("no ConnectX", "over TCP")),
+            "one is less than the others": (checked(reaches(13, 101.5)), "ok", "101.5 Gb/s, 2026-11-26"),
+            "one is slow": (checked(reaches(13, 13.35)), "drift", f"over TCP (to {C})"),
             "one was booted": (checked(boot="other"), "unknown", f"not measured since the boot of {B} (to {B})"),
             "one slow, one not measured": (
                 checked(slow_and_without_one),
                 "drift",
-                f"not measured (to {B}); 13.35 Gb/s",
+                f"over TCP (to {B}); not measured (to {C})",
             ),
         },
         holds,
