@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from sparkrig.files import MEASURED
 from tests import warm
 from tests.plan import fleet
 from tests.plan.clustered import MEASURES, PROBE, Cluster, entries, lost
-from tests.plan.conftest import ROOT, Deploy, Host, converged, pair
+from tests.plan.conftest import ROOT, Deploy, Host, barred, converged, pair
 from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, asked, told
 from tests.plan.steps import STEPS
 from tests.tables import each_row
@@ -151,6 +152,14 @@ def test_a_part_of_a_cluster_is_not_set_up(deploy: Deploy) -> None:
     run = deploy(RING.fresh(), "-y", "--limit", "@fake/spark-a", "--limit", "@fake/spark-b")
     assert run.code == 1 and run.changes == []
     assert "its peer @fake/spark-c is not in this run, and a cluster is set up as one" in run.stderr
+
+
+def test_where_a_measurement_cannot_be_kept_nothing_is_begun(deploy: Deploy) -> None:
+    hosts = RING.fresh()
+    hosts[1] = replace(hosts[1], seen=barred(hosts[1].seen, f"barred folder {MEASURED} {MEASURED}"))
+    run = deploy(hosts, "-y")
+    assert run.code == 1 and run.changes == []
+    assert f"{MEASURED} is a directory" in run.stderr
 
 
 def test_a_refused_host_stops_its_cluster_and_no_other(deploy: Deploy) -> None:
