@@ -285,16 +285,32 @@ def test_the_probe_measures_from_the_host_that_leads_and_keeps_it_on_all(tmp_pat
     assert {host for host, text in run.sent if WRITES in text} == {*cluster.names}, "kept on all"
 
 
-def test_a_slow_port_fails_the_deploy_and_keeps_what_is_good(tmp_path: Path) -> None:
-    hosts = booted(SWITCH)
-    slow_ones = SWITCH.measuring(slow(B))
-    clients = {key: rows for key, rows in slow_ones[0].first.items() if " 185" in key}
-    assert clients
-    hosts = [
-        replace(host, first={**host.first, **{k: v for k, v in other.first.items() if " 185" in k}})
-        for host, other in zip(hosts, slow_ones, strict=True)
+def reaching(figure: Any) -> list[Host]:
+    """The same, whose clients reach that much."""
+
+    def clients(host: Host) -> dict[str, Any]:
+        return {key: rows for key, rows in host.first.items() if " 185" in key}
+
+    measuring = SWITCH.measuring(figure)
+    return [
+        replace(host, first={**host.first, **clients(other)})
+        for host, other in zip(booted(SWITCH), measuring, strict=True)
     ]
-    run = probed(tmp_path, hosts, "-y")
-    assert run.code == 1
-    said = " ".join(run.stderr.split())
-    assert said.count("port-slow") == 1 and f"{B} {P0}: port-slow: all 6 edges are slow" in said
+
+
+def test_what_is_slow_fails_the_deploy_with_one_sentence_and_is_kept(tmp_path: Path) -> None:
+    def holds(figure: Any, subject: str, cause: str) -> None:
+        run = probed(tmp_path, reaching(figure), "-y")
+        said = " ".join(run.stderr.split())
+        assert run.code == 1
+        sentences = re.findall(rf"{re.escape(subject)}: {cause}: [^.]*(?:\.\d[^.]*)*\. Try: ", said)
+        assert len(sentences) == said.count(". Try: ") == 1, said
+        assert {host for host, text in run.sent if WRITES in text} == {*SWITCH.names}
+
+    each_row(
+        {
+            "a port": (slow(B), f"{B} {P0}", "port-slow"),
+            "an edge": (edge(A, D), f"rail 1, {A} and {D}", "reduced"),
+        },
+        holds,
+    )
