@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from ipaddress import IPv6Address
 
 # what Unicode calls default ignorable: it takes no room on a screen, and str.isprintable lets it pass
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
@@ -26,6 +27,14 @@ def rails(numbers: Iterable[int]) -> str:
     """`rail 0`, `rails 0 and 1`."""
     names = [str(number) for number in numbers]
     return f"rail{'s' if len(names) > 1 else ''} {listed(names)}"
+
+
+def eight_groups(address: IPv6Address) -> str:
+    """An IPv6 address as the kernel prints a GID: `0000:0000:0000:0000:0000:ffff:c0a8:640b`.
+
+    IPv6Address.exploded was the same until Python 3.13, which ends that one with `ffff:192.168.100.11`.
+    """
+    return address.packed.hex(":", 2)
 
 
 def reason(error: OSError) -> str:

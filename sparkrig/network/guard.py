@@ -16,6 +16,7 @@ from sparkrig.files import MEASURED
 from sparkrig.network.plan import Plan
 from sparkrig.network.profiles import uuid
 from sparkrig.parsing import bounds
+from sparkrig.text import eight_groups
 
 GRACE_S = 5  # between NetworkManager's deadline and the dead-man's, as in templates/guard.py
 ASK_S = 10  # one question to a tool of the host, as in templates/guard.py
@@ -92,7 +93,7 @@ def order(plan: Plan, step: str, window: int, patience: float) -> Order:
 
 
 def _link(netdev: str, address: IPv4Interface, mtu: int) -> dict[str, Any]:
-    mapped = IPv6Address(f"::ffff:{address.ip}").exploded
+    mapped = eight_groups(IPv6Address(f"::ffff:{address.ip}"))
     return {"netdev": netdev, "mtu": mtu, "address": str(address), "gid": mapped}
 
 

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, ip_network
 
 from sparkrig.redaction.book import Book
 from sparkrig.redaction.sheet import Sheet
+from sparkrig.text import eight_groups
 
 _GROUPS = r"(?:[0-9A-Fa-f]{0,4}\\?:){2,7}(?:(?:\d{1,3}\.){3}\d{1,3}|[0-9A-Fa-f]{1,4})?(?![0-9A-Za-z_])"
 _IPV6 = (re.compile(rf"(?<![\w.]){_GROUPS}"), re.compile(rf"(?<=[^:][:=]){_GROUPS}"))
@@ -66,7 +67,7 @@ def sixes(book: Book, sheet: Sheet) -> None:
         new = _six(book, address)
         if new == address:
             return found[0]  # read, and not to be read again from its middle
-        text = new.exploded if len(trimmed) == 39 else _compressed(new, dotted="." in trimmed)
+        text = eight_groups(new) if len(trimmed) == 39 else _compressed(new, dotted="." in trimmed)
         text = text.upper() if re.search("[A-F]", trimmed) and not re.search("[a-f]", trimmed) else text
         text += written[len(trimmed) :]
         return text.replace(":", "\\:") if "\\" in found[0] else text

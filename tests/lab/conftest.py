@@ -94,6 +94,12 @@ def ring(ring_once: None) -> None:
     pair.restore(cluster("ring", 3))
 
 
+@pytest.fixture
+def switch(ring_once: None) -> None:
+    """The three as they first booted, on a switch as from its box."""
+    pair.restore(cluster("switch", 3))
+
+
 @pytest.fixture(scope="session")
 def inventory(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Of the pair that is to serve; a file with another one has a fixture of that name itself."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from lab.nodes import CAGES
+from lab.nodes import CAGES, FABRIC
 from tests.lab.guests import Guest
 
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
@@ -30,3 +30,9 @@ def carriers(guest: Guest, cage: str) -> set[str]:
 def ours(guest: Guest) -> list[tuple[str, int, str]]:
     last = LAST[guest.node]
     return [(f"sparkrig-{A}", 9000, f"192.168.100.{last}"), (f"sparkrig-{B}", 9000, f"192.168.101.{last}")]
+
+
+def addresses(guest: Guest) -> set[str]:
+    """The IPv4 addresses of all netdevs of the fabric."""
+    rows = [row.split() for row in guest.output("ip -4 -o address show").splitlines()]
+    return {row[3] for row in rows if row[1] in FABRIC}

@@ -115,12 +115,12 @@ def test_a_pair_is_deployed_watched_and_undone_from_one_of_its_own(both: Pair, h
     assert done.rc == 0, done.stdout[-3000:] + done.stderr[-3000:]
     for guest in both:
         assert guest.run(PROFILES).rc != 0
-        assert guest.run("test -e /run/sparkrig/lock").rc != 0, "no lock is left"
+        assert guest.run("sudo test -e /run/sparkrig/lock").rc != 0, "no lock is left"
 
 
 def test_another_machine_is_refused_while_the_spark_itself_works_on_the_pair(both: Pair, here: Guest) -> None:
     deploy = f"setsid ../venv/bin/pyinfra -y {SPARKS} {CLUSTER} >../log 2>&1 </dev/null; echo $? >../end"
-    waits = "for i in $(seq 600); do if test -e /run/sparkrig/lock; then exit 0; fi; sleep 1; done; exit 1"
+    waits = "for i in $(seq 600); do if sudo test -e /run/sparkrig/lock; then exit 0; fi; sleep 1; done; exit 1"
     here.output(f"cd sparks && ({deploy}) >/dev/null 2>&1 & {waits}", 700)
     far = run("pyinfra", "-y", LAB, CLUSTER)
     assert far.code != 0 and "nvidia@" in far.stderr and "locked" in far.stderr, far.stderr[-3000:]

@@ -53,12 +53,6 @@ print(time.monotonic() - began)
 
 
 @pytest.fixture
-def switch(ring_once: None) -> None:
-    """The three as they first booted, on a switch as from its box."""
-    pair.restore(SWITCH)
-
-
-@pytest.fixture
 def addressed(switch: None) -> None:
     """The three on the switch, each with an address on its first netdev, and MTU 9000."""
     for last, guest in enumerate(GUESTS, 11):

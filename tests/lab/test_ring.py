@@ -9,10 +9,10 @@ from __future__ import annotations
 import pytest
 
 from lab import CABLED
-from lab.nodes import FABRIC
 from tests.faults.record import Seen
 from tests.lab.commands import deploy, lab, planned, run
 from tests.lab.guests import Guest
+from tests.lab.links import addresses
 
 RING = "inventories/lab_ring.py"
 GUESTS = tuple(Guest(node) for node in CABLED[:3])
@@ -37,9 +37,3 @@ def test_three_in_a_ring_are_set_up_checked_and_undone_as_one(seen: Seen) -> Non
     assert [addresses(guest) for guest in GUESTS] == before
     assert all(not guest.output("apt-mark showhold") for guest in GUESTS)
     seen("deployed, nothing left to do, drift empty, the one cable that was out named, undone on all three")
-
-
-def addresses(guest: Guest) -> set[str]:
-    """The IPv4 addresses of the fabric."""
-    rows = [row.split() for row in guest.output("ip -4 -o address show").splitlines()]
-    return {row[3] for row in rows if row[1] in FABRIC}

@@ -1,4 +1,4 @@
-"""Two small Sparks with real Ray as a fixture."""
+"""Small Sparks with real Ray as fixtures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import mark_below
 from tests.ray import environment
-from tests.ray.spark import Sparks, sparks
+from tests.ray.spark import PAIR, Sparks, sparks
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -24,5 +24,5 @@ def programs() -> Path:
 
 @pytest.fixture
 def pair(programs: Path, tmp_path: Path) -> Iterator[Sparks]:
-    with sparks(programs, tmp_path) as made:
+    with sparks(programs, tmp_path, PAIR) as made:
         yield made

@@ -1,4 +1,4 @@
-"""Two Sparks in small: network namespaces that a veth pair joins, and on each what a container would run.
+"""Two or three Sparks in small: network namespaces that veths join, and on each what a container would run.
 
 A user namespace holds it all, so no root is needed, nothing is left on the machine, and a node that is killed
 loses every process at once, as with a power cut.
@@ -9,30 +9,77 @@ from __future__ import annotations
 import os
 import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 START = Path(__file__).resolve().parents[2] / "templates" / "serving" / "start.sh"
-FABRIC: Final = {"spark-a": "192.168.177.11", "spark-b": "192.168.177.12"}
-MANAGEMENT: Final = {"spark-a": "10.0.0.11", "spark-b": "10.0.0.12"}
 DEADLINE_S = 120  # of whatever is waited for; a quiet machine forms a cluster within ten seconds
 
-# The management networks are two that nothing joins: each ends in a namespace's own other end.
-WORLD = rf"""
+_NAMES: Final = ("spark-a", "spark-b", "spark-c")
+FABRIC: Final = {name: f"192.168.177.{place}" for place, name in enumerate(_NAMES, 11)}
+MANAGEMENT: Final = {name: f"10.0.0.{place}" for place, name in enumerate(_NAMES, 11)}
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Sparks and what joins them.
+
+    meeting: the addresses, by name, at which their servers are to meet, all on one netdev; cables: a command of
+    WORLD's for each cable.
+    """
+
+    meeting: Mapping[str, str]
+    netdev: str
+    cables: Sequence[str]
+
+    @property
+    def head(self) -> str:
+        return next(iter(self.meeting.values()))
+
+
+def _cut(addresses: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
+    return {name: addresses[name] for name in names}
+
+
+# the management network of a Spark leads nowhere where it is not to be used
+_ALONE: Final = tuple(
+    f"cable {name} lan0 {name} nowhere; address {name} lan0 {MANAGEMENT[name]}" for name in _NAMES
+)
+_ON_SWITCH: Final = tuple(f"port {name} fabric0; address {name} fabric0 {FABRIC[name]}" for name in _NAMES)
+_ON_LAN: Final = tuple(f"port {name} lan0; address {name} lan0 {MANAGEMENT[name]}" for name in _NAMES)
+# each p0 leads to p1 of the next one, and each cable is a subnet of its own
+_AROUND: Final = tuple(
+    f"cable {one} p0 {other} p1; address {one} p0 192.168.{cable}.11; address {other} p1 192.168.{cable}.12"
+    for cable, one, other in zip((200, 201, 202), _NAMES, (*_NAMES[1:], _NAMES[0]), strict=True)
+)
+PAIR: Final = Cluster(
+    _cut(FABRIC, _NAMES[:2]),
+    "fabric0",
+    (
+        "cable spark-a fabric0 spark-b fabric0",
+        *(f"address {name} fabric0 {FABRIC[name]}" for name in _NAMES[:2]),
+        *_ALONE[:2],
+    ),
+)
+SWITCH: Final = Cluster(FABRIC, "fabric0", (*_ON_SWITCH, *_ALONE))
+RING: Final = Cluster(MANAGEMENT, "lan0", (*_ON_LAN, *_AROUND))
+
+WORLD = r"""
 set -e
 mount -t tmpfs tmpfs /run
-ip netns add spark-a; ip netns add spark-b
-ip link add fabric0 netns spark-a type veth peer name fabric0 netns spark-b
-for node in {" ".join(f"{node}={FABRIC[node]}={MANAGEMENT[node]}" for node in FABRIC)}; do
-  name=${{node%%=*}} addresses=${{node#*=}}
-  ip -n $name link add lan0 type veth peer name switch0
-  ip -n $name addr add ${{addresses%%=*}}/24 dev fabric0
-  ip -n $name addr add ${{addresses#*=}}/24 dev lan0
-  for link in lo fabric0 lan0 switch0; do ip -n $name link set $link up; done
-done
+for node in switch $NODES; do ip netns add $node; ip -n $node link set lo up; done
+ip -n switch link add ports type bridge
+ip -n switch link set ports up
+cable() {
+  ip link add $2 netns $1 type veth peer name $4 netns $3
+  ip -n $1 link set $2 up; ip -n $3 link set $4 up
+}
+port() { cable $1 $2 switch $1; ip -n switch link set $1 master ports; }
+address() { ip -n $1 address add $3/24 dev $2; }
+eval "$CABLES"
 echo up
 exec sleep infinity
 """
@@ -84,9 +131,10 @@ class Node:
 
 @dataclass
 class Sparks:
-    """Both, in the world that process keeps up. programs: of Ray's environment; logs: a folder."""
+    """All of them, in the world that process keeps up. programs: of Ray's environment; logs: a folder."""
 
     world: subprocess.Popen[str]
+    cluster: Cluster
     programs: Path
     logs: Path
     nodes: list[Node] = field(default_factory=list)
@@ -114,23 +162,29 @@ class Sparks:
 
     def start(self, name: str, *words: str | Path, **settings: str) -> Node:
         """Run start.sh on one as a part of a Ray cluster. settings: SPARKRIG_X by x, and others by name."""
+        meeting = self.cluster.meeting
         told = {
-            **{"form": "ray", "port": "8000", "nodes": "2", "head": FABRIC["spark-a"], "address": FABRIC[name]},
-            **{"rank": str([*FABRIC].index(name)), "wait": str(DEADLINE_S)},
+            **{"form": "ray", "port": "8000", "nodes": str(len(meeting)), "head": self.cluster.head},
+            **{"address": meeting[name], "rank": str([*meeting].index(name)), "wait": str(DEADLINE_S)},
         }
         own = {key: settings.pop(key) for key in told.keys() & settings.keys()}
         env = {f"SPARKRIG_{key.upper()}": value for key, value in {**told, **own}.items()}
-        return self.run(name, "sh", START, *words, env={"GLOO_SOCKET_IFNAME": "fabric0", **env, **settings})
+        return self.run(
+            name, "sh", START, *words, env={"GLOO_SOCKET_IFNAME": self.cluster.netdev, **env, **settings}
+        )
 
 
 @contextmanager
-def sparks(programs: Path, logs: Path) -> Iterator[Sparks]:
-    """Both, up until the end of the block. programs: of Ray's environment; logs: a folder."""
+def sparks(programs: Path, logs: Path, cluster: Cluster) -> Iterator[Sparks]:
+    """All of a cluster, up until the end of the block. programs: of Ray's environment; logs: a folder."""
     world = subprocess.Popen(
-        ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", WORLD], stdout=subprocess.PIPE, text=True
+        ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", WORLD],
+        env={**os.environ, "NODES": " ".join(cluster.meeting), "CABLES": "\n".join(cluster.cables)},
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert world.stdout
-    made = Sparks(world, programs, logs)
+    made = Sparks(world, cluster, programs, logs)
     try:
         assert world.stdout.readline() == "up\n", (
             "no namespaces can be made here: unshare --map-root-user --net true"

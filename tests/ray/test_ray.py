@@ -10,10 +10,10 @@ import pytest
 
 from sparkrig.serving.startup import Seen, parse, read
 from sparkrig.serving.trouble import judge
-from tests.ray.spark import FABRIC, MANAGEMENT, START, Node, Sparks
+from tests.ray.spark import FABRIC, MANAGEMENT, RING, START, SWITCH, Cluster, Node, Sparks, sparks
 
 SERVER = ("python3", str(Path(__file__).with_name("server.py")), "vllm", "serve", "MODEL")
-BOTH = " ".join(f"{name}={address}" for name, address in FABRIC.items())
+BOTH = f"spark-a={FABRIC['spark-a']} spark-b={FABRIC['spark-b']}"
 ALONE = f"spark-a={FABRIC['spark-a']}"
 
 
@@ -48,6 +48,33 @@ def test_a_pair_forms_over_the_fabric_and_a_lost_worker_comes_back(pair: Sparks)
     again = pair.start("spark-b", *SERVER)
     head.says(f"a task ran on {BOTH}", times=2)
     assert "head-up" in again.says("phase head-up")
+
+
+@pytest.mark.parametrize("cluster", [RING, SWITCH], ids=["ring", "switch"])
+def test_three_form_and_a_lost_worker_comes_back(programs: Path, tmp_path: Path, cluster: Cluster) -> None:
+    """A ring's nodes meet over the management network, for no subnet of its fabric joins all three."""
+    a, b, c = cluster.meeting
+    three = " ".join(f"{name}={address}" for name, address in cluster.meeting.items())
+    with sparks(programs, tmp_path, cluster) as made:
+        head, kept, lost = (made.start(name, *SERVER) for name in (a, b, c))
+        assert head.says("a task ran on").endswith(f"ran on {three}")
+        assert diagnosed(head, kept, lost) == {a: "", b: "", c: ""}
+        lost.cut()
+        head.says(f"a task ran on {a}={cluster.meeting[a]} {b}={cluster.meeting[b]}")
+        made.start(c, *SERVER)
+        head.says(f"a task ran on {three}", times=2)
+        assert kept.process.poll() is None, "who was left stays"
+
+
+def test_a_ring_whose_nodes_should_meet_over_the_fabric_does_not_form(programs: Path, tmp_path: Path) -> None:
+    """Why they meet over the management network: an address of a cable is not seen from the third node."""
+    with sparks(programs, tmp_path, RING) as made:
+        on_fabric = {"head": "192.168.200.11", "GLOO_SOCKET_IFNAME": "p0", "wait": "10"}
+        head = made.start("spark-a", *SERVER, address="192.168.200.11", **on_fabric)
+        made.start("spark-b", *SERVER, address="192.168.200.12", **on_fabric)
+        third = made.start("spark-c", *SERVER, address="192.168.202.11", **on_fabric)
+        assert third.ends() == 1 and head.ends() == 1
+        assert "phase server" not in head.printed
 
 
 def test_a_head_that_comes_back_is_joined_by_whoever_was_left(pair: Sparks) -> None:
