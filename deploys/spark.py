@@ -317,7 +317,7 @@ def due(spark: Spark) -> set[str]:
     """The paths of the files that a deploy would write on this host, those that it keeps of the run among them."""
     paths = resources.due(spark.subject)
     if paths or spark.network_moves:
-        paths |= {MEASURED, DECLARED} if len(spark.peers) == 1 else {DECLARED}
+        paths |= {MEASURED, DECLARED} if spark.peers else {DECLARED}
     return paths
 
 

@@ -18,10 +18,13 @@ FOLDER = Path(__file__).resolve().parent / "schema"
 
 
 class _Printed(GenerateJsonSchema):
-    """What is printed, and not what could be read: a field with a default is there, too."""
+    """What is printed, and not what could be read: a field with a default is there, too.
+
+    What is NotRequired may be absent.
+    """
 
     def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: ARG002 - pydantic's signature
-        return True
+        return bool(field.get("required", True))
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False

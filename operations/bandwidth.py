@@ -1,8 +1,8 @@
-"""The bandwidth of a pair's rails, measured where that is due, and kept on both hosts."""
+"""The bandwidth of the rails of a pair or a cluster, measured where that is due, and kept on all its hosts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,11 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig import text
-from sparkrig.bandwidth import bands, measurement, records
-from sparkrig.bandwidth.measurement import Case, Measurement
+from sparkrig.bandwidth import bands, measurement, ports, records
+from sparkrig.bandwidth.cluster_run import Edge
+from sparkrig.bandwidth.measurement import Case, Measurement, Run
 from sparkrig.bandwidth.records import Record
+from sparkrig.bandwidth.tournament import Meeting
 from sparkrig.cure import over_ssh
 from sparkrig.fabric.survey import Survey
 from sparkrig.files import MEASURED, File
@@ -27,10 +29,13 @@ from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change
-from sparkrig.verdict import Verdict
+from sparkrig.verdict import Finding, Verdict
 
 if TYPE_CHECKING:
-    from sparkrig.io.fabric_check import Known
+    from sparkrig.io.fabric_look import Known
+
+Kept = Mapping[str, Mapping[Any, Record]]
+"""Records by host."""
 
 _KEEP_S = 60  # to write a file; times `patience`
 
@@ -47,94 +52,118 @@ class Due:
 @refusing
 def measure(
     due: Callable[[], Due | None],
-    leads: bool,
-    peer: str,
+    group: Sequence[str],
     fleet: Fleet,
     thorough: bool,
     known: Callable[[], Known],
 ) -> Commands:
-    """Measure the rails of a pair where that is due, and keep the figures on both hosts.
+    """Measure the rails of a cluster where that is due, and keep the figures on all its hosts.
 
     + due: asked when it is needed, for what a run changes decides it
-    + leads: whether this host measures; the other half of the pair only shows in the plan that it is due
-    + peer: name of the host at the other end
+    + group: names of the hosts; the first measures, and the others only show in the plan that it is due
     + fleet: the checked settings of all hosts
     + thorough: see sparkrig.bandwidth.bands.cases
-    + known: what this run has seen of the pair, and still stands
+    + known: what this run has seen of the cluster, and still stands
     """
+    leads = group[0] == host.name
     reason = due()
     if reason is None:
         host.noop("every rail was measured as it is now")
     elif reason.changes:
-        plan.report([Change("rails", f"to {peer}", reason.why, "measured")])
-        yield from _as_change(leads, peer, fleet, thorough, known)
+        to = text.listed(name for name in group if name != host.name)
+        plan.report([Change("rails", f"to {to}", reason.why, "measured")])
+        yield from _as_change(group, fleet, thorough, known)
     elif not run.is_executing:
         host.log(f"{reason.why}: the rails would be measured, which is no change")
     elif not leads:
-        host.noop(f"measured by {peer}")
-    elif not _as_look(reason.why, inventory.get_host(peer), fleet, thorough, known):
+        host.noop(f"measured by {group[0]}")
+    elif not _as_look(reason.why, _hosts(group), fleet, thorough, known):
         yield FunctionCommand(_failed, (), {})
 
 
-@operation()
-def leave(why: str) -> Commands:
-    """Measure nothing, and say so.
-
-    + why: in words
-    """
-    host.noop(why)
-    yield from ()
-
-
 @recorded
-def _as_change(leads: bool, peer: str, fleet: Fleet, thorough: bool, known: Callable[[], Known]) -> Commands:
-    if leads:
-        yield FunctionCommand(_as_command, (inventory.get_host(peer), fleet, thorough, known), {})
+def _as_change(group: Sequence[str], fleet: Fleet, thorough: bool, known: Callable[[], Known]) -> Commands:
+    if group[0] == host.name:
+        yield FunctionCommand(_as_command, (_hosts(group), fleet, thorough, known), {})
     elif not run.is_executing:
-        yield f"# measured by {peer}"
+        yield f"# measured by {group[0]}"
+
+
+def _hosts(group: Sequence[str]) -> dict[str, Host]:
+    return {name: inventory.get_host(name) for name in group}
 
 
 def _as_command(state: State, host: Host, *how: Any) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
     return _measure(host, *how)
 
 
-def _as_look(why: str, peer: Host, fleet: Fleet, thorough: bool, known: Callable[[], Known]) -> bool:
+def _as_look(
+    why: str, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Callable[[], Known]
+) -> bool:
     """Measure at once, as an operation asks a fact: pyinfra counts what an operation yields as a change.
 
-    The pair is locked meanwhile, and the journal gets no run. Raises Refusal where another run holds a lock.
+    All hosts are locked meanwhile, and the journal gets no run. Raises Refusal where another run holds a lock.
     """
-    here = inventory.get_host(host.name)
+    here = hosts[host.name]
     here.log(f"{why}: the rails are measured, which is no change")
     with ExitStack() as held:
         if not journal.begun(here):
-            pair = {each.name: each for each in (here, peer)}
-            held.enter_context(journal.locked(journal.current(), pair))
-        return _measure(here, peer, fleet, thorough, known)
+            held.enter_context(journal.locked(journal.current(), hosts))
+        return _measure(here, hosts, fleet, thorough, known)
 
 
 def _failed(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
     return False  # what is wrong was printed
 
 
-def _measure(host: Host, peer: Host, fleet: Fleet, thorough: bool, known: Callable[[], Known]) -> bool:
+def _measure(
+    at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Callable[[], Known]
+) -> bool:
+    """Measure, show and keep it; whether all is well. at: the host that leads."""
+    measured = _pair if len(hosts) == 2 else _cluster
+    try:
+        done, kept = measured(at, hosts, fleet, thorough, known())
+    except (Failed, Lost) as error:
+        others = [name for name in hosts if name != at.name]
+        answer = "answers" if len(others) == 1 else "answer"
+        say(at, str(Refusal(str(error), f"sparkrig bandwidth, once {text.listed(others)} {answer}")))
+        return False
+    try:
+        at.log(f"kept in {history_file.append(done)}")
+    except Refusal as refusal:  # the hosts are as they are, whatever this machine can write
+        at.log_styled(f"{refusal.what}; try: {refusal.cure}", fg="yellow", log_func=logger.warning)
+    return _keep(at, hosts, kept, fleet) and done.passed
+
+
+def _pair(at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Known) -> tuple[Run, Kept]:
     from sparkrig.io.fabric_check import check  # a run that only looks need not know how to measure
 
-    try:
-        done = check({host.name: host, peer.name: peer}, fleet, _Log(host), thorough=thorough, known=known())
-    except (Failed, Lost) as error:
-        say(host, str(Refusal(str(error), f"sparkrig bandwidth, once {peer.name} answers")))
-        return False
+    one, other = hosts
+    done = check(hosts, fleet, _Log(at), thorough=thorough, known=known)
     for rail in done.rails:
-        _report(host, f"rail {rail.number}", rail.verdict)
-    for finding in done.findings:
+        _report(at, f"rail {rail.number}", rail.verdict)
+    _findings(at, done.findings)
+    own, mirrored = records.of(done, one, other, bands.expected(fleet[one]))
+    return done, {one: own, other: mirrored}
+
+
+def _cluster(at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Known) -> tuple[Run, Kept]:
+    """The same of more than two hosts: what is wrong is said once, of a port or of an edge."""
+    from sparkrig.io.cluster_check import check
+
+    done = check(hosts, fleet, _ClusterLog(at), thorough=thorough, known=known)
+    well = [edge for edge in done.rails if edge.verdict.healthy]
+    at.log(f"{len(well)} of {len(done.rails)} rails between {len(hosts)} hosts are healthy")
+    for finding in ports.loose(done.rails):
+        _report(at, finding.subject, finding.verdict)
+    _findings(at, done.findings)
+    return done, records.of_cluster(done, bands.expected(fleet[at.name]))
+
+
+def _findings(at: Host, findings: Iterable[Finding]) -> None:
+    for finding in findings:
         if finding.verdict.cause:
-            _report(host, finding.subject, finding.verdict)
-    try:
-        host.log(f"kept in {history_file.append(done)}")
-    except Refusal as refusal:  # the hosts are as they are, whatever this machine can write
-        host.log_styled(f"{refusal.what}; try: {refusal.cure}", fg="yellow", log_func=logger.warning)
-    own, mirrored = records.of(done, host.name, peer.name, bands.expected(fleet[host.name]))
-    return _keep(host, {host: own, peer: mirrored}, fleet) and done.passed
+            _report(at, finding.subject, finding.verdict)
 
 
 class _Log:
@@ -161,6 +190,49 @@ class _Log:
             self._host.log(measurement.sentence(each))
 
 
+class _ClusterLog:
+    """Progress of a cluster: a line for each round, and for what two hosts came to."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def step(self, what: str) -> None:
+        self._host.log(f"{what} ...")
+
+    def surveyed(self, _: Survey, edges: Sequence[Edge], rounds: int) -> None:
+        self._rounds = rounds
+        able = [edge for edge in edges if edge.ends]
+        self._host.log(f"{len(able)} of {len(edges)} rails can be measured, in {rounds} rounds")
+
+    def round(self, number: int, meetings: Sequence[Meeting]) -> None:
+        met = "; ".join(f"{one} and {other}" for one, other in meetings)
+        self._host.log(f"round {number} of {self._rounds}: {met} ...")
+
+    def meeting(self, _: Meeting) -> _Quiet:
+        return _Quiet()
+
+    def met(self, found: Sequence[Edge]) -> None:
+        for edge in found:
+            self._host.log(f"rail {edge.number}, {edge.hosts[0]} and {edge.hosts[1]}: {_short(edge.verdict)}")
+
+
+class _Quiet:
+    """Receives the cases of two hosts, of which only the end is a line: several pairs measure at a time."""
+
+    def added(self, cases: Sequence[Case]) -> None:
+        pass
+
+    def started(self, case: Case) -> None:
+        pass
+
+    def finished(self, measured: Sequence[Measurement]) -> None:
+        pass
+
+
+def _short(verdict: Verdict) -> str:
+    return (verdict.evidence or verdict.level) if verdict.healthy else f"{verdict.cause}: {verdict.evidence}"
+
+
 def _report(host: Host, subject: str, verdict: Verdict) -> None:
     if verdict.healthy:
         host.log(f"{subject}: {verdict.evidence or verdict.level}")
@@ -168,14 +240,14 @@ def _report(host: Host, subject: str, verdict: Verdict) -> None:
         say(host, f"{subject}: {verdict.cause}: {verdict.evidence}. Try: {verdict.cure}")
 
 
-def _keep(host: Host, kept: Mapping[Host, Mapping[str, Record]], fleet: Fleet) -> bool:
-    def write_to(at: Host) -> None:
-        seconds = int(_KEEP_S * fleet[at.name].patience)
-        remote.execute(at, write(File(MEASURED, records.dump(kept[at]))), seconds)
+def _keep(at: Host, hosts: Mapping[str, Host], kept: Kept, fleet: Fleet) -> bool:
+    def write_to(each: Host) -> None:
+        seconds = int(_KEEP_S * fleet[each.name].patience)
+        remote.execute(each, write(File(MEASURED, records.dump(kept[each.name].values()))), seconds)
 
-    answers = remote.each({at.name: at for at in kept}, write_to)
+    answers = remote.each(hosts, write_to)
     for name, answer in answers.items():
         if isinstance(answer, (Failed, Lost)):
             what = f"what was measured cannot be kept on {name}: {answer}"
-            say(host, str(Refusal(what, over_ssh(name, "df -h /var/lib"))))
+            say(at, str(Refusal(what, over_ssh(name, "df -h /var/lib"))))
     return not any(isinstance(each, Exception) for each in answers.values())

@@ -113,6 +113,12 @@ def cage_of(netdev: str) -> str:
     return ending.group(1) if ending else ""
 
 
+def by_domain(netdev: str) -> tuple[int, str]:
+    """Sorts enp1s0f0np0 before enP2p1s0f0np0: PCI domain 0 is not spelled."""
+    domain = re.match(r"enP(\d+)", netdev)
+    return int(domain.group(1)) if domain else 0, netdev
+
+
 def _label(names: Sequence[str], hosts: Hosts) -> str:
     mine = hosts[names[0]]
     return f"{'pair' if mine.pair else 'cluster'} {mine.group_name}"

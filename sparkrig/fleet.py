@@ -105,6 +105,11 @@ class Fleet(Mapping[str, Settings]):
         """Those of a peer that a host reaches over its rails, in rail order."""
         return [rail.far.address.ip for rail in self.rails(name) if rail.far.host == peer]
 
+    def between(self, name: str, peer: str) -> list[Rail]:
+        """The rails from a host to a peer, in the order of their PCI domains: that of the first twin first."""
+        mine = [rail for rail in self.rails(name) if rail.far.host == peer]
+        return sorted(mine, key=lambda rail: clusters.by_domain(rail.netdev))
+
     def fan(self, name: str) -> int:
         """How many hosts one netdev reaches at most: one over a cable, all others on a switch; at least 1."""
         counts = Counter(rail.netdev for rail in self.rails(name))

@@ -1,7 +1,7 @@
 """What was measured before, one JSON line a measurement.
 
-A figure is compared (history_trend.py) with those of its own kind only: same pair, rail, direction, test, queue
-pairs, and whether other rails were busy.
+A figure is compared (history_trend.py) with those of its own kind only: same pair or cluster, rail, direction,
+test, queue pairs, and whether other rails were busy.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sparkrig.bandwidth.bands import QUEUE_PAIRS
+from sparkrig.bandwidth.cluster_run import Edge
 from sparkrig.bandwidth.measurement import End, Host, Measurement, Run, Test
 from sparkrig.verdict import Level
 
@@ -128,8 +129,7 @@ class History:
 
 def entries(run: Run) -> list[Entry]:
     """The lines of a run: one a measurement, and one for each rail that could not be measured at all."""
-    measured = {each.rail for each in run.measurements}
-    return [_entry(run, each) for each in (*run.measurements, *_unmeasured(run, measured))]
+    return [_entry(run, each) for each in (*run.measurements, *_unmeasured(run))]
 
 
 def dumps(rows: Iterable[Entry]) -> str:
@@ -159,7 +159,8 @@ def moment(time: str) -> datetime:
 
 
 def _entry(run: Run, measured: Measurement) -> Entry:
-    rail = next((each for each in run.rails if each.number == measured.rail), None)
+    ways = {measured.sender, measured.receiver}
+    rail = next((each for each in run.rails if each.number == measured.rail and ways <= each.ends.keys()), None)
     known: dict[str, object] = {}
     for role, name in (("sender", measured.sender), ("receiver", measured.receiver)):
         known |= _side(role, run.hosts.get(name), rail.ends.get(name) if rail else None)
@@ -192,17 +193,16 @@ def _side(role: str, host: Host | None, end: End | None) -> dict[str, object]:
     return {f"{role}_{name}": value for name, value in found.items()}
 
 
-def _unmeasured(run: Run, measured: set[int]) -> list[Measurement]:
+def _unmeasured(run: Run) -> list[Measurement]:
     """Entries for the rails without a figure, so that the history separates a dead rail from an idle month."""
-    if len(run.hosts) != 2:
-        return []
-    sender, receiver = run.hosts
+    measured = {(each.rail, frozenset((each.sender, each.receiver))) for each in run.measurements}
+    ways = [(rail, rail.hosts if isinstance(rail, Edge) else (*run.hosts,)) for rail in run.rails]
     tested = [each.queue_pairs for each in run.measurements if each.test == "ib_write_bw"]
     pairs = max(tested, default=QUEUE_PAIRS)
     return [
-        Measurement("ib_write_bw", rail.number, sender, receiver, pairs, together=False, verdict=rail.verdict)
-        for rail in run.rails
-        if rail.number not in measured
+        Measurement("ib_write_bw", rail.number, *hosts, pairs, together=False, verdict=rail.verdict)
+        for rail, hosts in ways
+        if len(hosts) == 2 and (rail.number, frozenset(hosts)) not in measured
     ]
 
 

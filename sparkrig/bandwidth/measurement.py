@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sparkrig import text
 from sparkrig.value import Value
-from sparkrig.verdict import Finding, Verdict
+from sparkrig.verdict import Finding, Verdict, worst
 
 Test = Literal["ib_write_bw", "ib_write_lat"]
 
@@ -99,6 +99,13 @@ def telling(measured: Iterable[Measurement]) -> list[Measurement]:
     """What shows most of one rail: its bandwidth alone; beside other rails where it was not measured alone."""
     found = [each for each in measured if each.gbps is not None]
     return [each for each in found if not each.together] or found
+
+
+def overall(measured: Sequence[Measurement]) -> Verdict:
+    """The verdict on a rail of all that was measured on it: the worst, and of a healthy one what it reached."""
+    # of equals the figure that shows most: alone, and with several queue pairs
+    verdict = worst(each.verdict for each in sorted(measured, key=lambda each: (each.together, -each.queue_pairs)))
+    return Verdict("healthy", evidence=summary(measured)) if verdict.healthy else verdict
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,12 @@
-"""The last measurement of each rail, kept on both hosts: a deploy measures again what it does not prove."""
+"""The last measurement of each rail, kept on both hosts: a deploy measures again what it does not prove.
+
+On a switch a netdev has a rail to each other host, and a record of each.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from functools import cache
@@ -13,6 +16,7 @@ from pydantic import Field, TypeAdapter
 
 from sparkrig.bandwidth import bands
 from sparkrig.bandwidth.bands import Expected, Figure
+from sparkrig.bandwidth.cluster_run import ClusterRun
 from sparkrig.bandwidth.measurement import End, Measurement, Run, telling
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Rail
@@ -25,9 +29,6 @@ _MOST_BYTES = 64 * 1024  # a file of 16 rails has 6 KiB
 _Text = Annotated[str, Field(max_length=64)]
 _Bytes = Annotated[int, Field(ge=0, le=65536)]
 _BootId = Annotated[str, Field(pattern=rf"^({BOOT_ID})?$")]
-
-# of rails that are edges of a ring, or share a switch
-UNMEASURED = "the rails of more than two hosts are not measured yet"
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,33 @@ class Complaint:
         After a degraded start-up of the ConnectX-7 a rail comes back at 13 Gb/s [@playbooks-108, @forum-363461].
         """
         return self.kind in ("boot", "unread")
+
+
+Kept = Mapping[tuple[str, str], Record]
+"""The records of a host by its netdev and the peer's address."""
+
+
+def of_cluster(done: ClusterRun, expected: Expected) -> dict[str, dict[tuple[str, str], Record]]:
+    """What is kept of a run on a cluster, by host: of each edge what a pair would keep."""
+    kept: dict[str, dict[tuple[str, str], Record]] = {name: {} for name in done.hosts}
+    for one, other in dict.fromkeys(edge.hosts for edge in done.rails):
+        for name, records in zip((one, other), of(done.between(one, other), one, other, expected), strict=True):
+            kept[name] |= {(record.netdev, record.peer): record for record in records.values()}
+    return kept
+
+
+def matched(kept: Kept, rails: Sequence[Rail]) -> list[tuple[Rail, Record | None]]:
+    """Each rail of a host with its record, or None.
+
+    A netdev with one rail has one record, whatever address it names: that of the rail before it changed.
+    """
+    found: list[tuple[Rail, Record | None]] = []
+    for rail in rails:
+        own = {peer: record for (netdev, peer), record in kept.items() if netdev == rail.netdev}
+        only = sum(each.netdev == rail.netdev for each in rails) == 1
+        other = next(reversed(own.values()), None) if only else None
+        found.append((rail, own.get(str(rail.far.address.ip), other)))
+    return found
 
 
 def of(done: Run, one: str, other: str, expected: Expected) -> tuple[dict[str, Record], dict[str, Record]]:
@@ -165,20 +193,21 @@ def age(record: Record, now: datetime) -> str:
     return f"measured {days} day{'s' if days != 1 else ''} ago" if days > 0 else "measured within a day"
 
 
-def found(files: Mapping[str, Found]) -> dict[str, Record]:
-    """The records of a host by netdev, from the files of ours that stand there."""
+def found(files: Mapping[str, Found]) -> Kept:
+    """The records of a host, from the files of ours that stand there."""
     file = files.get(MEASURED)
     return load(file.content if file else None)
 
 
-def load(text: str | None) -> dict[str, Record]:
-    """The records of a host by netdev; none where the file is absent or not ours to understand."""
+def load(text: str | None) -> Kept:
+    """The records of a host; none where the file is absent or not ours to understand."""
     if not text or len(text) > _MOST_BYTES:
         return {}
     try:
-        return {record.netdev: record for record in _file().validate_json(text, strict=True).rails}
+        read = _file().validate_json(text, strict=True).rails
     except ValueError:
         return {}
+    return {(record.netdev, record.peer): record for record in read}
 
 
 @cache
@@ -186,7 +215,7 @@ def _file() -> TypeAdapter[_File]:
     return TypeAdapter(_File)
 
 
-def dump(records: Mapping[str, Record]) -> str:
+def dump(records: Iterable[Record]) -> str:
     """The text of the file."""
-    document: dict[str, Any] = {"rails": [asdict(record) for record in records.values()]}
+    document: dict[str, Any] = {"rails": [asdict(record) for record in records]}
     return json.dumps(document, indent=2) + "\n"

@@ -1,14 +1,16 @@
-"""Whether each rail of a pair has a good measurement of what it is now."""
+"""Whether each rail has a good measurement of what it is now."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from sparkrig.bandwidth import records
-from sparkrig.bandwidth.records import Complaint, Kind
+from sparkrig.bandwidth.records import Complaint, Kind, Record
 from sparkrig.checks import kind
 from sparkrig.checks.check import Check, Status, Subject
 from sparkrig.cure import over_ssh, verb
+from sparkrig.text import listed
 
 KINDS = (
     kind.Kind(
@@ -27,26 +29,49 @@ _STATUS: Mapping[Kind, Status] = {
     "unread": "unknown",
     "poor": "drift",
 }
+# of the rails of one netdev, what is known to be wrong comes before what is not known
+_HEAVIEST: tuple[Kind, ...] = ("poor", "other", "absent", "boot", "unread")
 
 
 def checks(subject: Subject) -> Iterator[Check]:
-    if subject.fleet.many(subject.name):
-        for netdev in subject.settings.fabric:
-            want = "a good measurement of the rail as it is"
-            yield Check(f"bandwidth.{netdev}", want, records.UNMEASURED, "skipped", environment=True)
-        return
-    known = records.found(subject.found.files)
+    """One for each netdev; on a switch it has a rail to each other host."""
     here = records.boot(subject.name, subject.found.identity)
-    for rail in subject.fleet.rails(subject.name):
-        id, want = f"bandwidth.{rail.netdev}", "a good measurement of the rail as it is"
-        record = known.get(rail.netdev)
+    rails = subject.fleet.rails(subject.name)
+    known: dict[str, list[_Rail]] = {}
+    for rail, record in records.matched(records.found(subject.found.files), rails):
         far = subject.peers.get(rail.far.host)
         there = records.boot(rail.far.host, far.identity if far else None)
         poor = records.complaint(record, rail, subject.settings, here, there)
-        if poor:
-            yield Check(id, want, poor.said, _STATUS[poor.kind], _cure(poor, subject), environment=True)
-        elif record:
-            yield Check(id, want, f"{record.gbps:g} Gb/s, {record.measured_at}", environment=True)
+        known.setdefault(rail.netdev, []).append(_Rail(rail.far.host, record, poor))
+    for netdev, found in known.items():
+        yield _check(f"bandwidth.{netdev}", found, subject)
+
+
+class _Rail(NamedTuple):
+    peer: str
+    record: Record | None
+    poor: Complaint | None
+
+
+def _check(id: str, found: Sequence[_Rail], subject: Subject) -> Check:
+    want = "a good measurement of the rail as it is"
+    poor = [each.poor for each in found if each.poor]
+    if poor:
+        first = min(poor, key=lambda each: _HEAVIEST.index(each.kind))
+        return Check(id, want, _said(found), _STATUS[first.kind], _cure(first, subject), environment=True)
+    good = min((each.record for each in found if each.record), key=lambda record: record.gbps)
+    return Check(id, want, f"{good.gbps:g} Gb/s, {good.measured_at}", environment=True)
+
+
+def _said(found: Sequence[_Rail]) -> str:
+    """What is wrong, with its peers where the netdev has more than one."""
+    alike: dict[str, list[str]] = {}
+    for each in found:
+        if each.poor:
+            alike.setdefault(each.poor.said, []).append(each.peer)
+    if len(found) == 1:
+        return next(iter(alike))
+    return "; ".join(f"{said} (to {listed(peers)})" for said, peers in alike.items())
 
 
 def _cure(poor: Complaint, subject: Subject) -> str:

@@ -1,10 +1,11 @@
-"""`sparkrig bandwidth`: is each rail of a pair a healthy one, and if not, what is it."""
+"""`sparkrig bandwidth`: is each rail of a pair or a cluster a healthy one, and if not, what is it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -36,55 +37,98 @@ if TYPE_CHECKING:
     help="Duration of each measurement. [default: the setting bandwidth_seconds]",
 )
 @click.option(
+    "--all-at-once",
+    is_flag=True,
+    help="Of more than two hosts: at the end, let each send to the next one at the same time.",
+)
+@click.option(
     "--history",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="File of past measurements; this one is added. [default: in ~/.local/state/sparkrig]",
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report to FILE.")
+@click.option(
+    "--svg",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Of more than two hosts: draw the matrix of their edges as SVG into FILE.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bandwidth.json).")
 def bandwidth(
     inventory_file: Path,
     quick: bool,
     seconds: int | None,
+    all_at_once: bool,
     history: Path | None,
     html: Path | None,
+    svg: Path | None,
     as_json: bool,
 ) -> None:
     """Measure each rail of each pair, alone and all at once, and tell a faulty link from a healthy one.
 
-    It changes nothing on the hosts. Exit code 2: something is degraded or faulty; 3: something could not be
-    measured or judged.
+    Of more than two hosts each two measure with each other, in rounds in which no host takes part twice. It
+    changes nothing on the hosts. Exit code 2: something is degraded or faulty; 3: something could not be measured
+    or judged.
     """
     from sparkrig.io.screen import Screen
 
     if html:
         extras.need("report")
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
-    pairs = [group for group in fleet.groups() if len(group) > 1]
-    if not pairs:
+    groups = [group for group in fleet.groups() if len(group) > 1]
+    if not groups:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
             f"Try: sparkrig topology {quoted_path(inventory_file)}"
         )
+    _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)}, groups)
     console = Screen(stderr=as_json)
     why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
-    documents, codes = list[Any](), list[int]()
-    for pair in pairs:
+    found: dict[bool, list[Any]] = {False: [], True: []}
+    codes = list[int]()
+    for group in groups:
+        many = len(group) > 2
+        measure = partial(_measure_cluster, at_once=all_at_once) if many else _measure
         try:
-            fleet.refuse_many(pair[0], "bandwidth measures the rails of")
-            run, drawn = _measure(console, {name: data[name] for name in pair}, fleet, why, thorough=not quick)
+            run, drawn = measure(console, {name: data[name] for name in group}, fleet, why, thorough=not quick)
         except Refusal as refusal:
-            documents.append(_refused(console, pair, refusal))
+            found[many].append(_refused(console, group, refusal))
             codes.append(3)
             continue
-        documents.append(run.to_json())
-        page = files.one_of(html, run.pair, len(pairs)) if html else None
-        codes.append(_shown(console, run, drawn, fleet[pair[0]], history, page))
+        found[many].append(run.to_json())
+        pages = _pages(html, svg if many else None, run.pair, groups)
+        codes.append(_shown(console, run, drawn, fleet[group[0]], history, pages))
     if as_json:
-        document: schema.Bandwidth = {"schema": "sparkrig.bandwidth/1", "pairs": documents}
+        document: schema.Bandwidth = {"schema": "sparkrig.bandwidth/1", "pairs": found[False]}
+        if any(len(group) > 2 for group in groups):
+            document["clusters"] = found[True]
         files.print_json(document)
     raise SystemExit(max(codes))
+
+
+class _Pages(NamedTuple):
+    """The files that are written of one group."""
+
+    html: Path | None
+    svg: Path | None
+
+
+def _judge_options(file: Path, given: Mapping[str, bool], groups: Sequence[Sequence[str]]) -> None:
+    """Exit code 1 where an option is for larger clusters than the inventory has."""
+    asked = [name for name, is_given in given.items() if is_given]
+    if asked and all(len(group) == 2 for group in groups):
+        raise click.ClickException(
+            f"{asked[0]} is for a cluster of three or more, and {file} has pairs alone. "
+            f"Try: sparkrig bandwidth {quoted_path(file)}"
+        )
+
+
+def _pages(html: Path | None, svg: Path | None, name: str, groups: Sequence[Sequence[str]]) -> _Pages:
+    clusters = len([group for group in groups if len(group) > 2])
+    return _Pages(
+        files.one_of(html, name, len(groups)) if html else None, files.one_of(svg, name, clusters) if svg else None
+    )
 
 
 def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.Refused:
@@ -96,22 +140,23 @@ def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.
 
 
 def _shown(
-    console: Console, run: Run, drawn: Topology, settings: Settings, history: Path | None, page: Path | None
+    console: Console, run: Run, drawn: Topology, settings: Settings, history: Path | None, pages: _Pages
 ) -> int:
-    """Show what was measured, keep it, and write its page; gives the exit code of the pair."""
+    """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
     from rich.text import Text
 
     from sparkrig.verdict import exit_code
 
     code = exit_code(run.verdicts)
     earlier = _show(console, run, history)
-    if page is None:
-        return code
-    if earlier is None:
-        return max(code, 1)  # a page without its history would show a trend that is none
+    if pages.html and earlier is None:
+        code = max(code, 1)  # a page without its history would show a trend that is none
     try:
-        _report(page, run, earlier, drawn, settings)
-    except click.ClickException as error:  # what was measured is kept, and the next pair still comes
+        if pages.svg:
+            _draw(pages.svg, run)
+        if pages.html and earlier is not None:
+            _report(pages.html, run, earlier, drawn, settings)
+    except click.ClickException as error:  # what was measured is kept, and the next group still comes
         console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
         return max(code, 1)
     return code
@@ -140,17 +185,48 @@ def _measure(
             raise Refusal(str(error), "the same again, once that is mended") from None
 
 
+def _measure_cluster(
+    console: Console,
+    data: Mapping[str, Mapping[str, Any]],
+    fleet: Fleet,
+    why: str,
+    *,
+    thorough: bool,
+    at_once: bool,
+) -> tuple[Run, Topology]:
+    """One cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.cli.measuring_cluster import MeasuringCluster
+    from sparkrig.io.cluster_check import check
+    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.operations import journal
+
+    with session.connected(data) as found, MeasuringCluster(console, [*data]) as progress:
+        hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
+        if len(hosts) < 2:
+            gone = "; ".join(
+                f"{name} cannot be reached: {each}" for name, each in found.items() if isinstance(each, Exception)
+            )
+            raise Refusal(gone, "sparkrig doctor INVENTORY access")
+        try:
+            with journal.locked(journal.Run(why), hosts):
+                run = check(found, fleet, progress, thorough=thorough, at_once=at_once)
+        except (Failed, Lost) as error:
+            raise Refusal(str(error), "the same again, once that is mended") from None
+        return run, progress.topology
+
+
 def _show(console: Console, run: Run, file: Path | None) -> History | None:
     """The verdicts, and the run beside the earlier ones, which it joins; those, or None if they cannot be read."""
     from rich.text import Text
 
     from sparkrig.bandwidth import history_trend
+    from sparkrig.bandwidth.cluster_run import ClusterRun
     from sparkrig.io import history_file
-    from sparkrig.render.bandwidth import verdicts
-    from sparkrig.render.trend import trend
+    from sparkrig.render import bandwidth, cluster, trend
 
     console.print()
-    console.print(verdicts(run))
+    console.print(cluster.verdicts(run) if isinstance(run, ClusterRun) else bandwidth.verdicts(run))
     console.print()
     before = None
     try:
@@ -159,19 +235,35 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     except Refusal as refusal:
         console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
-    console.print(
-        trend(history_trend.trends(before.entries, run), ascii_only=not console.encoding.startswith("utf"))
-    )
+    trends = history_trend.trends(before.entries, run)
+    plain = not console.encoding.startswith("utf")
+    if isinstance(run, ClusterRun):
+        console.print(cluster.trend(trends, run))
+    else:
+        console.print(trend.trend(trends, ascii_only=plain))
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)
     return before
 
 
+def _draw(file: Path, run: Run) -> None:
+    from sparkrig.bandwidth.cluster_run import ClusterRun
+    from sparkrig.render.matrix_svg import svg
+
+    if isinstance(run, ClusterRun):
+        files.write(file, svg(run))
+
+
 def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: Settings) -> None:
     from sparkrig.bandwidth import bands as judgement
-    from sparkrig.render.report import html
+    from sparkrig.bandwidth.cluster_run import ClusterRun
+    from sparkrig.render import cluster_report, report
     from sparkrig.render.topology_svg import svg
 
     bands = judgement.bands(judgement.expected(settings))
-    files.write(file, html(run, earlier, (svg(drawn), svg(drawn, narrow=True)), bands=bands))
+    drawings = svg(drawn), svg(drawn, narrow=True)
+    if isinstance(run, ClusterRun):
+        files.write(file, cluster_report.html(run, earlier, drawings, bands=bands))
+    else:
+        files.write(file, report.html(run, earlier, drawings, bands=bands))

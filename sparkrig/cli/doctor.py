@@ -289,8 +289,10 @@ def _age(id: str, host: Compared, now: datetime) -> tuple[str, ...]:
         return ()
     from sparkrig.bandwidth import records
 
-    record = records.found(host.found.files).get(netdev)
-    said = records.age(record, now) if record else ""
+    kept = records.found(host.found.files)
+    mine = [record for (of, _), record in kept.items() if of == netdev]
+    oldest = min(mine, key=lambda record: record.measured_at, default=None)
+    said = records.age(oldest, now) if oldest else ""
     return (said,) if said else ()
 
 

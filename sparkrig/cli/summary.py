@@ -108,7 +108,7 @@ def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> 
     address = mine.fabric[netdev]
     link, device = state.network.links.get(netdev), state.rdma.on(netdev)
     slot = gid.find(state.rdma.gids, netdev, address.ip)
-    record = records.found(state.files).get(netdev)
+    record, poor = _bandwidth(fleet, name, states, netdev)
     cabled = state.network.has_carrier(netdev)
     complaints = _complaints(of_netdev(differences(state.network, mine), netdev))
     unknown: list[str] = []
@@ -117,7 +117,7 @@ def _rail(fleet: Fleet, name: str, states: Mapping[str, State], netdev: str) -> 
             complaints["device"] = "no RDMA device sits on it"
         if slot is None:
             complaints["gid_index"] = f"no RoCE v2 GID for {address.ip}"
-        if poor := _bandwidth(fleet, name, states, netdev, record):
+        if poor:
             complaints["gbps"] = poor.said
             unknown += ["gbps"] if poor.unknown else []
     return {
@@ -184,20 +184,21 @@ def _of_profile(each: Difference) -> str:
 
 
 def _bandwidth(
-    fleet: Fleet, name: str, states: Mapping[str, State], netdev: str, record: records.Record | None
-) -> records.Complaint | None:
-    """The complaint about the figure on record; None for a netdev that is no rail that is measured."""
-    if fleet.many(name):
-        return None
-    rail = next((rail for rail in fleet.rails(name) if rail.netdev == netdev), None)
-    if rail is None:
-        return None
-    there = states.get(rail.far.host)
-    boots = (
-        records.boot(name, states[name].identity),
-        records.boot(rail.far.host, there.identity if there else None),
-    )
-    return records.complaint(record, rail, fleet[name], *boots)
+    fleet: Fleet, name: str, states: Mapping[str, State], netdev: str
+) -> tuple[records.Record | None, records.Complaint | None]:
+    """The figure on record of a netdev, and the complaint about it; of several rails the one that is the worst."""
+    mine = [rail for rail in fleet.rails(name) if rail.netdev == netdev]
+    here = records.boot(name, states[name].identity)
+    kept = records.found(states[name].files)
+    found = []
+    for rail, record in records.matched(kept, mine):
+        there = states.get(rail.far.host)
+        far = records.boot(rail.far.host, there.identity if there else None)
+        found.append((record, records.complaint(record, rail, fleet[name], here, far)))
+    if not mine:  # a Spark on its own, which may have been in a pair
+        own = [record for (of, _), record in kept.items() if of == netdev]
+        return (own[-1] if own else None), None
+    return min(found, key=lambda each: (each[1] is None, each[0] is not None, each[0].gbps if each[0] else 0.0))
 
 
 def _gid_lines(state: State) -> list[str] | None:

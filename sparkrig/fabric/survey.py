@@ -9,6 +9,7 @@ from functools import cached_property
 from sparkrig.bandwidth import measurement
 from sparkrig.bandwidth.measurement import End
 from sparkrig.cure import deploy, on_host, verb
+from sparkrig.fabric import cabling, switch_judge
 from sparkrig.fabric import topology as cages
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
@@ -119,13 +120,22 @@ class Survey:
             return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", _DEPLOY)
         return verdict
 
+    def about(self, rail: Rail) -> list[Finding]:
+        """The findings of the cabling that are about a rail.
+
+        On a switch all edges of a subnet have one number, so only those of its two ports count, or of all.
+        """
+        mine = [each for each in self.topology.findings if rail.number in each.rails]
+        if self.topology.form != "switch":
+            return mine
+        networks = {name: found.network for name, found in self.found.items()}
+        ends = [(name, cages.cage_of(netdev, networks.get(name))) for name, netdev in self._netdevs(rail)]
+        subjects = {"cluster", *(switch_judge.subject(cabling.End(*end)) for end in ends)}
+        return [each for each in mine if each.subject in subjects]
+
     def blocked(self, rail: Rail) -> Verdict | None:
         """Why a rail cannot be measured, or None. The cabling is asked first, for all else follows from it."""
-        cabling = [
-            finding.verdict
-            for finding in self.topology.findings
-            if rail.number in finding.rails and finding.verdict.level == "fault"
-        ]
+        cabling = [each.verdict for each in self.about(rail) if each.verdict.level == "fault"]
         if cabling:
             return worst(cabling)
         ends = [self._unready(name, netdev) for name, netdev in self._netdevs(rail)]
@@ -188,13 +198,13 @@ class Survey:
             found.append(condition.load(state.condition))
         return found
 
-    def pcie_links(self) -> dict[int, str]:
-        """The PCIe link of each rail on the leading host, by number: the address of its NIC without the function.
+    def pcie_links(self, name: str) -> dict[int, str]:
+        """The PCIe link of each rail of a host, by number: the address of its NIC without the function.
 
         Left out for virtual machines, whose NICs share no link.
         """
-        nics = self.found[self.names[0]].nics
-        addresses = {rail.number: nics[rail.netdev].pcie.address for rail in self.rails if rail.netdev in nics}
+        nics, rails = self.found[name].nics, self.fleet.rails(name)
+        addresses = {rail.number: nics[rail.netdev].pcie.address for rail in rails if rail.netdev in nics}
         return {} if self.virtual else {rail: each.rpartition(".")[0] for rail, each in addresses.items()}
 
     def hosts(self) -> dict[str, measurement.Host]:

@@ -60,8 +60,13 @@ def all_well(shown: Topology) -> Finding:
     return Finding("cluster", Verdict("healthy", evidence=text))
 
 
+def subject(end: End) -> str:
+    """What a finding on the port that a cage is plugged into is about."""
+    return f"{end.host} {end.cage}"
+
+
 def _at(shown: Topology, end: End, verdict: Verdict) -> Finding:
-    return Finding(f"{end.host} {end.cage}", verdict, shown.at(end).rails)
+    return Finding(subject(end), verdict, shown.at(end).rails)
 
 
 # --- a cage by itself
@@ -124,7 +129,8 @@ def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
     groups = _groups(ends, ways)
     if len(groups) == len(ends):
         text = f"{listed(map(str, ends))} have a carrier and hear nothing of one another"
-        yield Finding("cluster", Verdict("fault", "switch-apart", text, _ONE_BRIDGE))
+        numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
+        yield Finding("cluster", Verdict("fault", "switch-apart", text, _ONE_BRIDGE), tuple(numbers))
         return
     first, *others = groups
     for group in others:
@@ -197,7 +203,7 @@ def _deaf_twins(shown: Topology, ends: Iterable[End]) -> Iterator[Finding]:
             text = f"{names} of {end.host} hears nothing and is heard by none, while its twin does"
             cure = f"reboot {end.host} with the cable attached"
             rails = tuple(twin.rail for twin in mute if twin.rail is not None)
-            yield Finding(f"{end.host} {end.cage}", Verdict("fault", "no-answer", text, cure), rails)
+            yield Finding(subject(end), Verdict("fault", "no-answer", text, cure), rails)
 
 
 # --- how well a port does

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
+from sparkrig.clusters import by_domain
 from sparkrig.fabric import cabling_judge, neighbours, ring_judge, switch_judge
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
 from sparkrig.fabric.neighbours import Neighbours
@@ -166,7 +167,7 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
     declared = set(fleet[name].fabric) if fleet.peers(name) else set()
     numbers = {rail.netdev: rail.number for rail in fleet.rails(name)}
     twins: dict[str, list[Twin]] = {cage: [] for cage in _CAGES}
-    for netdev in sorted(real | declared, key=_by_domain):
+    for netdev in sorted(real | declared, key=by_domain):
         twin = _twin(fleet, name, netdev, seen, numbers.get(netdev))
         twins.setdefault(cage_of(netdev, network), []).append(twin)
     return Host(
@@ -175,12 +176,6 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
         read=seen is not None,
         silence=_silence(seen),
     )
-
-
-def _by_domain(netdev: str) -> tuple[int, str]:
-    """enp1s0f0np0 before enP2p1s0f0np0: PCI domain 0 is not spelled."""
-    domain = re.match(r"enP(\d+)", netdev)
-    return int(domain.group(1)) if domain else 0, netdev
 
 
 def _twin(fleet: Fleet, host: str, netdev: str, seen: Seen | None, rail: int | None) -> Twin:
@@ -219,7 +214,7 @@ def _silence(seen: Seen | None) -> str:
         return seen.neighbours.trouble
     told = {*seen.neighbours.sent, *seen.neighbours.down}
     lit = {link.name for link in seen.network.links.values() if link.carrier and re.fullmatch(r"p\d", link.port)}
-    missing = sorted(lit - told, key=_by_domain)
+    missing = sorted(lit - told, key=by_domain)
     return f"it says nothing of {missing[0]}" if missing else ""
 
 

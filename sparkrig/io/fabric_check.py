@@ -1,32 +1,30 @@
-"""The check of a pair's fabric: the survey, every case that can be measured, NCCL, and what it all comes to."""
+"""The check of a pair's fabric: the survey, every case that can be measured, NCCL, and what it all comes to.
+
+sparkrig.io.cluster_check is that of more than two hosts.
+"""
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 from pyinfra.api import Host
 
 from sparkrig import text
-from sparkrig.bandwidth import bands, measurement, perftest_run
+from sparkrig.bandwidth import bands, measurement
 from sparkrig.bandwidth.measurement import Case, Measurement, Run
-from sparkrig.bandwidth.perftest_preflight import Users, judge_preflight
 from sparkrig.bandwidth.perftest_run import Pace
 from sparkrig.cure import over_ssh, verb
-from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.nic import Nics
-from sparkrig.facts.survey import Looked
-from sparkrig.facts.survey import Survey as Asked
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import nic
-from sparkrig.io import fabric_cases, nccl_run, remote, survey
+from sparkrig.io import fabric_cases, fabric_look, nccl_run, remote
+from sparkrig.io.fabric_look import NOTHING, Known
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.look.state import State
 from sparkrig.settings import Settings
 from sparkrig.verdict import Finding, Verdict, worst
 
@@ -43,25 +41,8 @@ class Progress(fabric_cases.Progress, Protocol):
         """The pair was looked at, and this is what will be measured."""
 
 
-@dataclass(frozen=True)
-class Known:
-    """What a run that changes a pair has seen of it, and what still stands.
-
-    found: by host, its last look; heard: by host, by whom it is reached below IP. Each is empty where the look has
-    to ask. What a cable, a link or a GID did since shows in the trials: their clients ping the peer's address from
-    the rail's own netdev, with frames of its MTU, and use the GID by its index.
-    """
-
-    found: Mapping[str, State] = field(default_factory=dict)
-    heard: Mapping[str, Neighbours] = field(default_factory=dict)
-
-
-_NOTHING = Known()
-_STANDS = ("network", "rdma", "files")  # of Known.found; counters, the load and who measures are always asked
-
-
 def check(
-    hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool, known: Known = _NOTHING
+    hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, *, thorough: bool, known: Known = NOTHING
 ) -> Run:
     """Survey a pair and measure every rail that can be. Raises Failed or Lost where it cannot be surveyed.
 
@@ -73,7 +54,7 @@ def check(
     one, other = hosts
     seen, others = _looked(hosts, fleet, progress, known)
     bench = _bench(seen, hosts, fleet[one])
-    cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links())
+    cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links(one))
     progress.surveyed(seen, cases)
     measured, sums = fabric_cases.all_measured(bench, cases, progress)
     rails = tuple(_rail(seen, rail, measured) for rail in seen.rails)
@@ -87,53 +68,19 @@ def check(
         rails=rails,
         measurements=tuple(measured),
         findings=(*seen.fabric(), *others, *sums, *_beside(rails, measured), *gathered.fabric),
-        health=(*seen.health(), *gathered.health, *_after(seen, bench)),
+        health=(*seen.health(), *gathered.health, *after(seen, hosts, bench.pace)),
     )
 
 
 def _looked(
     hosts: Mapping[str, Host], fleet: Fleet, progress: Progress, known: Known
 ) -> tuple[Survey, list[Finding]]:
-    """The survey of a pair, and who else measures there; one exec on each host, at the same time."""
+    """The survey of a pair, and who else measures there. Raises Failed where one of its hosts cannot be read."""
     progress.step("look at both hosts, see which cage reaches which, and that nobody else measures")
-    looked = _asked(hosts, fleet, known)
-    if any(_rebooted(known.found.get(name), each.found) for name, each in looked.items()):
-        known = _NOTHING  # links, addresses and the indexes of GIDs are of the boot before
-        looked = _asked(hosts, fleet, known)
-    found = {name: each.over(known.found.get(name)) for name, each in looked.items()}
-    others = [finding for name, each in looked.items() for finding in _others(name, each.users)]
-    return survey.survey(fleet, found, known.heard), others
-
-
-def _asked(hosts: Mapping[str, Host], fleet: Fleet, known: Known) -> dict[str, Looked]:
-    """What each host shows of what is not known. Raises Failed where one cannot be read."""
-    patience = max(fleet[name].patience for name in hosts)
-    wait = max(Pace(fleet[name].bandwidth_seconds, patience).wait for name in hosts)
-    asked = Asked(
-        _STANDS if known.found.keys() >= hosts.keys() else (),
-        patience=None if known.heard.keys() >= hosts.keys() else patience,
-        port=(wait, perftest_run.FIRST_PORT),
-    )
-    looked: dict[str, Looked] = {}
-    for name, each in survey.ask(hosts, asked, patience).items():
-        if isinstance(each, Exception):
-            raise Failed(f"{name} cannot be read: {each}")
-        looked[name] = each
-    return looked
-
-
-def _rebooted(known: State | None, found: State) -> bool:
-    """Whether a host was booted since what is known of it was seen."""
-    return known is not None and known.identity.boot_id not in ("", found.health.boot_id)
-
-
-def _others(name: str, users: Users | None) -> list[Finding]:
-    """What else uses perftest on a host. Raises Failed where that is sparkrig itself."""
-    if users is None:
-        return []
-    if users.running:
-        raise Failed(f"sparkrig already measures on {name} ({users.running[0]}); wait for its end")
-    return [Finding(name, verdict) for verdict in judge_preflight(users)]
+    seen, others = fabric_look.look(hosts, fleet, known)
+    for name, why in seen.unread.items():
+        raise Failed(f"{name} cannot be read: {why}")
+    return seen, others
 
 
 def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
@@ -148,12 +95,12 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
     )
 
 
-def _after(seen: Survey, bench: Bench) -> list[Finding]:
+def after(seen: Survey, hosts: Mapping[str, Host], pace: Pace) -> list[Finding]:
     """The RDMA errors that the measurement brought on; a host without hardware that counts them is not asked."""
-    before = {name: _real(seen.found[name].nics) for name in bench.hosts}
-    asked = {name: at for name, at in bench.hosts.items() if before[name]}
+    before = {name: _real(seen.found[name].nics) for name in hosts}
+    asked = {name: at for name, at in hosts.items() if before[name]}
     found = []
-    looks = remote.each(asked, lambda at: remote.read(at, Nics(), seconds=bench.pace.script))
+    looks = remote.each(asked, lambda at: remote.read(at, Nics(), seconds=pace.script))
     for name, now in looks.items():
         if isinstance(now, (Failed, Lost)):
             found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
@@ -195,9 +142,4 @@ def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurem
     if blocked:
         return measurement.Rail(rail.number, {}, blocked)
     mine = [each for each in measured if each.rail == rail.number]
-    # of equals the figure that shows most: alone, and with several queue pairs
-    telling = sorted(mine, key=lambda each: (each.together, -each.queue_pairs))
-    verdict = worst(each.verdict for each in telling)
-    if verdict.healthy:
-        verdict = Verdict("healthy", evidence=measurement.summary(mine))
-    return measurement.Rail(rail.number, seen.ends(rail), verdict)
+    return measurement.Rail(rail.number, seen.ends(rail), measurement.overall(mine))

@@ -18,12 +18,16 @@ from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.verdict import Verdict
 
+_ANSWER_S = 10  # of a host that is there
+
 
 @dataclass(frozen=True)
 class Bench:
-    """A pair whose rails can be measured.
+    """Two hosts whose rails can be measured.
 
-    ends: of each rail that can be, by host; suspects: by rail, what would explain a reduced figure.
+    ends: of each rail that can be, by host; suspects: by rail, what would explain a reduced figure; lost: in a
+    cluster, why each host that was lost does not answer, by its name. It is not asked again, for the others would
+    wait for each time-out. None for a pair.
     """
 
     hosts: Mapping[str, Host]
@@ -32,11 +36,15 @@ class Bench:
     expected: Expected
     pace: Pace
     run: str
+    lost: dict[str, str] | None = None
 
 
 def run(bench: Bench, case: Case) -> list[Measurement]:
     """One case, from its servers to their end; whatever happens, none of them is left running."""
-    done = _trial(bench, case)
+    gone = [why for name in (case.sender, case.receiver) if (why := (bench.lost or {}).get(name))]
+    done = Trial(case, lost=gone[0]) if gone else _trial(bench, case)
+    if done.lost and not gone and bench.lost is not None:
+        bench.lost.update(_silent(bench, case))
     return [perftest_run.judge(done, rail, bench.expected, bench.suspects[rail]) for rail in case.rails]
 
 
@@ -77,3 +85,10 @@ def _stop(bench: Bench, done: Trial, far: Mapping[int, End]) -> Trial:
 
 def _shell(at: Host, bench: Bench, text: str, words: Sequence[str]) -> str:
     return remote.shell(at, text, *words, seconds=bench.pace.script)
+
+
+def _silent(bench: Bench, case: Case) -> dict[str, str]:
+    """Why a host of a trial that broke off does not answer, by its name; a broken connection is no proof of it."""
+    hosts = {name: bench.hosts[name] for name in (case.sender, case.receiver)}
+    answers = remote.each(hosts, lambda at: remote.shell(at, ":", seconds=_ANSWER_S))
+    return {name: f"{name} was lost ({why})" for name, why in answers.items() if isinstance(why, Exception)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -70,14 +70,14 @@ def html(
     trends = history_trend.trends(earlier, run)
     kinds = history_trend.leading(both)
     marks = history_trend.marks(both)
-    return template("report.html.j2", typeset=_typeset, sentence=_sentence).render(
+    return template("report.html.j2", typeset=typeset, sentence=sentence).render(
         run=run,
         when=f"{past.moment(run.started_at):%Y-%m-%d %H:%M} UTC",
         headline=headline(run, [trend.entry for trend in trends if trend.entry.kind in kinds]),
         also=concerns(run)[1:],
         cards=[Card(rail, _standing(trends, rail, kinds)) for rail in run.rails],
         trends=trends,
-        topology=_fabric(*drawings) if drawings else None,
+        topology=drawn_twice(*drawings, name="topology") if drawings else None,
         cases=_cases(trends, bands),
         over_time=_over_time(both, kinds, marks, bands),
         latency=_latency(both),
@@ -114,13 +114,17 @@ def headline(run: Run, leading: Sequence[Entry]) -> Finding:
 def concerns(run: Run) -> list[Finding]:
     """What keeps the fabric from being in spec, the weightiest first."""
     rails = [Finding(f"rail {rail.number}", rail.verdict) for rail in run.rails]
-    left = [each for each in (*rails, *run.findings) if not each.verdict.healthy]
-    found: list[Finding] = []
-    while left:
-        heaviest = worst(each.verdict for each in left)
-        first = next(each for each in left if each.verdict is heaviest)
+    return heaviest([each for each in (*rails, *run.findings) if not each.verdict.healthy])
+
+
+def heaviest(left: Iterable[Finding]) -> list[Finding]:
+    """Findings, the weightiest first; alike ones as they came."""
+    rest, found = [*left], list[Finding]()
+    while rest:
+        weightiest = worst(each.verdict for each in rest)
+        first = next(each for each in rest if each.verdict is weightiest)
         found.append(first)
-        left.remove(first)
+        rest.remove(first)
     return found
 
 
@@ -139,7 +143,7 @@ def _cases(trends: Sequence[Trend], bands: Sequence[Band]) -> Plot | None:
     if not shown:
         return None
     wide, narrow = (
-        _drawn(plot.cases(shown, bands, width=width, prefix=f"cases{index}"))
+        markup(plot.cases(shown, bands, width=width, prefix=f"cases{index}"))
         for index, width in enumerate((WIDE, NARROW))
     )
     return Plot(wide, narrow)
@@ -169,7 +173,7 @@ def _panels(
     if len({entry.when for each in series for entry in each.entries}) < 2:
         return None
     wide, narrow = (
-        _drawn(plot.over_time(series, bands, marks, unit=unit, width=width, prefix=f"{prefix}{index}"))
+        markup(plot.over_time(series, bands, marks, unit=unit, width=width, prefix=f"{prefix}{index}"))
         for index, width in enumerate((WIDE, NARROW))
     )
     return Plot(wide, narrow)
@@ -198,20 +202,21 @@ def _way(kind: Kind) -> tuple[int, str, str]:
     return kind.rail, kind.sender, kind.receiver
 
 
-def _fabric(wide: str, narrow: str) -> Plot:
-    return Plot(_drawn(plot.inline(wide, "topology")), _drawn(plot.inline(narrow, "topology1")))
+def drawn_twice(wide: str, narrow: str, *, name: str) -> Plot:
+    """A drawing of ours for both kinds of page. name: of it within the page."""
+    return Plot(markup(plot.inline(wide, name)), markup(plot.inline(narrow, f"{name}1")))
 
 
-def _drawn(svg: str) -> Markup:
+def markup(svg: str) -> Markup:
     """An SVG of ours, whose maker has escaped what others wrote."""
     return Markup(svg)  # noqa: S704
 
 
-def _sentence(text: str) -> str:
+def sentence(text: str) -> str:
     """With a capital in front; a name keeps the rest of its spelling."""
     return text[:1].upper() + text[1:]
 
 
-def _typeset(text: str) -> str:
+def typeset(text: str) -> str:
     """What a terminal writes in ASCII, as a page has it."""
     return re.sub(r"(?<=\d) us\b", " µs", text.replace(" -> ", " → "))

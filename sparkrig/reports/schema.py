@@ -6,12 +6,12 @@ Fields are only ever added. What would break a reader gets the next number, in t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
 from sparkrig import verdict
-from sparkrig.bandwidth import measurement
+from sparkrig.bandwidth import cluster_run, measurement
 from sparkrig.explain.explanation import Explained
 from sparkrig.fabric import cabling
 from sparkrig.rdma import rdma
@@ -201,14 +201,18 @@ class Topology(TypedDict):
 # bandwidth
 
 Refused = TypedDict("Refused", {"hosts": list[str], "refused": str, "try": str})  # `try` is no name in Python
-Refused.__doc__ = "A pair that could not be measured: why, and one command to try."
+Refused.__doc__ = "A pair or a cluster that could not be measured: why, and one command to try."
 
 
 class Bandwidth(TypedDict):
-    """What each rail of each pair carries."""
+    """What each rail of each pair carries, and each edge of each larger cluster.
+
+    clusters: absent where the inventory has pairs alone.
+    """
 
     schema: Literal["sparkrig.bandwidth/1"]
     pairs: list[measurement.Run | Refused]
+    clusters: NotRequired[list[cluster_run.ClusterRun | Refused]]
 
 
 # explain

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import re
@@ -10,22 +11,30 @@ from dataclasses import dataclass, replace
 from ipaddress import IPv4Interface
 from typing import Any
 
+from sparkrig.bandwidth import records
+from sparkrig.bandwidth.records import Record
 from sparkrig.checks import last_declaration
 from sparkrig.checks.last_declaration import Declared
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.fabric import Fabric
-from sparkrig.files import DECLARED, File
+from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.fleet import Fleet
 from sparkrig.host import driver
 from sparkrig.network import profiles
 from sparkrig.network import seen as network
 from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
-from tests.plan.conftest import MEASUREMENT, PING, USERS, Host, joined, recorded, sections
+from tests.plan.conftest import MEASUREMENT, PING, ROOT, USERS, Host, joined, recorded, sections
+from tests.plan.desk import Desk, commands
 from tests.plan.guarded import GUARDED
+from tests.plan.states import perftest
 
 NETDEVS = ("enp1s0f0np0", "enP2p1s0f0np0", "enp1s0f1np1", "enP2p1s0f1np1")
 DEVICES = dict(zip(NETDEVS, ("rocep1s0f0", "roceP2p1s0f0", "rocep1s0f1", "roceP2p1s0f1"), strict=True))
+MEASURES, SERVES, ENDS = "ping=$1 limit=$2", "life=$1 wait=$2", "run=$1 why=$2"  # of a trial of ib_write_bw
+LATENCY = "sparkrig 5 17 'ib_write_lat"  # in the words of a client, where a test takes two seconds
+Figure = Callable[[str, str, int], float]
+"""Gb/s of a rail: sender, receiver, its number."""
 PROBE = "trouble python3 is not installed"  # of the neighbour probe; weighs more than what every fake host hears
 
 
@@ -55,7 +64,11 @@ class Cluster:
 
     def fresh(self) -> list[Host]:
         """Hosts out of the box, cabled, which answer as they do once their fabric stands."""
-        return [self._host(place, self.printed(place, "fresh-a"), GUARDED) for place in range(self.count)]
+        answers = {**GUARDED, MEASURES: [row for rail in range(6) for row in client(rail, 111.8)], **SERVERS}
+        return [
+            self._host(place, self.printed(place, "fresh-a"), {**answers, **self.surveyed(place)})
+            for place in range(self.count)
+        ]
 
     def settled(self, change: Callable[[str, str], str] = lambda _, text: text) -> list[Host]:
         """Hosts as a deploy leaves them. change: is given each host's name and what it prints."""
@@ -70,12 +83,51 @@ class Cluster:
             fabric = sections(recorded("fabric-a"))
             parts = {"hostname": f"name {name}\naddress 127.0.0.1\n", **fabric, **sections(host.seen)}
             look = joined({noun: parts[noun] for noun in Examination.nouns}).splitlines()
-            survey = joined({noun: parts[noun] for noun in Fabric.nouns}).splitlines()
             rows = (pings or {}).get(name) or self.pinged(name)
             first = {"#sparkrig:end identity": look, PING: rows}
-            own = {"#sparkrig:end nics": survey, "SPARKRIG_PROBE": self.heard(place), USERS: []}
-            hosts.append(replace(host, first=first, responses=own))
+            hosts.append(replace(host, first=first, responses=self.surveyed(place)))
         return hosts
+
+    def surveyed(self, place: int) -> dict[str, list[str]]:
+        """What a host prints of its fabric, whom it hears, and who else measures there: nothing."""
+        parts = {**sections(recorded("fabric-a")), **sections(self.converged(place))}
+        survey = joined({noun: parts[noun] for noun in Fabric.nouns}).splitlines()
+        return {"#sparkrig:end nics": survey, "SPARKRIG_PROBE": self.heard(place), USERS: []}
+
+    def measuring(self, figure: Figure = lambda *_: 111.8) -> list[Host]:
+        """The same, and each host is a server and a client of ib_write_bw. figure: what a client reaches."""
+        return [
+            replace(
+                host, first={**self._clients(name, figure), **host.first}, responses={**host.responses, **SERVERS}
+            )
+            for name, host in zip(self.names, self.examined(), strict=True)
+        ]
+
+    def _clients(self, name: str, figure: Figure) -> dict[str, list[str]]:
+        """What a host's clients print of all rails to a peer, by the addresses that they are given."""
+        late = (
+            (ROOT / "tests" / "fixtures" / "perftest" / "lat-iterations.txt").read_text().replace("248.70", "1.61")
+        )
+        own = sorted({rail.number for rail in self.fleet.rails(name)})
+        found = {LATENCY: [row for rail in own for row in client(rail, late)]}
+        for peer in self.fleet.peers(name):
+            rails = [rail for rail in self.fleet.rails(name) if rail.far.host == peer]
+            rows = [row for rail in rails for row in client(rail.number, figure(name, peer, rail.number))]
+            found |= {f" {rail.far.address.ip} 185": rows for rail in rails}
+        return found
+
+    def records(self, place: int, text: str) -> File:
+        """The file of the rails' measurements, all good, in the boot that the host is in. text: what it prints."""
+        boot = re.search(r"^boot_id=(.*)$", text, re.M)
+        id = boot[1] if boot else ""
+        rows = [
+            Record(
+                *(rail.netdev, str(rail.address.ip), str(rail.far.address.ip), 9000, 111.8, 4096),
+                *("2026-11-26T10:00:00+00:00", id, id),
+            )
+            for rail in self.fleet.rails(self.names[place])
+        ]
+        return File(MEASURED, records.dump(rows))
 
     def pinged(self, name: str, lost: str = "") -> list[str]:
         """What a host's pings print. lost: a peer that large ones do not reach."""
@@ -99,13 +151,20 @@ class Cluster:
     def fabric(self, place: int) -> dict[str, IPv4Interface]:
         return dict(self.fleet[self.names[place]].fabric)
 
-    def heard(self, place: int, without: Collection[str] = ()) -> list[str]:
-        """What a host's neighbour probe prints: each twin hears both twins at the far end. without: hosts."""
+    def heard(self, place: int, without: Collection[str] = (), short: Collection[str] | None = None) -> list[str]:
+        """What a host's neighbour probe prints: each twin hears both twins at the far end.
+
+        without: not heard; short: those of which it hears no large frame; None where none is sent.
+        """
         rows = [f"sent {netdev} 20" for netdev in self.fabric(place)]
+        rows += [] if short is None else [f"long {netdev} 9000" for netdev in self.fabric(place)]
         for rail in self.fleet.rails(self.names[place]):
-            cage = [netdev for netdev in NETDEVS if netdev[-2:] == rail.far.netdev[-2:]]
-            if rail.far.host not in without:
-                rows += [f"heard {rail.netdev} {self.mac(rail.far.host, netdev)} 19" for netdev in cage]
+            far = rail.far.host
+            cage = [self.mac(far, netdev) for netdev in NETDEVS if netdev[-2:] == rail.far.netdev[-2:]]
+            if far not in without:
+                rows += [f"heard {rail.netdev} {mac} 19" for mac in cage]
+            if far not in without and short is not None and far not in short:
+                rows += [f"heard-long {rail.netdev} {mac} 9" for mac in cage]
         return [*dict.fromkeys(rows), "end"]
 
     def mac(self, name: str, netdev: str) -> str:
@@ -138,12 +197,46 @@ class Cluster:
         )
         declared = File(DECLARED, last_declaration.dump(Declared(1763900000.0, {})), "0600")
         ours = environment_files(name, node, self.fabric(place), {})
-        files = [driver.pin_file(), driver.blacklist_file(), *ours, declared]
+        measured = self.records(place, parts["identity"])
+        files = [driver.pin_file(), driver.blacklist_file(), *ours, declared, measured]
         parts["files"] = "\n".join(
             f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}"
             for file in files
         )
         return re.sub(r"^(simulated 0\n)(?!kept)", r"\1kept\n", joined(parts), flags=re.M)
+
+
+def client(rail: int, printed: float | str) -> list[str]:
+    """What a client prints of one rail. printed: by perftest, or the Gb/s of its ib_write_bw."""
+    text = printed if isinstance(printed, str) else perftest(printed)
+    table = [f"table {line}" for line in text.splitlines()]
+    return [f"rail {rail}", "flaps 0", *table, "table exit 0", "flaps 0"]
+
+
+# of any rail; a host is asked about some of them
+SERVERS = {
+    SERVES: [row for rail in range(6) for row in (f"flaps {rail} 0", f"server {rail} {18515 + rail}")],
+    ENDS: [f"flaps {rail} 0" for rail in range(6)],
+}
+
+
+def clients_sent(desk: Desk) -> list[tuple[str, str]]:
+    """Host and command of each trial's client, in order."""
+    return [(host, text) for host, text in map(ast.literal_eval, commands(desk)) if MEASURES in text]
+
+
+def trials(desk: Desk, cluster: Cluster) -> list[tuple[str, str, str]]:
+    """Sender, receiver and the numbers of the rails of each trial, in order."""
+    owner = {
+        str(address.ip): f"@fake/{name}"
+        for name in cluster.names
+        for address in cluster.fleet[name].fabric.values()
+    }
+    found = []
+    for host, text in clients_sent(desk):
+        peers = {owner[each] for each in re.findall(r" (10\.20\.\d+\.\d+) 185", text)}
+        found.append((host, *peers, "".join(re.findall(r" (\d) en\S+ roce", text))))
+    return found  # type: ignore[return-value]
 
 
 def entries(clusters: list[Cluster]) -> dict[str, tuple[str, dict[str, Any]]]:

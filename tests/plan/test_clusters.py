@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from sparkrig.files import MEASURED
 from tests import warm
 from tests.plan import fleet
-from tests.plan.clustered import PROBE, Cluster, entries, lost
-from tests.plan.conftest import ROOT, Deploy, Host, converged, pair
+from tests.plan.clustered import MEASURES, PROBE, Cluster, entries, lost
+from tests.plan.conftest import ROOT, Deploy, Host, barred, converged, pair
 from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, asked, told
 from tests.plan.steps import STEPS
 from tests.tables import each_row
@@ -49,22 +50,21 @@ def test_from_out_of_the_box_to_a_second_run_that_does_nothing_and_no_drift(
 ) -> None:
     run = deploy(cluster.fresh(), "--dry", "--json")
     assert run.code == 0, run.stderr
-    measured = cluster.count == 2
     assert list(run.plan) == STEPS
-    looks = {STEPS[2], STEPS[4], *(() if measured else (STEPS[8],))}
-    assert {step for step, at in run.plan.items() if at != names(cluster)} == looks
-    if not measured:  # a pair's rails are measured at the end, which test_cluster.py has
-        run = deploy(cluster.fresh(), "-y")
-        assert run.code == 0, run.stderr
-        assert {host for host, _ in run.changes} == {*cluster.names}
-        confirmed = re.search(r"confirmed on (.*); rollback disarmed", run.stderr)
-        assert confirmed and all(name in confirmed[1] for name in cluster.names)
-        run = deploy(cluster.settled(), "-y")
-        assert run.code == 0, run.stderr
-        assert run.changes == [] and len(run.commands) == cluster.count, "one look at each host"
-        code, report = drifted(tmp_path / "drift", cluster.settled())
-        assert code == 0, [row for host in report["hosts"] for row in host["rows"] if row["status"] != "ok"]
-        assert {host["name"] for host in report["hosts"]} == names(cluster)
+    assert {step for step, at in run.plan.items() if at != names(cluster)} == {STEPS[2], STEPS[4]}
+    run = deploy(cluster.fresh(), "-y")
+    assert run.code == 0, run.stderr
+    assert {host for host, _ in run.changes} == {*cluster.names}
+    confirmed = re.search(r"confirmed on (.*); rollback disarmed", run.stderr)
+    assert confirmed and all(name in confirmed[1] for name in cluster.names)
+    pairs = cluster.count * (cluster.count - 1) // 2
+    assert len([1 for _, text in run.sent if MEASURES in text]) == pairs, "each two measure once"
+    run = deploy(cluster.settled(), "-y")
+    assert run.code == 0, run.stderr
+    assert run.changes == [] and len(run.commands) == cluster.count, "one look at each host"
+    code, report = drifted(tmp_path / "drift", cluster.settled())
+    assert code == 0, [row for host in report["hosts"] for row in host["rows"] if row["status"] != "ok"]
+    assert {host["name"] for host in report["hosts"]} == names(cluster)
 
 
 def test_a_pair_that_is_called_a_cluster_is_as_it_was(deploy: Deploy) -> None:
@@ -73,15 +73,6 @@ def test_a_pair_that_is_called_a_cluster_is_as_it_was(deploy: Deploy) -> None:
     run = deploy([replace(each, data={**each.data, "pair": None}) for each in hosts], "-y")
     assert run.code == 0, run.stderr
     assert run.changes == [] and len(run.commands) == 2
-
-
-def test_what_is_not_measured_yet_is_said(deploy: Deploy, tmp_path: Path) -> None:
-    run = deploy(RING.settled(), "-y", file="deploys/bandwidth.py")
-    assert run.code == 0 and run.changes == []
-    assert "the rails of more than two hosts are not measured yet" in run.stderr
-    _, report = drifted(tmp_path / "drift", RING.settled())
-    rows = [row for host in report["hosts"] for row in host["rows"] if row["id"].startswith("bandwidth.")]
-    assert len(rows) == 12 and {row["status"] for row in rows} == {"skipped"}
 
 
 def test_the_plan_shows_each_address_of_the_network(tmp_path: Path) -> None:
@@ -163,6 +154,14 @@ def test_a_part_of_a_cluster_is_not_set_up(deploy: Deploy) -> None:
     assert "its peer @fake/spark-c is not in this run, and a cluster is set up as one" in run.stderr
 
 
+def test_where_a_measurement_cannot_be_kept_nothing_is_begun(deploy: Deploy) -> None:
+    hosts = RING.fresh()
+    hosts[1] = replace(hosts[1], seen=barred(hosts[1].seen, f"barred folder {MEASURED} {MEASURED}"))
+    run = deploy(hosts, "-y")
+    assert run.code == 1 and run.changes == []
+    assert f"{MEASURED} is a directory" in run.stderr
+
+
 def test_a_refused_host_stops_its_cluster_and_no_other(deploy: Deploy) -> None:
     other = Cluster(3, "switch", 2)
     hosts = RING.fresh()
@@ -203,14 +202,10 @@ def test_verbs_that_know_pairs_alone_say_so(tmp_path: Path) -> None:
     so_far = "one Spark or a pair so far, and @fake/spark-a is one of 3 hosts of cluster lab-0"
     file = fleet.inventory(tmp_path, [host.entry() for host in RING.settled()])
     env = {"XDG_STATE_HOME": str(tmp_path / "state"), "NO_COLOR": "1"}
-    for words, said in (
-        (("bandwidth", str(file)), "bandwidth measures the rails of"),
-        (("update", str(file), "--yes"), "an update is led through"),
-    ):
-        done = warm.run("sparkrig", *words, env=env, timeout=60)
-        text = " ".join((done.stdout + done.stderr).split())
-        assert done.returncode in (1, 3) and f"{said} {so_far}" in text and "Traceback" not in text, text
-        assert "sparkrig docs clusters" in text
+    done = warm.run("sparkrig", "update", str(file), "--yes", env=env, timeout=60)
+    text = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode in (1, 3) and f"an update is led through {so_far}" in text, text
+    assert "sparkrig docs clusters" in text and "Traceback" not in text
 
 
 def test_summary_and_topology_show_each_host(tmp_path: Path) -> None:

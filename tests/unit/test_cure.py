@@ -98,7 +98,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/network/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
     },
     "in a sentence behind the command": {
-        "operations/bandwidth.py": {"peer.name"},
+        "operations/bandwidth.py": {"text.listed(others)", "answer"},
         "sparkrig/io/nccl_run.py": {"name"},
         "operations/onboard.py": {"line"},
         "operations/serving.py": {"plain(group.head)"},
@@ -114,7 +114,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/network/witness.py": {
             *("witness", "place.address", "place.port", "place.host", "host", "'; '.join(reasons)"),
         },
-        "sparkrig/io/fabric_check.py": {"name", "users.running[0]"},
+        "sparkrig/io/fabric_look.py": {"name", "users.running[0]"},
         "sparkrig/cli/apply.py": {"why"},
         "sparkrig/cli/draft.py": {"at.user"},
         "sparkrig/cli/newcomer.py": {"whom"},

@@ -198,7 +198,7 @@ def test_each_reader_of_a_host_s_json_takes_no_half_of_a_surrogate_pair() -> Non
             "declared.json": (
                 lambda: last_declaration.load(Found(f'{{"at": 1, "wants": {{"x": {HALF}}}}}', "", "")),
             ),
-            "bandwidth.json": (lambda: records.load(records.dump({}).replace("[]", f'[{{"netdev": {HALF}}}]')),),
+            "bandwidth.json": (lambda: records.load(records.dump([]).replace("[]", f'[{{"netdev": {HALF}}}]')),),
             "addresses": (lambda: Network().process([f'addr [{{"ifname": {HALF}}}]']),),
             "RDMA": (lambda: Rdma().process([f'links [{{"ifname": {HALF}}}]']),),
             "netplan": (lambda: netplan.parse([f"/a.yaml {base64.b64encode(NETPLAN.encode()).decode()}"]),),

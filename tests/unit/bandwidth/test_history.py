@@ -21,6 +21,7 @@ from sparkrig.io import history_file
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Level, Verdict
 from tests.tables import each_row
+from tests.unit import clusters_measured
 
 A, B = "spark-a", "spark-b"
 HEALTHY = Verdict("healthy", evidence="111.86 Gb/s")
@@ -342,3 +343,23 @@ def test_one_run_waits_for_another_and_not_for_ever(tmp_path: Path, monkeypatch:
             history_file.append(RUN, file)
     assert history_file.append(RUN, file) == file
     assert history.loads(file.read_text()).entries == (FIRST, LAT)
+
+
+# --- more than two hosts
+
+
+def test_each_edge_of_a_cluster_has_a_history_of_its_own() -> None:
+    """On a switch all edges of a subnet have one number: hosts and direction tell them apart."""
+    made = clusters_measured.run(clusters_measured.slow_port("spark-b"))
+    rows = entries(made)
+    assert len({each.kind for each in rows}) == len(rows) == 24, "4 hosts, both ways, 2 rails"
+    one = next(each for each in rows if (each.rail, each.sender, each.receiver) == (0, "spark-c", "spark-a"))
+    assert (one.sender_netdev, one.sender_boot_id) == ("enp1s0f0np0", clusters_measured.boot("spark-c"))
+    before = [replace(each, run="before", gbps=100.0, time="2026-11-25T10:00:00+00:00") for each in rows]
+    assert [each.gbps for each in trend(before, one).earlier] == [100.0]
+
+
+def test_an_edge_that_could_not_be_measured_is_in_the_history_between_its_hosts() -> None:
+    made = clusters_measured.run(count=3, missing={"spark-c": "spark-c was lost"}, both_ways=False)
+    lost = [(each.rail, each.sender, each.receiver) for each in entries(made) if each.figure is None]
+    assert lost == [(0, A, "spark-c"), (1, A, "spark-c"), (0, B, "spark-c"), (1, B, "spark-c")]

@@ -13,6 +13,7 @@ from sparkrig.bandwidth.records import Boot, Complaint, Record
 from sparkrig.fleet import Fleet
 from sparkrig.verdict import Verdict, worst
 from tests.tables import each_row
+from tests.unit import clusters_measured
 
 A, B = "spark-a", "spark-b"
 NETDEV = "enp1s0f0np0"
@@ -26,6 +27,7 @@ ONE, TWO, THREE = (f"{digit * 8}-2222-4333-8444-555555555555" for digit in "123"
 RECORD = Record(
     NETDEV, "192.168.100.11", "192.168.100.12", 9000, 111.86, 4096, "2026-11-20T10:00:00+00:00", ONE, TWO
 )
+KEY = (NETDEV, RECORD.peer)
 CABLE = Expected(path_mtu=4096)
 WELL, LOW = Verdict("healthy"), Verdict("degraded", "reduced", "60.00 Gb/s", "again")
 FLAPPED = Verdict("degraded", "link-flap", "the link lost its carrier", "seat the plugs")
@@ -144,16 +146,14 @@ def test_what_is_kept_of_a_run_is_the_least_that_shows_how_each_rail_is() -> Non
 
 
 def test_records_survive_the_file() -> None:
-    text = records.dump({RECORD.netdev: RECORD})
-    assert records.load(text) == {RECORD.netdev: RECORD} and text.endswith("\n")
+    text = records.dump([RECORD])
+    assert records.load(text) == {KEY: RECORD} and text.endswith("\n")
 
 
 def test_a_file_of_an_earlier_or_a_later_sparkrig_is_understood() -> None:
     row = {name: value for name, value in asdict(RECORD).items() if "boot_id" not in name}
-    assert records.load(json.dumps({"rails": [row]})) == {NETDEV: OLD}
-    assert records.load(json.dumps({"rails": [{**asdict(RECORD), "firmware": "28"}], "more": 1})) == {
-        NETDEV: RECORD
-    }
+    assert records.load(json.dumps({"rails": [row]})) == {KEY: OLD}
+    assert records.load(json.dumps({"rails": [{**asdict(RECORD), "firmware": "28"}], "more": 1})) == {KEY: RECORD}
 
 
 def test_a_file_that_is_not_ours_holds_no_record() -> None:
@@ -185,7 +185,55 @@ def test_a_file_that_is_not_ours_holds_no_record() -> None:
             changed(boot_id="$(reboot)"),
             changed(peer_boot_id=f"{TWO}\n"),
             json.dumps({"rails": [asdict(RECORD)] * 65}),
-            records.dump({NETDEV: RECORD}) + " " * 65536,
+            records.dump([RECORD]) + " " * 65536,
         ],
         holds,
     )
+
+
+# --- more than two hosts
+
+C = "spark-c"
+
+
+def kept(name: str = A, count: int = 4, form: Any = "switch", **how: Any) -> tuple[Fleet, records.Kept]:
+    """What a host of a cluster keeps of a run, and the fleet."""
+    done = clusters_measured.run(count=count, form=form, **how)
+    return clusters_measured.fleet(count, form), records.of_cluster(done, CABLE)[name]
+
+
+def test_a_switch_leaves_a_record_of_each_edge_on_both_its_hosts() -> None:
+    def holds(count: int, form: Any, size: int) -> None:
+        for name in clusters_measured.NAMES[:count]:
+            fleet, found = kept(name, count, form)
+            rails = fleet.rails(name)
+            assert len(found) == len(rails) == size
+            for rail, record in records.matched(found, rails):
+                assert record, rail
+                assert (record.peer, record.boot_id) == (str(rail.far.address.ip), clusters_measured.boot(name))
+                assert record.peer_boot_id == clusters_measured.boot(rail.far.host)
+
+    each_row([(4, "switch", 6), (8, "switch", 14), (3, "ring", 4)], holds)
+
+
+def test_a_file_of_eight_on_a_switch_is_read_again() -> None:
+    _, found = kept(count=8)
+    assert len(found) == 14 and records.load(records.dump(found.values())) == found
+
+
+def test_no_good_figure_is_kept_of_a_slow_edge_and_none_of_a_lost_one() -> None:
+    fleet, found = kept(figures=clusters_measured.slow_port(B), missing={C: "gone"})
+    said = {rail.far.host: record and record.gbps for rail, record in records.matched(found, fleet.rails(A))}
+    assert said[C] is None and (said[B] or 0) < 14 and (said["spark-d"] or 0) > 111
+
+
+def test_a_record_of_another_peer_of_a_switch_is_not_taken_for_this_one() -> None:
+    """A pair's is: its netdev has one rail, and the record is of it before it changed."""
+    fleet, found = kept()
+    rail = next(each for each in fleet.rails(A) if each.far.host == B)
+    without = {key: record for key, record in found.items() if record.peer != str(rail.far.address.ip)}
+    assert len(without) == len(found) - 1
+    assert dict(records.matched(without, fleet.rails(A)))[rail] is None
+    (pair,) = FLEET.rails(A)
+    old = replace(RECORD, peer="192.168.100.99")
+    assert records.matched({(NETDEV, old.peer): old}, [pair]) == [(pair, old)]

@@ -42,9 +42,9 @@ def with_link(found: State, netdev: str = RAIL, **changes: Any) -> State:
 
 def with_record(found: State, **changes: Any) -> State:
     file = found.files[MEASURED]
-    kept = records.load(file.content)
-    kept[RAIL] = replace(kept[RAIL], **changes)
-    written = replace(file, content=records.dump(kept))
+    kept = records.load(file.content).values()
+    changed = [replace(each, **changes) if each.netdev == RAIL else each for each in kept]
+    written = replace(file, content=records.dump(changed))
     return replace(found, files={**found.files, MEASURED: written})
 
 

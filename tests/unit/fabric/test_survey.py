@@ -118,10 +118,10 @@ def test_two_versions_of_perftest_are_said() -> None:
 
 def test_the_halves_of_two_cages_share_their_pcie_links(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = surveyed()
-    assert seen.pcie_links() == {}, "virtual machines share none"
+    assert seen.pcie_links(seen.names[0]) == {}, "virtual machines share none"
     nics = seen.found["spark-a"].condition.nics
     for netdev, address in zip(RAILS, ("0000:01:00.0", "0002:01:00.1"), strict=True):
         real = replace(nics[netdev], driver="mlx5_core", pcie=replace(nics[netdev].pcie, address=address))
         monkeypatch.setitem(nics, netdev, real)
     monkeypatch.setattr(Survey, "virtual", False)
-    assert seen.pcie_links() == {0: "0000:01:00", 1: "0002:01:00"}
+    assert seen.pcie_links(seen.names[0]) == {0: "0000:01:00", 1: "0002:01:00"}

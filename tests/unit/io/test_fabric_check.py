@@ -14,7 +14,7 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.survey import Looked
 from sparkrig.fleet import Fleet
 from sparkrig.io import fabric_check
-from sparkrig.io.fabric_check import Known
+from sparkrig.io.fabric_look import Known
 from sparkrig.io.remote import Failed
 from sparkrig.look.state import UNREAD, State
 from tests.tables import each_row
@@ -83,5 +83,6 @@ def test_what_a_run_has_seen_serves_unless_a_host_was_booted_since(monkeypatch: 
 def test_a_half_that_cannot_be_read_is_refused_with_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sparkrig.io.survey.ask", lambda hosts, *_: dict.fromkeys(hosts, Failed("it is gone")))
     hosts = cast(dict[str, Host], dict.fromkeys(SETTINGS))
+    progress = cast(fabric_check.Progress, SimpleNamespace(step=lambda _: None))
     with pytest.raises(Failed, match=f"{A} cannot be read: it is gone"):
-        fabric_check._asked(hosts, Fleet.parse(SETTINGS), Known())
+        fabric_check._looked(hosts, Fleet.parse(SETTINGS), progress, Known())

@@ -1,0 +1,283 @@
+"""Which port of a cluster is slow: the one whose edges all are, while those between the other hosts are not.
+
+A bad figure alone has two ends that may be the reason. The judgement is our own reasoning.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from sparkrig import text
+from sparkrig.bandwidth import bands
+from sparkrig.bandwidth.cluster_run import Edge, Form, Port, of
+from sparkrig.bandwidth.measurement import Measurement, telling
+from sparkrig.cure import on_host, over_ssh
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Verdict, worst
+
+# a figure that may be that of the port, whatever band it lies in
+_SHARED = "pair-reduced"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The edges with what explains each, every port, and what is wrong: each once, with its subject."""
+
+    edges: tuple[Edge, ...]
+    ports: tuple[Port, ...]
+    findings: tuple[Finding, ...]
+
+
+def judge(
+    edges: Sequence[Edge], measured: Sequence[Measurement], missing: Mapping[str, str], form: Form
+) -> Judged:
+    """Judge the ports of a cluster by their edges. missing: why a host's edges were not measured."""
+    found = _Cluster(edges, measured, missing, form)
+    findings = [*found.absent(), *found.all_alike(), *found.named()]
+    reasons = found.reasons()
+    return Judged(
+        tuple(replace(edge, because=reasons.get(_key(edge), "")) for edge in found.edges),
+        tuple(found.port(host, twin) for host in found.names for twin in found.twins if found.at(host, twin)),
+        tuple(findings),
+    )
+
+
+def loose(edges: Iterable[Edge]) -> list[Finding]:
+    """The edges that are not healthy, and that no other finding explains; alike ones in one finding."""
+    alike: dict[tuple[tuple[str, str], Verdict], list[int]] = defaultdict(list)
+    for edge in edges:
+        if not edge.verdict.healthy and not edge.because:
+            alike[edge.hosts, edge.verdict].append(edge.number)
+    return [
+        Finding(f"{text.rails(numbers)}, {hosts[0]} and {hosts[1]}", verdict, tuple(numbers))
+        for (hosts, verdict), numbers in alike.items()
+    ]
+
+
+class _Cluster:
+    """The edges of a cluster, by port. A port is a host and a number of its twins."""
+
+    def __init__(
+        self, edges: Sequence[Edge], measured: Sequence[Measurement], missing: Mapping[str, str], form: Form
+    ) -> None:
+        self.edges = [_on_a_switch(edge) for edge in edges] if form == "switch" else [*edges]
+        self.measured, self.missing, self.form = measured, missing, form
+        self.names = [*dict.fromkeys(host for edge in edges for host in edge.hosts)]
+        self.twins = sorted({edge.twin for edge in edges})
+        self.tried = [edge for edge in self.edges if not {*edge.hosts} & missing.keys()]
+
+    def at(self, host: str, *twins: int) -> list[Edge]:
+        return [edge for edge in self.edges if host in edge.hosts and edge.twin in twins]
+
+    def port(self, host: str, twin: int) -> Port:
+        mine = self.at(host, twin)
+        netdevs = tuple(dict.fromkeys(edge.netdev(host) for edge in mine))
+        return Port(host, twin, netdevs, _numbers(mine), self._verdict(host, twin, mine))
+
+    def _verdict(self, host: str, twin: int, mine: Sequence[Edge]) -> Verdict:
+        tried = [edge for edge in mine if edge in self.tried]
+        if host in self.missing or not tried:
+            why = self.missing.get(host, "no host that it leads to was there")
+            return Verdict("unknown", "host-lost", why)
+        if (host, twin) in self.bad:
+            return self._of_port(host, tried)
+        if twin in self.alike:
+            return self._of_all([edge for edge in self.tried if edge.twin == twin])
+        well = [edge for edge in tried if edge.verdict.healthy]
+        if not well:
+            return worst(edge.verdict for edge in tried)
+        spread = _spread(each.gbps for edge in well for each in self._telling(edge))
+        return Verdict("healthy", evidence=f"{len(well)} of {_edges(mine)} healthy{spread and f', {spread}'}")
+
+    @cached_property
+    def bad(self) -> set[tuple[str, int]]:
+        """The ports of which no edge is healthy, while one between other hosts is."""
+        found = set()
+        for host in self.names:
+            for twin in self.twins:
+                mine = [edge for edge in self.tried if edge.twin == twin and host in edge.hosts]
+                others = [edge for edge in self.tried if edge.twin == twin and host not in edge.hosts]
+                bad = mine and not any(edge.verdict.healthy for edge in mine)
+                if bad and any(edge.verdict.healthy for edge in others):
+                    found.add((host, twin))
+        return found
+
+    @cached_property
+    def alike(self) -> list[int]:
+        """The twins of which no edge at all is healthy, so that no port differs from the others."""
+        found = []
+        for twin in self.twins:
+            tried = [edge for edge in self.tried if edge.twin == twin]
+            if len(tried) > 1 and not any(edge.verdict.healthy for edge in tried):
+                found.append(twin)
+        return found
+
+    def absent(self) -> list[Finding]:
+        return [self._absent(host, why) for host, why in self.missing.items()]
+
+    def _absent(self, host: str, why: str) -> Finding:
+        mine = self.at(host, *self.twins)
+        to = listed(dict.fromkeys(name for edge in mine for name in edge.hosts if name != host))
+        said = f"{why}: {text.rails(_numbers(mine))} to {to} were not measured, or not to their end"
+        return Finding(host, Verdict("unknown", "host-lost", said, over_ssh(host, "true").then(", then again")))
+
+    def all_alike(self) -> list[Finding]:
+        mine = [edge for edge in self.tried if edge.twin in self.alike]
+        if all(edge.because for edge in mine):
+            return []
+        return [Finding(text.rails(_numbers(mine)), self._of_all(mine), _numbers(mine))]
+
+    def named(self) -> list[Finding]:
+        found = []
+        for host in self.names:
+            mine = [edge for edge in self.tried if host in edge.hosts and (host, edge.twin) in self.bad]
+            if not all(edge.because for edge in mine):
+                found.append(Finding(_subject(host, mine), self._of_port(host, mine), _numbers(mine)))
+        return found
+
+    def reasons(self) -> dict[tuple[tuple[str, str], int], str]:
+        """By edge, the subject of the finding that explains it; the first port of two."""
+        found: dict[tuple[tuple[str, str], int], str] = {}
+        for edge in self.edges:
+            gone = [host for host in edge.hosts if host in self.missing]
+            bad = [host for host in edge.hosts if (host, edge.twin) in self.bad]
+            if gone:
+                found[_key(edge)] = gone[0]
+            elif edge.because:
+                found[_key(edge)] = edge.because
+            elif edge.twin in self.alike:
+                same = [each for each in self.tried if each.twin in self.alike]
+                found[_key(edge)] = text.rails(_numbers(same))
+            elif bad:
+                mine = [each for each in self.tried if bad[0] in each.hosts and (bad[0], each.twin) in self.bad]
+                found[_key(edge)] = _subject(bad[0], mine)
+        return found
+
+    # --- what is wrong, in words
+
+    def _of_port(self, host: str, mine: Sequence[Edge]) -> Verdict:
+        heaviest = worst(edge.verdict for edge in mine)
+        slow = [edge for edge in mine if self._poor(edge)]
+        blocked = not any(edge.ends for edge in mine)
+        same = self._same(mine, heaviest) if blocked or (slow and _of_one_host(mine)) else None
+        if same or not slow:
+            return same or self._silent(mine, heaviest)
+        silent = [edge for edge in mine if edge not in slow]
+        others = [edge for edge in self.tried if host not in edge.hosts and edge.verdict.healthy]
+        parts = [
+            f"{_all(mine)} are slow{self._way(host, mine)}, {self._amount(slow)}",
+            *([f"no figure to {listed(_far(host, silent))}"] if silent else []),
+            f"{_spread(each.gbps for edge in others for each in self._telling(edge))} between the other hosts",
+        ]
+        return Verdict(heaviest.level, "port-slow", "; ".join(parts), self._cure(host, heaviest))
+
+    def _silent(self, mine: Sequence[Edge], heaviest: Verdict) -> Verdict:
+        causes = listed(dict.fromkeys(edge.verdict.cause for edge in mine))
+        said = f"none of {_edges(mine)} carried anything ({causes}), and others do: {heaviest.evidence}"
+        return Verdict(heaviest.level, "port-silent", said, heaviest.cure)
+
+    def _same(self, mine: Sequence[Edge], heaviest: Verdict) -> Verdict | None:
+        """What all edges have for a cause, where it is one."""
+        if len({edge.verdict.cause for edge in mine}) > 1:
+            return None
+        if len({edge.verdict.evidence for edge in mine}) == 1:
+            return heaviest
+        return replace(heaviest, evidence=f"{heaviest.evidence}; the same on {_all(mine)}")
+
+    def _of_all(self, mine: Sequence[Edge]) -> Verdict:
+        heaviest = worst(edge.verdict for edge in mine)
+        slow = [edge for edge in mine if self._poor(edge)]
+        if not slow or _of_one_host(mine):
+            found = self._same(mine, heaviest)
+            said = f"no edge is healthy, {heaviest.evidence}; no port differs from the others"
+            return found or replace(heaviest, cause="all-slow", evidence=said)
+        said = f"{_all(mine)} are slow, {self._amount(slow)}: no port differs from the others"
+        shared = "the switch, which all share: one bridge with hardware offloading, and 200 Gb/s on each port"
+        where = f"look at {shared}; then: " if self.form == "switch" else ""
+        return Verdict(heaviest.level, "all-slow", said, f"{where}{heaviest.cure}")
+
+    def _amount(self, slow: Sequence[Edge]) -> str:
+        causes = listed(dict.fromkeys(edge.verdict.cause for edge in slow))
+        return f"{_spread(each.gbps for edge in slow for each in self._poor(edge))} ({causes})"
+
+    def _way(self, host: str, mine: Sequence[Edge]) -> str:
+        """Where both directions were measured and one alone is slow: which."""
+        shares = [each for edge in mine for each in of(edge, self.measured) if each.gbps is not None]
+        sent = {each.verdict.healthy for each in shares if each.sender == host}
+        got = {each.verdict.healthy for each in shares if each.receiver == host}
+        if (sent, got) == ({False}, {True}):
+            return " in what it sends"
+        return " in what it receives" if (sent, got) == ({True}, {False}) else ""
+
+    def _cure(self, host: str, heaviest: Verdict) -> str:
+        others = "another cable, and another port of the switch" if self.form == "switch" else "other cables at it"
+        if heaviest.cause in ("low", "slow-start"):
+            again = f"reboot {host} with the cable attached; if it stays, unplug it from the wall for a minute"
+            return f"{again}; then try {others}"
+        if heaviest.cause == _SHARED and self.form == "switch":
+            return f"set the port of the switch that {host} is plugged into to 200 Gb/s, or try another cable"
+        shows = f" shows its PCIe links; then try {others}"
+        return on_host("sudo lspci -vv -d 15b3: | grep LnkSta", shows, at=host)
+
+    def _poor(self, edge: Edge) -> list[Measurement]:
+        """The shares of an edge that carried too little."""
+        return [each for each in of(edge, self.measured) if each.gbps is not None and not each.verdict.healthy]
+
+    def _telling(self, edge: Edge) -> list[Measurement]:
+        shares = telling(of(edge, self.measured))
+        most = max((each.queue_pairs for each in shares), default=0)
+        return [each for each in shares if each.queue_pairs == most]
+
+
+def _on_a_switch(edge: Edge) -> Edge:
+    """An edge whose verdict does not advise to do without the switch, which is declared.
+
+    A second bridge goes through the processor of the switch: 196 down to 4.85 Gb/s [@capetron].
+    """
+    cures = {
+        "detour": "keep all ports in one bridge with hardware offloading, since a second one goes through the "
+        "switch's processor; check that ip route get PEER names the rail's netdev",
+        "latency-high": "measure again while both hosts are idle",
+    }
+    cure = cures.get(edge.verdict.cause, edge.verdict.cure)
+    return edge if cure == edge.verdict.cure else replace(edge, verdict=replace(edge.verdict, cure=cure))
+
+
+def _of_one_host(mine: Sequence[Edge]) -> bool:
+    """Whether what is known of a host, and not the figures alone, is why its edges are slow."""
+    return not any(bands.by_figure(edge.verdict) or edge.verdict.cause == _SHARED for edge in mine)
+
+
+def _key(edge: Edge) -> tuple[tuple[str, str], int]:
+    return edge.hosts, edge.number
+
+
+def _numbers(edges: Iterable[Edge]) -> tuple[int, ...]:
+    return tuple(sorted({edge.number for edge in edges}))
+
+
+def _edges(edges: Sequence[Edge]) -> str:
+    return f"{len(edges)} edge{'s' if len(edges) > 1 else ''}"
+
+
+def _all(edges: Sequence[Edge]) -> str:
+    return "both edges" if len(edges) == 2 else f"all {_edges(edges)}"
+
+
+def _far(host: str, edges: Iterable[Edge]) -> Iterable[str]:
+    return dict.fromkeys(name for edge in edges for name in edge.hosts if name != host)
+
+
+def _subject(host: str, edges: Iterable[Edge]) -> str:
+    return f"{host} {listed(dict.fromkeys(edge.netdev(host) for edge in edges))}"
+
+
+def _spread(figures: Iterable[float | None]) -> str:
+    known = sorted(each for each in figures if each is not None)
+    if not known:
+        return ""
+    low, high = f"{known[0]:.2f}", f"{known[-1]:.2f}"
+    return f"{low} Gb/s" if low == high else f"{low} to {high} Gb/s"
