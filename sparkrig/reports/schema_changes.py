@@ -147,7 +147,7 @@ class UpdatedHost(TypedDict):
 class Update(TypedDict):
     """What an update would do, host by host, in the order in which it would.
 
-    mixed: what would leave the halves of a pair apart, in words.
+    mixed: what would leave the hosts of a cluster apart, in words.
     """
 
     schema: Literal["sparkrig.update/1"]
