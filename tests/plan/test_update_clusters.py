@@ -135,3 +135,14 @@ def test_check_shows_each_host_in_its_order_and_json_too(desk: Played) -> None:
     assert done.report["mixed"] == []
     limited = desk.typed("update", "--check", "--to", "candidate", "--json", "--limit", B)
     assert len(limited.report["hosts"]) == 4, "with its peers"
+
+
+def test_one_that_has_begun_comes_first_also_from_itself(desk: Played) -> None:
+    """The first command was typed elsewhere."""
+    desk.begins_as(RING)
+    desk.trouble(A_install="killed")
+    assert desk.update().code == 137
+    on(desk, A)
+    assert desk.update().code == 2 and turns(desk) == [A]
+    on(desk, A)
+    assert desk.update().code == 0 and turns(desk) == [A, B, C]
