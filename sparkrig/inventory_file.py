@@ -1,9 +1,8 @@
 """A Python inventory file as its owner wrote it, with a host added to it or a host's data changed.
 
 Whatever is not changed stays as it is, byte for byte: comments, quotes, blank lines. What is understood is the
-shape of the files in `inventories/`: one list of hosts at the top level. A host may be written out, or be a call
-with its name (`_spark("spark-a")`), whose data is its owner's to edit. Anything else is refused, with the lines that
-its owner can paste.
+shape of the files in `inventories/`: one list of hosts at the top level. A host is written out, or is a call with
+its name (`_spark("spark-a")`), whose data its owner edits. Anything else is refused, with the lines to paste.
 """
 
 from __future__ import annotations
@@ -50,8 +49,8 @@ def with_host(text: str, name: str, data: Mapping[str, Any]) -> str:
 def with_data(text: str, name: str, data: Mapping[str, Any]) -> str:
     """The file with some data of one host set, each in its place where it stands there already.
 
-    `pair` and `cluster` are written first, and all else last; `cluster` takes the place of a `pair`. What has items
-    of its own, such as `fabric`, keeps those that stay as they are written. Raises Refusal.
+    `pair` and `cluster` are written first, and all else last; `cluster` takes the place of a `pair`. Of what has
+    items, such as `fabric`, those that stay are left as they are written. Raises Refusal.
     """
     for key, value in data.items():
         before = None
