@@ -267,6 +267,13 @@ def test_given_addresses_make_the_subnets_of_both_cables(tmp_path: Path) -> None
     assert addresses(found, B) == ENDS[1] | fabric(P1, "10.7.2.10/24", "10.7.3.10/24")
 
 
+def test_frames_that_fit_no_ring_leave_each_cage_to_one_cable(tmp_path: Path) -> None:
+    """As where a switch joins them; what is wrong is then found in the cabling."""
+    found = written(joined(cables=SWITCH), PAIR, tmp_path)
+    assert {len(found[name].fabric) for name in (A, B, C)} == {4}
+    assert addresses(found, A).items() >= ENDS[0].items()
+
+
 def test_a_dark_cage_is_named_before_anything_is_written() -> None:
     with pytest.raises(Refusal, match="p1 of spark-a has no carrier, and a ring has a cable between each two"):
         joined(lit=("p0",))
