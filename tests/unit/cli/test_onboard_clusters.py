@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
 from sparkrig import inventory, inventory_file
+from sparkrig.host import trust
 from tests.plan.clustered import Cluster
+from tests.plan.conftest import joined, sections
 from tests.schemas import complaints
 from tests.unit.desks import SUDOERS, Desk, Terminal
 from tests.unit.factory import PASSWORD, Spark, out_of_the_box
@@ -169,6 +172,13 @@ def test_what_no_frame_shows_takes_the_option_in_a_pipe(third: Third) -> None:
     assert json.loads(done.stdout)["others"] == {}, "its cable may lead anywhere"
 
 
+@only_switch
+def test_what_the_new_one_hears_by_itself_is_enough(third: Third) -> None:
+    for name in (A, B):
+        third.heard(name, "trouble python3 is not installed")
+    assert json.loads(third.planned().stdout)["topology"] == "switch"
+
+
 @pytest.mark.slow  # a program of its own on a terminal
 @only_ring
 def test_at_a_terminal_it_is_asked(third: Third) -> None:
@@ -277,3 +287,98 @@ def test_what_is_one_thing_for_all_comes_with_it(third: Third) -> None:
     third.desk.file.write_text(text)
     told = json.loads(third.planned().stdout)
     assert (told["data"]["mtu"], told["data"]["node_ssh"]) == (4200, True)
+
+
+# --- one of three that was installed anew
+
+OLD = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
+OWN = [OLD.replace("Gold", f"G{letter}ld") for letter in "abc"]
+QWEN = "weights Qwen/Qwen3-8B whole 16400000000\n"
+
+
+def trusting(cluster: Cluster, place: int, former: str = "", weights: str = "") -> str:
+    """A converged host that lets its peers in. former: the key by which it knows the last one, if an old one."""
+    seen = [trust.parse(sections(cluster.converged(each))["trust"].splitlines()) for each in range(cluster.count)]
+    keys = [*OWN[:2], former or OWN[2]]
+    hosts = [(*each.host_keys[:1],) for each in seen]
+    peers = [
+        trust.Peer(
+            name,
+            cluster.fleet.addresses(cluster.names[place], name),
+            replace(seen[other], key=keys[other], host_keys=(former,) if former and other == 2 else hosts[other]),
+        )
+        for other, name in enumerate(cluster.names)
+        if other != place
+    ]
+    parts = sections(cluster.converged(place))
+    lines = "".join(f"authorized {trust.line(peer)}\n" for peer in peers)
+    own = f"host {hosts[place][0]}\nprivate 600 nvidia\npublic {OWN[place]} {trust.MARK}\n{lines}"
+    parts["trust"] = f"user nvidia\n{own}"
+    rows = [
+        f"{file.path} 644 root:root {base64.b64encode(file.content.encode()).decode()}"
+        for file in trust.files("nvidia", peers)
+    ]
+    parts["files"] = "\n".join([parts["files"].rstrip(), *rows, ""])
+    if weights:
+        parts["serving"] = f"looked\n{weights}"
+    return _with_nics(joined(parts))
+
+
+@pytest.fixture
+def anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Third]:
+    """Three in a ring that let each other in, of which the last one was installed anew."""
+    monkeypatch.setenv("SPARKRIG_WAIT_S", "0")
+    with out_of_the_box(desk.folder / "c", "") as spark:
+        made = _third(desk, spark, RING, {**RULE, "topology": "ring", "node_ssh": True})
+        login = {"ssh_hostname": "127.0.0.1", "ssh_port": spark.port, "ssh_user": "nvidia"}
+        data = {**RULE, "topology": "ring", "node_ssh": True, **login}
+        made.desk.file.write_text(inventory_file.with_host(made.text, C, data))
+        for place, name in enumerate((A, B)):
+            made.desk.sparks[name].becomes(trusting(RING, place, OLD, QWEN))
+        with (desk.home / ".ssh" / "known_hosts").open("a") as known:
+            known.write(f"[127.0.0.1]:{spark.port} {OLD}\n")
+        yield made
+
+
+def replaced(made: Third, *words: str) -> subprocess.CompletedProcess[str]:
+    file = str(made.desk.file)
+    return made.desk.command("onboard", "--replace", C, "--inventory", file, *made.desk.trusted(C), *words)
+
+
+def test_one_of_three_takes_its_place_and_both_others_are_put_right(anew: Third) -> None:
+    before = anew.text
+    done = replaced(anew, "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert complaints("onboard", told) == []
+    assert (told["data"], told["others"], told["moves"]) == ({}, {A: {}, B: {}}, {})
+    assert [each["kind"] for each in told["replaced"]["host_keys"]] == ["ssh-ed25519"]
+    for name in (A, B):
+        steps = [step for step in told["hosts"][name]["steps"] if step != "close the run"]
+        assert steps == ["Trust: this host and its peers"], "nothing else of them is touched"
+    (lack,) = told["replaced"]["weights"]
+    assert lack["name"] == "Qwen/Qwen3-8B" and f"ssh {A} sudo tar" in lack["cure"], "from the first that has it"
+    anew.unchanged(before, done, 0)
+
+
+@pytest.mark.slow  # a whole onboarding
+def test_the_replaced_one_of_three_is_as_declared_and_its_old_key_is_gone(anew: Third) -> None:
+    pairs = []
+    for place, (name, spark) in enumerate(anew.desk.sparks.items()):
+        made = anew.desk.folder / f"converged-{name}"
+        made.write_text(trusting(RING, place))
+        pairs.append(f"{made}>{spark.state / 'look'}")
+    file = str(anew.desk.file)
+    words = ("onboard", "--replace", C, "--inventory", file, "--yes", *anew.desk.trusted(C))
+    done = anew.desk.command(*words, APPLIED=",".join(pairs))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Done: {A}, {B} and {C} are a cluster, and as declared." in " ".join(done.stdout.split())
+    known = "".join(anew.desk.known)
+    assert OLD.split()[1] not in known and anew.desk.sparks[C].public.read_text().split()[1] in known
+
+
+def test_a_peer_that_is_away_ends_it_before_the_question(anew: Third) -> None:
+    anew.desk.file.write_text(anew.text.replace(str(anew.desk.sparks[B].port), str(free_port())))
+    before = anew.text
+    said = anew.unchanged(before, replaced(anew, "--yes"), 3)
+    assert f"{B}, one of its cluster, cannot be read: " in said and "Nothing was changed." in said

@@ -165,6 +165,10 @@ def test_what_copies_it() -> None:
                 f"{tar}sudo tar -C /srv/models -x",
             ),
             "served by nobody": (lacking(has(), there), f"{tar}sudo tar -C /srv/models -x"),
+            "no login within a cluster": (
+                lacking(has(), there, RECORD, node_ssh=False, cluster="x", topology="switch", pair=None),
+                "set node_ssh to True on all of its hosts, and: pyinfra inventories/mine.py deploys/cluster.py",
+            ),
             "no login between the halves": (
                 lacking(has(), there, RECORD, node_ssh=False),
                 "set node_ssh to True on both halves, and: pyinfra inventories/mine.py deploys/cluster.py",
