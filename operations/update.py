@@ -64,7 +64,7 @@ def back(at: Host, patience: float) -> None:
 def drain(at: Host, services: Sequence[str], patience: float) -> None:
     """Stop servers by name, `-` for the one without, until they are started again. Raises Failed or Lost.
 
-    Nothing is noted: a half that has no update open drains, too.
+    Nothing is noted: a host that has no update open drains, too.
     """
     units = [Service("" if name == "-" else name).unit for name in services]
     remote.shell(at, DRAIN, *units, seconds=int(DRAIN_S * patience))

@@ -22,14 +22,14 @@ _FIRST = 11  # the first host's number in each subnet
 _TWINS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
 # by place in the inventory: the first subnet of p0's cable, and of p1's; each p0 leads to the next one's p1
 _CABLES = ((0, 2), (4, 0), (2, 4))
-_RING_SUBNETS = 6
-_NCCL_BITS = 24  # of an address, by which NCCL knows the cable that leads to a peer [@nccl-subnet-routing]
+RING_SUBNETS = 6
+NCCL_BITS = 24  # of an address, by which NCCL knows the cable that leads to a peer [@nccl-subnet-routing]
 
 # A host's name in the inventory that can stand in ssh_config; pyinfra lets it begin with a connector.
 _SSH_NAME = r"(@[a-z]+/)?[A-Za-z0-9][A-Za-z0-9._-]*"
 
 # What is one thing on all hosts of a cluster, since they share one fabric and one server.
-_SHARED = (
+SHARED = (
     "topology",
     "fabric_network",
     "merge_nics",
@@ -128,16 +128,16 @@ def _derived(names: Sequence[str], place: int, mine: Settings) -> dict[str, IPv4
     assert mine.fabric_network is not None
     ring = mine.form == "ring"
     cages = (*zip(_TWINS.values(), _CABLES[place], strict=True),) if ring else ((_TWINS[mine.fabric_cage], 0),)
-    needed = _RING_SUBNETS if ring else 2
-    parts = mine.fabric_network.subnets(new_prefix=_NCCL_BITS)
+    needed = RING_SUBNETS if ring else 2
+    parts = mine.fabric_network.subnets(new_prefix=NCCL_BITS)
     found = [part for part, _ in zip(parts, range(needed), strict=False)]
     if len(found) < needed:
         raise SettingsError(
             f"{names[place]}: setting fabric_network: {mine.fabric_network} has room for {len(found)} subnets of "
-            f"/{_NCCL_BITS}, and a ring needs {needed}; /21 or a larger network is expected"
+            f"/{NCCL_BITS}, and a ring needs {needed}; /21 or a larger network is expected"
         )
     return {
-        netdev: IPv4Interface(f"{found[first + twin][_FIRST + place]}/{_NCCL_BITS}")
+        netdev: IPv4Interface(f"{found[first + twin][_FIRST + place]}/{NCCL_BITS}")
         for twins, first in cages
         for twin, netdev in enumerate(twins)
     }
@@ -152,6 +152,12 @@ def _check_form(names: Sequence[str], hosts: Hosts) -> None:
         raise SettingsError(
             f"{label}: exactly two hosts are expected under this name, found {count} ({', '.join(names)})"
         )
+    check_size(label, names, form)
+
+
+def check_size(label: str, names: Sequence[str], form: str | None) -> None:
+    """Raise SettingsError where that many hosts cannot be joined so. form: the setting topology, None for none."""
+    count = len(names)
     if count == 1:
         raise SettingsError(
             f"{label}: {names[0]} is alone in it; two to {MOST} hosts are expected under this name, and none "
@@ -185,7 +191,7 @@ def _check_size_of_ring(label: str, names: Sequence[str]) -> None:
 
 def _check_shared(names: Sequence[str], hosts: Hosts) -> None:
     first, *others = names
-    for field in _SHARED:
+    for field in SHARED:
         for other in others:
             mine, theirs = getattr(hosts[first], field), getattr(hosts[other], field)
             if mine != theirs:
@@ -302,21 +308,22 @@ def _check_edge(label: str, one: str, other: str, hosts: Hosts) -> None:
     ends = networks(hosts[one]), networks(hosts[other])
     for network in shared:
         near, far = (hosts[host].fabric[end[network]] for host, end in zip((one, other), ends, strict=True))
-        if _nccl(near) != _nccl(far):
+        if nccl(near) != nccl(far):
             raise SettingsError(
-                f"{label}: {near} of {one} and {far} of {other} differ in their first {_NCCL_BITS} bits, by "
-                f"which NCCL knows the cable that leads to a peer; subnets of /{_NCCL_BITS} are expected"
+                f"{label}: {near} of {one} and {far} of {other} differ in their first {NCCL_BITS} bits, by "
+                f"which NCCL knows the cable that leads to a peer; subnets of /{NCCL_BITS} are expected"
             )
 
 
 def _check_apart(name: str, mine: Settings) -> None:
     for (one, here), (other, there) in combinations(mine.fabric.items(), 2):
-        if _nccl(here) == _nccl(there):
+        if nccl(here) == nccl(there):
             raise SettingsError(
-                f"{name}: {here} on {one} and {there} on {other} have the same first {_NCCL_BITS} bits, by "
-                f"which NCCL knows the cable that leads to a peer; subnets of /{_NCCL_BITS} are expected"
+                f"{name}: {here} on {one} and {there} on {other} have the same first {NCCL_BITS} bits, by "
+                f"which NCCL knows the cable that leads to a peer; subnets of /{NCCL_BITS} are expected"
             )
 
 
-def _nccl(address: IPv4Interface) -> IPv4Network:
-    return IPv4Network((address.ip, _NCCL_BITS), strict=False)
+def nccl(address: IPv4Interface) -> IPv4Network:
+    """The cable that an address is on, as NCCL knows it."""
+    return IPv4Network((address.ip, NCCL_BITS), strict=False)

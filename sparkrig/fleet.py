@@ -16,7 +16,6 @@ from pydantic import (
 
 from sparkrig import clusters
 from sparkrig.parsing import bounds, expected
-from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.shapes import SHAPES
 
@@ -118,15 +117,6 @@ class Fleet(Mapping[str, Settings]):
     def label(self, name: str) -> str:
         """What its group is called in a sentence: the pair, or the cluster."""
         return "pair" if len(self.group(name)) == 2 else "cluster"
-
-    def refuse_many(self, name: str, what: str) -> None:
-        """Raise Refusal where what knows one Spark and a pair is asked of a larger cluster. what: it does."""
-        if count := self.many(name):
-            raise Refusal(
-                f"{what} one Spark or a pair so far, and {name} is one of {count} hosts of cluster "
-                f"{self[name].group_name}",
-                "sparkrig docs clusters, which has what works for more than two",
-            )
 
     def many(self, name: str) -> int:
         """The hosts of its group where they are more than two, else 0."""

@@ -1,14 +1,14 @@
 """A Python inventory file as its owner wrote it, with a host added to it or a host's data changed.
 
 Whatever is not changed stays as it is, byte for byte: comments, quotes, blank lines. What is understood is the
-shape of the files in `inventories/`: one list of hosts at the top level, written out. Anything else is refused,
-with the lines that its owner can paste.
+shape of the files in `inventories/`: one list of hosts at the top level. A host is written out, or is a call with
+its name (`_spark("spark-a")`), whose data its owner edits. Anything else is refused, with the lines to paste.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import PurePath
@@ -49,10 +49,13 @@ def with_host(text: str, name: str, data: Mapping[str, Any]) -> str:
 def with_data(text: str, name: str, data: Mapping[str, Any]) -> str:
     """The file with some data of one host set, each in its place where it stands there already.
 
-    `pair` is written first, and all else last. Raises Refusal.
+    `pair` and `cluster` are written first, and all else last; `cluster` takes the place of a `pair`. Of what has
+    items, such as `fabric`, those that stay are left as they are written. Raises Refusal.
     """
     for key, value in data.items():
-        text = _with_item(text, name, key, value)
+        before = None
+        while before != text:  # items of a dict are set one by one
+            before, text = text, _with_item(text, name, key, value)
     return text
 
 
@@ -173,11 +176,22 @@ def _list_of(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> cst.L
 
 
 def _name(node: cst.BaseExpression) -> str | None:
-    """The name of a host that is written out, as "a" or ("a", {...}), or of a key."""
+    """The name of a host that is written out, as "a", ("a", {...}) or spark("a"), or of a key."""
     if isinstance(node, cst.Tuple) and len(node.elements) == 2:
         node = node.elements[0].value
+    elif isinstance(node, cst.Call) and node.args:
+        node = node.args[0].value
+    return _written(node)
+
+
+def _written(node: cst.BaseExpression) -> str | None:
+    """A text that is written out."""
     value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
     return value if isinstance(value, str) else None
+
+
+def _keys(box: cst.Dict) -> Iterator[str | None]:
+    return (_name(each.key) if isinstance(each, cst.DictElement) else None for each in box.elements)
 
 
 def _is(node: cst.BaseExpression, host: str) -> bool:
@@ -195,18 +209,45 @@ def _with_item(text: str, name: str, key: str, value: Any) -> str:
     found = next((each for each in source.hosts().elements if _is(each.value, name)), None)
     if found is None:
         raise source.unknown(f"{name} is not written out in its list of hosts")
+    if isinstance(found.value, cst.Call):
+        raise source.unknown(f"the data of {name} is made by a call")
     if not isinstance(found.value, cst.Tuple):
         begin, end = source.span(found)
         return source.spliced(begin, end, _host(name, {key: value}, source.indent(begin)))
     data = found.value.elements[1].value
     if not isinstance(data, cst.Dict):
         raise source.unknown(f"the data of {name} is not written out")
-    for each in data.elements:
-        if isinstance(each, cst.DictElement) and _name(each.key) == key:
-            begin, end = source.span(each.value)
-            return source.spliced(begin, end, _value(value, source.indent(begin)))
-    add = source.prepended if key == "pair" else source.appended
+    if (there := _element(data, key)) is not None:
+        return _set(source, there, value)
+    if key == "cluster" and (pair := _element(data, "pair")) is not None:
+        begin, end = source.span(pair.key)[0], source.span(pair.value)[1]
+        return source.spliced(begin, end, _item(key, value, None))
+    add = source.prepended if key in ("pair", "cluster") else source.appended
     return add(data, lambda indent: _item(key, value, indent))
+
+
+def _element(data: cst.Dict, key: str) -> cst.DictElement | None:
+    return next(
+        (each for each in data.elements if isinstance(each, cst.DictElement) and _name(each.key) == key), None
+    )
+
+
+def _set(source: _Source, there: cst.DictElement, value: Any) -> str:
+    """The file with another value of an item; of a dict the first item that differs is set, and no other yet."""
+    box, (begin, end) = there.value, source.span(there.value)
+    if not (isinstance(value, Mapping) and isinstance(box, cst.Dict) and {*_keys(box)} <= {*value}):
+        return source.spliced(begin, end, _value(value, source.indent(begin)))
+    before = source.code.decode()
+    inner = (_item_of(source, box, key, each) for key, each in value.items())
+    return next((text for text in inner if text != before), before)
+
+
+def _item_of(source: _Source, box: cst.Dict, key: str, value: Any) -> str:
+    """The file with an item of a dict set."""
+    there = _element(box, key)
+    if there is None:
+        return source.appended(box, lambda indent: _item(key, value, indent))
+    return source.code.decode() if _written(there.value) == str(value) else _set(source, there, value)
 
 
 def _host(name: str, data: Mapping[str, Any], indent: str | None) -> str:

@@ -34,7 +34,7 @@ class _Outcome:
 
 @click.command()
 @files.INVENTORY
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peer; may be repeated.")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peers; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="Show new files and long package lists in full.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/apply.json).")

@@ -17,11 +17,14 @@ from sparkrig.cli.newcomer import Asked, Entrance
 from sparkrig.cure import quoted_path
 from sparkrig.io import project
 from sparkrig.refusal import Refusal
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.first_login import Door, Target
+    from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.state import State
+    from sparkrig.onboarding.joining import Move
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Proposal
 
@@ -113,7 +116,8 @@ def reached(book: Book) -> dict[str, Target]:
 class Draft:
     """All that is known and proposed before the question.
 
-    found: the Spark and the other half of its pair; others: all Sparks of the inventory that were looked at.
+    found: the Spark and the others of its pair or cluster; others: all of the inventory that were looked at;
+    moves: the addresses of a cluster that it joins, before and after.
     """
 
     book: Book
@@ -123,6 +127,7 @@ class Draft:
     plans: Sequence[Plan]
     here: Sequence[str]
     others: Mapping[str, State] = field(default_factory=dict)
+    moves: Sequence[Move] = ()
 
     @property
     def seen(self) -> State:
@@ -143,30 +148,37 @@ def draft(
     book: Book,
     entrance: Entrance,
     asked: Asked,
-    halves: Mapping[str, State] | None = None,
+    peers: Mapping[str, State] | None = None,
 ) -> Draft:
-    """halves: the others of its pair, where it takes a place in it; they were looked at before."""
+    """peers: the others of its pair or cluster, where it takes a place in it; they were looked at before."""
+    from sparkrig.cli import meeting
     from sparkrig.onboarding import proposal
 
     login: dict[str, Any] = {"ssh_hostname": at.typed}
     login |= {} if at.tells_port else {"ssh_port": at.port}
     login |= {} if at.tells_user else {"ssh_user": at.user}
     login |= {"ssh_key": _below_home(entrance.own.file)} if entrance.own and entrance.own.told else {}
-    if name and halves is not None:
-        others = dict(halves)
+    if name and peers is not None:
+        others: Mapping[str, State] = peers
+        met = None
         seen = _look(entrance.door, book, name, book.fleet[name].weights)
         if at.typed == reached(book)[name].typed:
             del login["ssh_hostname"]
         made = proposal.replaced(name, login, seen, book.fleet, asked.wishes)
     else:
         seen = _look(entrance.door, book, asked.label(at, name))
-        others = _others(name, book, asked)
-        lonely = {other: each for other, each in others.items() if book.fleet[other].group_name is None}
-        made = proposal.propose(login, seen, book.fleet, lonely, asked.wishes, name)
+        met = meeting.meet(name, seen, book, entrance, asked)
+        others = met.others
+        made = met.joined(login) or proposal.propose(
+            login, seen, book.fleet, met.lonely, asked.wishes, name, met.cables
+        )
     after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
-    found = {made.name: seen} | ({made.peer: others[made.peer]} if made.peer else {})
-    here = _here(book, made, entrance)
-    return Draft(book, made, after, found, plans(after, found, made.name, at, entrance), here, others)
+    found = {made.name: seen} | {other: others[other] for other in made.others}
+    due = plans(after, found, made.name, at, entrance)
+    if met and made.edits:
+        due = [replace(due[0], refusals=(*due[0].refusals, *met.obstacles(after.fleet, made))), *due[1:]]
+    moves = met.moves(after.fleet, made) if met else []
+    return Draft(book, made, after, found, due, _here(book, made, after, entrance), others, moves)
 
 
 def _below_home(file: Path) -> str:
@@ -186,21 +198,6 @@ def _look(entered: Door, book: Book, label: str, weights: str = "") -> State:
     return seen
 
 
-def _others(name: str | None, book: Book, asked: Asked) -> dict[str, State]:
-    """The Sparks of the inventory that are, or may become, its peer. Raises Lost where one cannot be read."""
-    fleet = book.fleet
-    if name and fleet[name].group_name:
-        fleet.refuse_many(name, "onboard sets up")
-        wanted = list(fleet.peers(name))
-    elif asked.wishes.solo:
-        wanted = []
-    else:
-        wanted = [other for other in fleet if fleet[other].group_name is None and other != name]
-    if not wanted:
-        return {}
-    return looked_at(wanted, book, f"Looking at {book.file.name}", ", which may be its peer,")
-
-
 def looked_at(
     hosts: Sequence[str], book: Book, title: str, role: str = "", *, weights: bool = False
 ) -> dict[str, State]:
@@ -208,12 +205,29 @@ def looked_at(
 
     weights: whether the weights are looked at, too, where the host serves none.
     """
+    answers = asked_of(hosts, book, title, weights=weights)
+    found = {host: answer for host, answer in answers.items() if not isinstance(answer, Exception)}
+    if unread := {host: answer for host, answer in answers.items() if isinstance(answer, Exception)}:
+        raise unread_hosts(unread, role)
+    return found
+
+
+def unread_hosts(unread: Mapping[str, Exception], role: str) -> Lost:
+    """That hosts cannot be read, and which role they have."""
+    from sparkrig.io.remote import Lost
+
+    return Lost("; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items()))
+
+
+def asked_of(
+    hosts: Sequence[str], book: Book, title: str, *, weights: bool = False
+) -> dict[str, State | Failed | Lost]:
+    """Hosts of an inventory, each as it is now, or why it cannot be read. weights: as of `looked_at`."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.io import remote
-    from sparkrig.io.remote import Lost
 
-    answers = session.asked(
+    return session.asked(
         {host: book.data[host] for host in hosts},
         title,
         lambda host: remote.read(
@@ -223,20 +237,19 @@ def looked_at(
             seconds=int(_LOOK_S * book.fleet[host.name].patience),
         ),
     )
-    found = {host: answer for host, answer in answers.items() if not isinstance(answer, Exception)}
-    if unread := {host: answer for host, answer in answers.items() if host not in found}:
-        raise Lost("; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items()))
-    return found
 
 
-def _here(book: Book, made: Proposal, entrance: Entrance) -> list[str]:
+def _here(book: Book, made: Proposal, after: Book, entrance: Entrance) -> list[str]:
     """What is written on this machine."""
     said = []
     if entrance.own and entrance.own.public is None:
         said.append(f"a key pair of yours, without a passphrase: {entrance.own.file}")
     if made.edits:
         what = f"{made.name} is added" if made.new else f"the data of {made.name}"
-        said.append(f"{book.file}: {what}" + (f", as a pair with {made.peer}" if made.peer else ""))
+        with_whom = f", as a pair with {made.peer}" if made.peer else ""
+        if after.fleet.many(made.name) or after.fleet[made.name].form == "switch":
+            with_whom = f", as one of {after.fleet[made.name].group_name} with {listed(made.others)}"
+        said.append(f"{book.file}: {what}{with_whom}")
     return said
 
 

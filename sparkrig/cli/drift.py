@@ -57,7 +57,7 @@ class _Asked:
 @click.command()
 @files.INVENTORY
 @click.option(
-    "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peer is read, too."
+    "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peers are read, too."
 )
 @click.option(
     "--timeout",

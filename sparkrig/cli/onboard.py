@@ -30,6 +30,8 @@ from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
+    from ipaddress import IPv4Interface
+
     from rich.console import Console
 
     from sparkrig.io.first_login import Target
@@ -65,8 +67,15 @@ if TYPE_CHECKING:
     help="The Spark of the inventory whose place it takes, after a repair or a new installation.",
 )
 @click.option("--name", help="Its name in the inventory. [default: its host name]")
-@click.option("--pair", help="Name of the pair that it forms with the Spark at the other end of its cable.")
+@click.option(
+    "--pair", help="Name of the pair or cluster that it forms with the Spark at the other end, or joins."
+)
 @click.option("--peer", metavar="HOST", help="The Spark of the inventory at that end, if it is not clear.")
+@click.option(
+    "--topology",
+    type=click.Choice(["ring", "switch"]),
+    help="What joins it to others: a ring of three, or a switch. Asked where it is not seen.",
+)
 @click.option("--solo", is_flag=True, help="Do not pair it, even if a cable joins it to another.")
 @click.option(
     "--fabric",
@@ -105,11 +114,12 @@ def onboard(
 
     It shows the host key for you to compare, asks for the password once, and looks without writing. Then it
     proposes a name, a peer and addresses, shows what would change, asks once, and applies it with pyinfra. The
-    second Spark makes a pair. If it is interrupted, run the same command again.
+    second Spark makes a pair; a third one joins it in a ring; on a switch there are two to eight. If it is
+    interrupted, run the same command again.
 
-    --replace HOST sets up a Spark that was exchanged or installed anew: under its old name, in its old pair. The
-    new host key takes the place of the old one, here and on the other half. Without ADDRESS, the Spark is reached
-    as the inventory has it.
+    --replace HOST sets up a Spark that was exchanged or installed anew: under its old name, in its old pair or
+    cluster. The new host key takes the place of the old one, here and on its peers. Without ADDRESS, the Spark is
+    reached as the inventory has it.
 
     Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached; 4: the network
     was rolled back.
@@ -160,6 +170,9 @@ def _show(console: Console, at: Target, draft: Draft) -> None:
         before = draft.book.text if draft.book.file.exists() else ""
         console.print(f"\nInventory {draft.book.file}", style="bold", soft_wrap=True)
         console.print(picture.difference(before, draft.after.text))
+    if draft.moves:
+        console.print("\nFabric", style="bold")
+        console.print(picture.moved(draft.moves))
     if draft.due:
         console.print("\nPlan", style="bold")
         console.print(picture.planned(draft.here, draft.plans))
@@ -267,7 +280,7 @@ def _through(
         entrance = newcomer.enter(stack, at, key, asked, password)
         patience = float(book.defaults.get("patience", 1))
         entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience, asked.label(at, name))
-        draft = drafts.draft(at, name, book, entrance, asked, place.halves if place else None)
+        draft = drafts.draft(at, name, book, entrance, asked, place.peers if place else None)
         if place:
             replacing.judge(place, key, draft, asked)
             draft = replace(draft, here=[*replacing.here(place, key, draft, book), *draft.here])
@@ -336,13 +349,17 @@ def _next(draft: Draft) -> str:
     from sparkrig.onboarding import proposal
 
     file, made = draft.after.file, draft.made
-    if made.peer:
-        return (
-            f"{made.peer} and {made.name} are a pair, and as declared. Next: sparkrig doctor {quoted_path(file)}"
-        )
+    if made.others:
+        what = "a pair" if made.peer else "a cluster"
+        names = listed([*made.others, made.name])
+        return f"{names} are {what}, and as declared. Next: sparkrig doctor {quoted_path(file)}"
     lit = proposal.cages(draft.seen.network)
     second = "" if lit else ". With a second Spark: seat the QSFP cable, then: sparkrig onboard"
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
+
+
+def _text(address: IPv4Interface | None) -> str | None:
+    return str(address) if address else None
 
 
 def _document(
@@ -360,7 +377,17 @@ def _document(
         "peer": made.peer,
         "inventory": str(draft.after.file),
         "data": dict(made.data),
-        "peer_data": dict(made.peer_data),
+        "peer_data": dict(made.others[made.peer]) if made.peer else {},
+        "topology": draft.after.fleet[made.name].form if made.others else None,
+        "others": {name: dict(data) for name, data in made.others.items()},
+        "moves": {
+            name: {
+                each.netdev: {"before": _text(each.before), "after": _text(each.after)}
+                for each in draft.moves
+                if each.host == name
+            }
+            for name in dict.fromkeys(each.host for each in draft.moves)
+        },
         "identity": card.document(draft.seen),
         "here": list(draft.here),
         "hosts": plan.document(draft.plans),

@@ -60,7 +60,7 @@ class Plan:
 
 @click.command()
 @files.INVENTORY
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peer; may be repeated.")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peers; may be repeated.")
 @click.option("--all", "everything", is_flag=True, help="Show new files and long package lists in full.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/plan.json).")
 def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json: bool) -> None:

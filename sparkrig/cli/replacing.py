@@ -1,8 +1,8 @@
 """`sparkrig onboard --replace`: a Spark of the inventory that was exchanged, or whose system was installed anew.
 
-It keeps its place: its name, its pair, its addresses. What this machine knew of the one before goes once the plan
-is agreed to, and not earlier, so that what is refused or declined leaves all of it as it was. What the other half
-knew goes with the deploy, which exchanges the keys of a pair whenever they differ.
+It keeps its place: its name, its pair or cluster, its addresses. What this machine knew of the one before goes
+once the plan is agreed to, and not earlier, so that what is refused or declined leaves all of it as it was. What
+its peers knew goes with the deploy, which exchanges the keys of all of them whenever they differ.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Place:
 
     name: in the inventory; at: how the Spark is reached; before: how the inventory reaches that name; others: how
     it reaches all others; known: the host keys that known_hosts has for `at`; former: those that it has for
-    `before`, where that is another address; halves: the others of its pair, as they were seen.
+    `before`, where that is another address; peers: the others of its pair or cluster, as they were seen.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Place:
     others: Mapping[str, Target]
     known: tuple[HostKey, ...]
     former: tuple[HostKey, ...] = ()
-    halves: Mapping[str, State] = field(default_factory=dict)
+    peers: Mapping[str, State] = field(default_factory=dict)
 
     @property
     def moved(self) -> bool:
@@ -105,10 +105,10 @@ def _instead(name: str, book: Book) -> str:
 
 
 def host_key(place: Place, book: Book, asked: Asked) -> tuple[HostKey, Place]:
-    """The host key that is known, or that is compared now; and the place, with its other half looked at.
+    """The host key that is known, or that is compared now; and the place, with its peers looked at.
 
-    Nothing is written yet. Raises Refusal, and Lost where the Spark does not answer; exit code 3 where the other
-    half does not.
+    Nothing is written yet. Raises Refusal, and Lost where the Spark does not answer; exit code 3 where a peer does
+    not.
     """
     from sparkrig.io import first_login
 
@@ -120,10 +120,10 @@ def host_key(place: Place, book: Book, asked: Asked) -> tuple[HostKey, Place]:
     if shown in place.former:
         raise _not_replaced(place, asked)
     _must_be_gone(place)
-    place = replace(place, halves=_halves(place.name, book))
-    for half, seen in place.halves.items():
+    place = replace(place, peers=_peers(place.name, book))
+    for peer, seen in place.peers.items():
         if shown.public in seen.trust.host_keys:  # known_hosts may have another one of its keys
-            raise _another(place, half)
+            raise _another(place, peer)
     if shown not in place.known:
         newcomer.compare(at, shown, asked, place.known)
     return shown, place
@@ -156,18 +156,16 @@ def _must_be_gone(place: Place) -> None:
         )
 
 
-def _halves(name: str, book: Book) -> dict[str, State]:
-    """The others of its pair. Exit code 3 where one cannot be read: it keeps keys of the one before."""
+def _peers(name: str, book: Book) -> dict[str, State]:
+    """The others of its pair or cluster. Exit code 3 where one cannot be read: it keeps keys of the one before."""
     from sparkrig.io.remote import Lost
 
-    book.fleet.refuse_many(name, "onboard sets up")
     peers = book.fleet.peers(name)
     if not peers:
         return {}
     try:
-        return drafts.looked_at(
-            peers, book, f"Looking at {listed(peers)}", ", the other half of its pair,", weights=True
-        )
+        role = ", one of its cluster," if len(peers) > 1 else ", the other half of its pair,"
+        return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role, weights=True)
     except Lost as error:
         terminal.echo(
             f"Error: {error}. Nothing was changed. Try: {verb('doctor', 'access', inventory=book.file)}", err=True
@@ -181,11 +179,11 @@ def judge(place: Place, key: HostKey, draft: Draft, asked: Asked) -> None:
     One that was broken off in the middle of this is known by its key, and has no whole deploy behind it yet.
     """
     seen = draft.seen
-    for half, other in place.halves.items():
+    for peer, other in place.peers.items():
         here, there = seen.identity, other.identity
         same = here.boot_id and (here.machine_id, here.boot_id) == (there.machine_id, there.boot_id)
         if same or set(seen.trust.host_keys) & set(other.trust.host_keys):
-            raise _another(place, half)
+            raise _another(place, peer)
     if key in place.known and deployed(seen):
         raise _not_replaced(place, asked)
 
@@ -228,7 +226,7 @@ def begin(place: Place, key: HostKey, draft: Draft) -> None:
 
     if not place.settled(key):
         newcomer.know(place.at, key, place.before)
-        session.read_known_hosts_again()  # the other half was looked at before
+        session.read_known_hosts_again()  # its peers were looked at before
     if not deployed(draft.seen):
         try:
             drift_files.forget(draft.book.file, place.name)
@@ -254,16 +252,16 @@ def _warn(refusal: Refusal) -> None:
 
 
 def missing(place: Place, draft: Draft) -> list[Missing]:
-    """The weights that the other half has, and this one lacks."""
+    """The weights that a peer has, and this one lacks, each from the first that has them."""
     from sparkrig.onboarding import weights
 
     mine = draft.after.fleet[place.name]
     here = weights.Half(place.name, draft.seen)
-    return [
-        each
-        for half, seen in place.halves.items()
-        for each in weights.missing(mine, here, weights.Half(half, seen), _declared(place.name, draft))
-    ]
+    found: dict[str, Missing] = {}
+    for peer, seen in place.peers.items():
+        for each in weights.missing(mine, here, weights.Half(peer, seen), _declared(place.name, draft)):
+            found.setdefault(each.name, each)
+    return [*found.values()]
 
 
 def _declared(name: str, draft: Draft) -> set[str]:

@@ -29,9 +29,9 @@ T = TypeVar("T")
 
 @dataclass
 class _Group:
-    """A pair, or a Spark on its own, which goes back together.
+    """A cluster, or a Spark on its own, which goes back together.
 
-    names: those that go back; others: the half that --limit leaves as it is; outcome: what came of it, with its
+    names: those that go back; others: those that --limit leaves as they are; outcome: what came of it, with its
     exit code.
     """
 
@@ -90,10 +90,12 @@ class _Asked:
 @click.argument("run", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also undo what others changed since.")
 @click.option(
-    "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peer is read, too."
+    "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peers are read, too."
 )
 @click.option(
-    "--one-half", is_flag=True, help="With --limit: undo one half of a pair alone, even if the run was on both."
+    "--one-half",
+    is_flag=True,
+    help="With --limit: undo one part of a pair or cluster alone, even if the run was on all.",
 )
 @click.option(
     "--restart-docker", is_flag=True, help="Restart docker while containers run, if its daemon.json is restored."
@@ -117,8 +119,8 @@ def undo(
     RUN is a run that `sparkrig status` shows; by default the newest that changed something. It shows a plan
     first, and asks. Packages that were installed stay. An undo is a run, too, and can be undone.
 
-    A pair is undone as a whole or not at all. If one half keeps no record of a run that was made on both, only
-    --limit with --one-half undoes the other.
+    A pair or cluster is undone as a whole or not at all. If a host keeps no record of a run that was made on it,
+    too, only --limit with --one-half undoes the others.
 
     Exit code 2: something was not restored (it was changed since, docker does not start with it, or it does not
     match the old state afterwards), and a line says what and why; 3: a host could not be read, or keeps no record
@@ -126,7 +128,7 @@ def undo(
     and nothing was changed.
     """
     if one_half and not limit:
-        raise click.UsageError("--one-half expects --limit HOST, which names the half that goes back")
+        raise click.UsageError("--one-half expects --limit HOST, which names what goes back")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet)
@@ -173,7 +175,7 @@ def _undone(
 
 
 def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked: _Asked) -> _Group:
-    """What is to be done to one group; nothing where one half cannot be read, or lost what it kept."""
+    """What is to be done to one group; nothing where a host cannot be read, or lost what it kept."""
     from sparkrig.runs import undo as judgement
     from sparkrig.runs import undo_target
 

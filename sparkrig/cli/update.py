@@ -43,7 +43,7 @@ _MEANWHILE = ("sparkrig.facts.update", "sparkrig.facts.upgrade", "sparkrig.repor
     multiple=True,
     help="Only this part; may be repeated.",
 )
-@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peer; may be repeated.")
+@click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peers; may be repeated.")
 @click.option("--back", is_flag=True, help="Put the packages of an open update back to what they were.")
 @click.option("--irreversible", is_flag=True, help="With --yes: also what cannot be undone, such as firmware.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
@@ -107,7 +107,7 @@ def update(
 
 
 def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str]) -> None:
-    """What an update would do to each host, on the screen. mixed: sentences about pairs."""
+    """What an update would do to each host, on the screen. mixed: sentences about clusters."""
     from sparkrig.io.screen import Screen
     from sparkrig.render import update as picture
 

@@ -41,12 +41,10 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
     at = Updating(asked.inventory, fleet, data, asked.limit)
     files.must_answer(asked.yes, f"{at.again('--check')}, which shows what it would do; then {at.again('--yes')}")
     try:
-        for name in at.data:
-            at.fleet.refuse_many(name, "an update is led through")
         standings = at.standings()
         pending = {name: each for name, each in standings.items() if each.record}
         own = [name for name, each in standings.items() if each.boot == controller.boot_id()]
-        order = _goes_on(at, pending, asked) if pending or asked.back else _begun(at, asked, own)
+        order = _goes_on(at, pending, asked, own) if pending or asked.back else _begun(at, asked, own)
     except Refusal as refusal:
         return _refused(refusal)
     if order is None:
@@ -68,8 +66,13 @@ def _refused(refusal: Refusal) -> int:
 # --- an update that is open
 
 
-def _goes_on(at: Updating, pending: Mapping[str, Standing], asked: Asked) -> list[str] | None:
-    """The hosts whose update goes on, the one that is furthest first. Raises Refusal."""
+def _goes_on(
+    at: Updating, pending: Mapping[str, Standing], asked: Asked, own: Collection[str]
+) -> list[str] | None:
+    """The hosts whose update goes on: the one that has begun first, so that never two are in the middle of one.
+
+    own: the machine that this runs on, the last of those that have not begun. Raises Refusal.
+    """
     if not pending:
         raise Refusal("no update is open, so nothing leads back", at.again("--check"))
     for name, each in pending.items():
@@ -79,7 +82,7 @@ def _goes_on(at: Updating, pending: Mapping[str, Standing], asked: Asked) -> lis
             terminal.echo("Declined; nothing was changed.")
             return None
         at.turn_back(pending)
-    return sorted(pending, key=lambda name: (-len(pending[name].steps), _serves(pending[name])))
+    return sorted(pending, key=lambda name: (-len(pending[name].steps), name in own, _serves(pending[name])))
 
 
 def _serves(found: Standing) -> bool:
@@ -121,7 +124,7 @@ def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None
 
 
 def _judge(at: Updating, made: Mapping[str, Prospect]) -> None:
-    """Raise Refusal unless every half is fit for it: of a pair, both or none."""
+    """Raise Refusal unless every host is fit for it: of a cluster, all or none."""
     unfit = [name for name, each in made.items() if each.refusals or each.unread]
     if unfit:
         raise Refusal(

@@ -23,6 +23,7 @@ from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
 from sparkrig.operations.update import TRIAL_S
 from sparkrig.refusal import Refusal
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
@@ -83,7 +84,7 @@ class Updating:
         answers = session.asked(data, "Keeping what is to be done", keep)
         try:
             self._all(answers)
-        except Refusal:  # of a pair both or none
+        except Refusal:  # of a cluster all or none
             kept = {name: self.data[name] for name, each in answers.items() if not isinstance(each, Exception)}
             session.asked(kept, "Taking it back", lambda at: update.close(at, self.fleet[at.name].patience))
             raise
@@ -209,31 +210,32 @@ class Updating:
     # --- the hosts of a group
 
     def _drain(self, name: str, found: Standing) -> None:
-        """Stop what the host serves; a model that both halves share stops on both."""
+        """Stop what the host serves; a model that several hosts share stops on all of them."""
         assert found.record is not None
         served = found.record.served
-        for half in self.fleet.group(name):
-            self._on_host(half, lambda at, patience: update.drain(at, served, patience))
+        for member in self.fleet.group(name):
+            self._on_host(member, lambda at, patience: update.drain(at, served, patience))
         self._note(name, "drain")
 
     def _serve(self, name: str, found: Standing) -> None:
-        """Start what was stopped; what a half shares that is still to be updated comes back with that one."""
+        """Start what was stopped; what a host shares that is still to be updated comes back with that one."""
         assert found.record is not None
-        later = {
-            service
-            for peer in self.fleet.peers(name)
-            if (its := self._standing(peer).record)
-            for service in its.served
-        }
+        awaited = {peer: its.served for peer in self.fleet.peers(name) if (its := self._standing(peer).record)}
         for service in found.record.served:
-            if service in later:
-                self._say(f"{name}: {_called(service)} starts again once both halves are updated")
+            if later := [peer for peer, served in awaited.items() if service in served]:
+                self._say(f"{name}: {_called(service)} starts again once {self._updated(name, later)} updated")
             else:
                 named = () if service == "-" else ("--data", f"serve_name={service}")
                 self._deploy(name, _SERVE, named)
 
+    def _updated(self, name: str, later: Sequence[str]) -> str:
+        """The hosts that have to be updated first, with their verb."""
+        if not self.fleet.many(name):
+            return "both halves are"
+        return f"{listed(later)} {'is' if len(later) == 1 else 'are'}"
+
     def _deploy(self, name: str, deploy: str | Path, more: Sequence[str]) -> None:
-        """Run pyinfra on a host and its peer. Raises Refusal where it does not get to its end."""
+        """Run pyinfra on a host and its peers. Raises Refusal where it does not get to its end."""
         hosts = list(self.fleet.group(name))
         limit = [] if set(hosts) == set(self.fleet) else [word for each in hosts for word in ("--limit", each)]
         words = ["-y", *limit, *more, str(self.inventory), str(project.root(self.inventory) / deploy)]

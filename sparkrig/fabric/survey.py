@@ -11,7 +11,7 @@ from sparkrig.bandwidth.measurement import End
 from sparkrig.cure import deploy, on_host, verb
 from sparkrig.fabric import cabling, switch_judge
 from sparkrig.fabric import topology as cages
-from sparkrig.fabric.cabling import Topology
+from sparkrig.fabric.cabling import Cable, Topology
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import condition, nic
@@ -47,6 +47,11 @@ class Survey:
     def virtual(self) -> bool:
         """Whether the rails are those of virtual machines."""
         return any(found.condition.virtual for found in self.found.values())
+
+    @property
+    def cables(self) -> tuple[Cable, ...]:
+        """The cables that are there, whatever is wanted."""
+        return cages.cables(self.names, {name: self._seen(name) for name in self.names})
 
     @cached_property
     def topology(self) -> Topology:

@@ -140,15 +140,27 @@ def _lost(read: Mapping[str, Seen]) -> dict[End, int]:
     return found
 
 
+def cables(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[Cable, ...]:
+    """The cables that are there between hosts, whatever is wanted: by frames, or by equal serial numbers."""
+    heard, _ = _heard(hosts, seen)
+    drawn = [Host(name, tuple(map(Cage, _CAGES))) for name in hosts]
+    return tuple(_found(drawn, heard, _serials(hosts, seen), {}))
+
+
 def obstacles(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> list[Refusal]:
-    """Why no change of the network can bring the hosts together: every fault of their cabling.
+    """Why no change of the network can bring the hosts together: every fault of their cabling."""
+    return faults(build(fleet, hosts, seen))
+
+
+def faults(shown: Topology) -> list[Refusal]:
+    """Every fault of a cabling.
 
     What is not known is no reason: a change that does not join the hosts is taken back. Addresses are what a
     deploy mends.
     """
-    verdicts = [finding.verdict for finding in build(fleet, hosts, seen).findings]
-    faults = [each for each in verdicts if each.level == "fault" and each.cause != "switch-subnet"]
-    return [Refusal(each.evidence, each.cure) for each in faults]
+    verdicts = [finding.verdict for finding in shown.findings]
+    amiss = [each for each in verdicts if each.level == "fault" and each.cause != "switch-subnet"]
+    return [Refusal(each.evidence, each.cure) for each in amiss]
 
 
 def cage_of(netdev: str, network: Network | None) -> str:

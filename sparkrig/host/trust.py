@@ -21,7 +21,8 @@ MARK = "sparkrig-node-trust"  # the comment of our one line in authorized_keys
 KEY = ".ssh/id_ed25519_sparkrig"  # below the home folder of the ssh user
 KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
 CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
-WANTED = advice(f"set node_ssh to True on both halves, and: pyinfra {FILE} {DEPLOYS}/cluster.py")
+_WANTED = "set node_ssh to True on {}, and: " + f"pyinfra {FILE} {DEPLOYS}/cluster.py"
+WANTED, WANTED_ON_ALL = (advice(_WANTED.format(whom)) for whom in ("both halves", "all of its hosts"))
 
 _PUBLIC = re.compile(r"(?:ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/]+=*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")

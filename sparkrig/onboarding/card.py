@@ -96,11 +96,8 @@ def _cages(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
             continue
         dark = [netdev for netdev in lit[cage] if not seen.network.has_carrier(netdev)]
         text = f"{name}: {' + '.join(lit[cage])}{_speed(seen, lit[cage])}"
-        if made.cages and made.cages[0] == cage:
-            end = f"{made.cages[1]} of {made.peer}"
-            text += (
-                f", same cable as {end}" if made.certain else f", {end} at the other end, as far as one can tell"
-            )
+        if cage in made.ends:
+            text += f", {made.ends[cage]}"
         if dark:
             yield Row("fault", f"{text}; no carrier on {listed(dark)}", "seat the plug again")
         elif small := _small(seen, mine, lit[cage]):
@@ -129,7 +126,7 @@ def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
             definitions.SET_ASIDE: "set aside",
             definitions.LEAVE: "left in charge",
         }
-        undecided = "--adopt adopt, set-aside or leave" if made.peer else "asked about with the second Spark"
+        undecided = "--adopt adopt, set-aside or leave" if made.others else "asked about with the second Spark"
         yield Row("degraded", str(each), told[word] if word else undecided)
 
 

@@ -1,7 +1,7 @@
 """What a new Spark is called, what it is joined to, and which addresses it gets; they collide with nothing.
 
-A Spark on its own gets no fabric. Both halves get theirs when the second one comes, and its cable is seen at both
-ends.
+A Spark on its own gets no fabric. Both halves of a pair get theirs when the second one comes, and its cable is
+seen at both ends. What joins more than two is in sparkrig/onboarding/joining.py.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
+from sparkrig.fabric.cabling import Cable, End
 from sparkrig.fleet import Fleet
 from sparkrig.host.nic import Nic
 from sparkrig.look.state import State
@@ -23,17 +24,19 @@ from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
 FIRST = 11  # the last number of the first Spark's addresses, as in inventories/pair.py
-_PAIR = "sparks"
+_GROUP = "sparks"  # the name of the first pair or cluster
 _SUBNETS = tuple(IPv4Network(f"192.168.{third}.0/24") for third in range(100, 256))
 
 Addresses = Mapping[str, IPv4Interface]
+Form = Literal["ring", "switch"]
 
 
 @dataclass(frozen=True)
 class Wishes:
     """What was asked for by hand; each None, or empty, where a proposal will do.
 
-    adopt: one word for every other definition of a fabric netdev (the setting of that name).
+    pair: the name of its pair or cluster; topology: ring or switch, what joins it to the others; adopt: one word
+    for every other definition of a fabric netdev (the setting of that name).
     """
 
     name: str | None = None
@@ -42,29 +45,32 @@ class Wishes:
     peer: str | None = None
     solo: bool = False
     adopt: str | None = None
+    topology: Form | None = None
 
 
 @dataclass(frozen=True)
 class Proposal:
     """What is to be written into the inventory.
 
-    new: whether the host is not in it yet; data: what is told of it, or set where it is in it; peer: the other
-    half of its pair; peer_data: what is set there; cages: the ends of their cable, its own first, where one was
-    seen; certain: whether both ends show the same cable, and not only a carrier.
+    new: whether the host is not in it yet; data: what is told of it, or set where it is in it; others: the rest of
+    its pair or cluster, by name what is set there; ends: by cage of its own what is at the other end, in words.
     """
 
     name: str
     new: bool
     data: Mapping[str, Any]
-    peer: str | None = None
-    peer_data: Mapping[str, Any] = field(default_factory=dict)
-    cages: tuple[str, str] | None = None
-    certain: bool = False
+    others: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    ends: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def peer(self) -> str | None:
+        """The other half of its pair; None where it has none, or is one of more."""
+        return next(iter(self.others)) if len(self.others) == 1 else None
 
     @property
     def edits(self) -> bool:
         """Whether anything of the inventory is to be changed."""
-        return self.new or bool(self.data) or bool(self.peer_data)
+        return self.new or bool(self.data) or any(self.others.values())
 
     def written(self, text: str) -> str:
         """An inventory file with all of that in it. Raises Refusal."""
@@ -72,10 +78,10 @@ class Proposal:
 
         write = inventory_file.with_host if self.new else inventory_file.with_data
         text = write(text, self.name, self.data)
-        if self.peer and self.peer_data:
-            text = inventory_file.with_data(text, self.peer, self.peer_data)
-            text = inventory_file.stopped_together(text)
-        return text
+        for other, data in self.others.items():
+            if data:
+                text = inventory_file.with_data(text, other, data)
+        return inventory_file.stopped_together(text) if any(self.others.values()) else text
 
 
 def cages(network: Network) -> dict[str, tuple[str, ...]]:
@@ -101,41 +107,63 @@ def propose(
     others: Mapping[str, State],
     wishes: Wishes,
     known: str | None = None,
+    found: Sequence[Cable] = (),
 ) -> Proposal:
     """What becomes of a Spark that was looked at.
 
     login: how it is reached, as inventory data; fleet: the inventory as it is, empty for a new one; others: those
-    of its Sparks that have no peer yet; known: its name there, where it is in it. Raises Refusal.
+    of its Sparks that have no peer yet; known: its name there, where it is in it; found: the cables that were
+    seen, where the hosts were asked. Raises Refusal.
     """
-    if known:
-        _unwished(known, fleet, wishes)
-    name = known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
-    if known:
-        fleet.refuse_many(known, "onboard sets up")
+    name = called(seen, fleet, wishes, known)
     if known and fleet[known].group_name:
-        return Proposal(known, False, {}, fleet.peers(known)[0])
+        return Proposal(known, False, {}, {peer: {} for peer in fleet.peers(known)})
     own = {} if known else dict(login)
-    peer = None if wishes.solo else _peer(seen, others, wishes)
+    peer = None if wishes.solo else peer_of(name, seen, others, wishes, found)
     if peer is None:
-        return _alone(name, own, seen, {} if known else _given(wishes), wishes, known)
-    other, cages = others[peer], _cable(seen, others[peer])
+        return _alone(name, own, seen, {} if known else given(wishes), wishes, known)
+    other, cages = others[peer], cable_to(name, seen, peer, others[peer], found)
     mine, theirs = fleet[known].fabric if known else {}, fleet[peer].fabric
     here, there = _addresses(
-        _Half(seen, cages[0], _given(wishes) or mine), _Half(other, cages[1], theirs), fleet, wishes.adopt
+        Half(seen, cages[0], given(wishes) or mine), Half(other, cages[1], theirs), fleet, wishes.adopt
     )
-    pair = {"pair": wishes.pair or _unused(_PAIR, {host.group_name for host in fleet.values()})}
+    pair = {"pair": wishes.pair or unused_group(fleet)}
     return Proposal(
         name,
         not known,
         pair
         | own
-        | ({} if mine else _fabric(here))
-        | _adopted(seen, here, wishes.adopt, fleet[known].adopt if known else {}),
-        peer,
-        pair | ({} if theirs else _fabric(there)) | _adopted(other, there, wishes.adopt, fleet[peer].adopt),
-        cages,
-        _cables(seen.nics).get(cages[0], "here") == _cables(other.nics).get(cages[1], "there"),
+        | ({} if mine else as_setting(here))
+        | adopted(seen, here, wishes.adopt, fleet[known].adopt if known else {}),
+        {
+            peer: pair
+            | ({} if theirs else as_setting(there))
+            | adopted(other, there, wishes.adopt, fleet[peer].adopt)
+        },
+        {cages[0]: _at_the_other_end(End(name, cages[0]), End(peer, cages[1]), seen, other, found)},
     )
+
+
+def _at_the_other_end(here: End, there: End, seen: State, other: State, found: Sequence[Cable]) -> str:
+    """What is at the other end of a cage, in words; frames and serial numbers prove it, a carrier does not."""
+    same = _cables(seen.nics).get(here.cage, "here") == _cables(other.nics).get(there.cage, "there")
+    if same:
+        return f"same cable as {there}"
+    if any({here, there} == {*cable.ends} for cable in found):
+        return f"joined to {there}"
+    return f"{there} at the other end, as far as one can tell"
+
+
+def called(seen: State, fleet: Fleet, wishes: Wishes, known: str | None = None) -> str:
+    """Its name in the inventory. known: where it is in it. Raises Refusal."""
+    if known:
+        _unwished(known, fleet, wishes)
+    return known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
+
+
+def unused_group(fleet: Fleet) -> str:
+    """A name for another pair or cluster."""
+    return _unused(_GROUP, {host.group_name for host in fleet.values()})
 
 
 def replaced(name: str, login: Mapping[str, Any], seen: State, fleet: Fleet, wishes: Wishes) -> Proposal:
@@ -143,9 +171,9 @@ def replaced(name: str, login: Mapping[str, Any], seen: State, fleet: Fleet, wis
 
     login: what of the way to it differs from the inventory's.
     """
-    mine, peers = fleet[name], fleet.peers(name)
-    data = {**login} | _adopted(seen, mine.fabric, wishes.adopt, mine.adopt)
-    return Proposal(name, False, data, peers[0] if peers else None)
+    mine = fleet[name]
+    data = {**login} | adopted(seen, mine.fabric, wishes.adopt, mine.adopt)
+    return Proposal(name, False, data, {peer: {} for peer in fleet.peers(name)})
 
 
 def _alone(
@@ -157,7 +185,7 @@ def _alone(
     known: str | None,
 ) -> Proposal:
     """A Spark without a peer. own: how it is reached; fabric: its addresses by netdev."""
-    return Proposal(name, not known, {**own} | _fabric(fabric) | _adopted(seen, fabric, wishes.adopt, {}))
+    return Proposal(name, not known, {**own} | as_setting(fabric) | adopted(seen, fabric, wishes.adopt, {}))
 
 
 def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
@@ -171,6 +199,7 @@ def _unwished(known: str, fleet: Fleet, wishes: Wishes) -> None:
         "--peer": bool(pair) and wishes.peer not in (None, *fleet.peers(known)),
         "--solo": bool(pair) and wishes.solo,
         "--adopt": bool(pair) and wishes.adopt is not None,
+        "--topology": bool(pair) and wishes.topology not in (None, mine.form),
     }
     if odd := listed(option for option, asked in told.items() if asked):
         raise Refusal(
@@ -186,6 +215,7 @@ def _keeps_place(name: str, wishes: Wishes) -> None:
         "--pair": wishes.pair,
         "--peer": wishes.peer,
         "--solo": wishes.solo,
+        "--topology": wishes.topology,
     }
     if odd := listed(option for option, asked in told.items() if asked):
         raise Refusal(
@@ -194,7 +224,7 @@ def _keeps_place(name: str, wishes: Wishes) -> None:
         )
 
 
-def _fabric(fabric: Addresses) -> dict[str, Any]:
+def as_setting(fabric: Addresses) -> dict[str, Any]:
     return {"fabric": {netdev: str(address) for netdev, address in fabric.items()}} if fabric else {}
 
 
@@ -206,7 +236,9 @@ def judge(wishes: Wishes, replaces: str | None = None) -> None:
         _name(wishes.name, (), exact=True)
     if wishes.solo and (wishes.peer or wishes.pair):
         raise Refusal("--solo leaves it on its own, and --peer or --pair does not", "one of them")
-    for address in _given(wishes).values():
+    if wishes.solo and wishes.topology:
+        raise Refusal("--solo leaves it on its own, and --topology does not", "one of them")
+    for address in given(wishes).values():
         if address.network.prefixlen > 31:
             raise Refusal(f"--fabric: {address.ip} has no prefix", f"--fabric NETDEV={address.ip}/24")
 
@@ -230,8 +262,13 @@ def _unused(name: str, taken: Iterable[str | None]) -> str:
 # --- the other half
 
 
-def _peer(seen: State, others: Mapping[str, State], wishes: Wishes) -> str | None:
-    """The Spark at the other end of the cable; None where there is none, or no cable. Raises Refusal."""
+def peer_of(
+    own: str, seen: State, others: Mapping[str, State], wishes: Wishes, found: Sequence[Cable] = ()
+) -> str | None:
+    """The Spark at the other end of the cable; None where there is none, or no cable. Raises Refusal.
+
+    own: the name of the one that was looked at; others: those without a peer; found: the cables that were seen.
+    """
     if wishes.peer and wishes.peer not in others:
         raise Refusal(
             f"{wishes.peer} is no Spark of the inventory that has no peer yet",
@@ -244,25 +281,40 @@ def _peer(seen: State, others: Mapping[str, State], wishes: Wishes) -> str | Non
             "seat the QSFP cable on both Sparks, or go on with --solo",
         )
     same = [name for name in lit if set(_cables(seen.nics).values()) & set(_cables(others[name].nics).values())]
-    found = [wishes.peer] if wishes.peer else same or lit
-    if len(found) > 1:
-        raise Refusal(f"{listed(found)} could be at the other end of its cable", f"--peer {found[0]}, or --solo")
-    return next(iter(found), None)
+    reached = [name for name in lit if any(end.host == name for end in reach(own, found))]
+    likely = [wishes.peer] if wishes.peer else reached or same or lit
+    if len(likely) > 1:
+        raise Refusal(f"{listed(likely)} could be at the other end of its cable", f"--peer {likely[0]}, or --solo")
+    return next(iter(likely), None)
 
 
-def _cable(seen: State, other: State) -> tuple[str, str]:
-    """The cages that are joined: those that show the same cable, or else the first with a carrier."""
+def reach(name: str, found: Sequence[Cable]) -> dict[End, list[str]]:
+    """The ends that cables join to a host, with the cages of its own that each was seen from."""
+    reached: dict[End, list[str]] = {}
+    for cable in found:
+        for own, far in (cable.ends, cable.ends[::-1]):
+            if own.host == name and far.host != name:
+                reached.setdefault(far, []).append(own.cage)
+    return reached
+
+
+def cable_to(name: str, seen: State, peer: str, other: State, found: Sequence[Cable] = ()) -> tuple[str, str]:
+    """The cages of both that are joined: by a cable that was seen, the same serial number, or else the first lit.
+
+    found: the cables that were seen.
+    """
+    known = [(own, far.cage) for far, cages in reach(name, found).items() if far.host == peer for own in cages]
     here, there = _cables(seen.nics), _cables(other.nics)
     lit = [(mine, theirs) for mine in cages(seen.network) for theirs in cages(other.network)]
     same = [(mine, theirs) for mine, theirs in lit if mine in here and here[mine] == there.get(theirs)]
-    return (same or lit)[0]
+    return (known or same or lit)[0]
 
 
 # --- addresses
 
 
 @dataclass(frozen=True)
-class _Half:
+class Half:
     """One end of the cable. declared: its addresses, where the inventory or an option has them."""
 
     seen: State
@@ -280,18 +332,28 @@ class _Half:
         return tuple(netdev for cage in (self.cage, *(set(lit) - {self.cage})) for netdev in lit[cage])
 
 
-def _addresses(mine: _Half, theirs: _Half, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
+def _addresses(mine: Half, theirs: Half, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
     """The fabric of both halves: what is declared of one stays, and the other goes beside it. Raises Refusal."""
-    here = mine.declared or _standing(mine, adopt)
-    there = theirs.declared or _standing(theirs, adopt)
+    here = mine.declared or standing(mine, adopt)
+    there = theirs.declared or standing(theirs, adopt)
     if not here and not there:
-        used = [address.network for host in fleet.values() for address in host.fabric.values()]
-        there = _fresh(theirs.twins[: len(mine.twins)], [*used, *_reached(mine.seen), *_reached(theirs.seen)])
-    taken = {address.ip for host in fleet.values() for address in host.fabric.values()}
-    return here or _beside(mine.netdevs, there, taken), there or _beside(theirs.netdevs, here, taken)
+        there = _fresh(theirs.twins[: len(mine.twins)], used(fleet, mine.seen, theirs.seen))
+    taken = given_out(fleet)
+    return here or beside(mine.netdevs, there, taken), there or beside(theirs.netdevs, here, taken)
 
 
-def _given(wishes: Wishes) -> dict[str, IPv4Interface]:
+def used(fleet: Fleet, *seen: State) -> list[IPv4Network]:
+    """Networks that an address of a new fabric must not be in: those of the inventory, and what Sparks reach."""
+    own = [address.network for host in fleet.values() for address in host.fabric.values()]
+    return own + [network for each in seen for network in _reached(each)]
+
+
+def given_out(fleet: Fleet) -> set[IPv4Address]:
+    """Every address of the inventory's fabrics."""
+    return {address.ip for host in fleet.values() for address in host.fabric.values()}
+
+
+def given(wishes: Wishes) -> dict[str, IPv4Interface]:
     try:
         return {netdev: IPv4Interface(address) for netdev, address in wishes.fabric.items()}
     except ValueError as error:
@@ -300,17 +362,23 @@ def _given(wishes: Wishes) -> dict[str, IPv4Interface]:
 
 def _fresh(rails: Sequence[str], used: Sequence[IPv4Network]) -> dict[str, IPv4Interface]:
     """The first addresses of a pair, each twin in a subnet of its own. Raises Refusal."""
-    for first in range(0, len(_SUBNETS) - len(rails) + 1, len(rails)):
-        subnets = _SUBNETS[first : first + len(rails)]
+    subnets = unused_subnets(len(rails), used)
+    return {name: at(subnet, subnet[FIRST]) for name, subnet in zip(rails, subnets, strict=True)}
+
+
+def unused_subnets(number: int, used: Sequence[IPv4Network]) -> Sequence[IPv4Network]:
+    """So many subnets in a row that overlap with none of `used`. Raises Refusal."""
+    for first in range(0, len(_SUBNETS) - number + 1, min(number, 2)):
+        subnets = _SUBNETS[first : first + number]
         if not any(subnet.overlaps(each) for subnet in subnets for each in used):
-            return {name: _at(subnet, subnet[FIRST]) for name, subnet in zip(rails, subnets, strict=True)}
+            return subnets
     raise Refusal(
         f"every subnet from {_SUBNETS[0]} to {_SUBNETS[-1]} is in use on these Sparks",
         "--fabric NETDEV=ADDRESS/PREFIX, once for each netdev",
     )
 
 
-def _beside(netdevs: Sequence[str], peer: Addresses, taken: set[IPv4Address]) -> dict[str, IPv4Interface]:
+def beside(netdevs: Sequence[str], peer: Addresses, taken: set[IPv4Address]) -> dict[str, IPv4Interface]:
     """The next free number in each subnet of the peer, by the same step in all. Raises Refusal."""
     ends = list(peer.values())
     if len(netdevs) < len(ends):
@@ -319,7 +387,7 @@ def _beside(netdevs: Sequence[str], peer: Addresses, taken: set[IPv4Address]) ->
             "seat the other cable, too",
         )
     for step in _steps():
-        free = [_at(end.network, end.ip + step) for end in ends if _free(end.ip + step, end.network, taken)]
+        free = [at(end.network, end.ip + step) for end in ends if _free(end.ip + step, end.network, taken)]
         if len(free) == len(ends):
             return dict(zip(netdevs, free, strict=False))
     raise Refusal(
@@ -338,7 +406,7 @@ def _free(address: IPv4Address, network: IPv4Network, taken: set[IPv4Address]) -
     return address in network and address not in ends and address not in taken
 
 
-def _at(network: IPv4Network, address: IPv4Address) -> IPv4Interface:
+def at(network: IPv4Network, address: IPv4Address) -> IPv4Interface:
     return IPv4Interface(f"{address}/{network.prefixlen}")
 
 
@@ -357,13 +425,13 @@ def others(seen: State, netdevs: Iterable[str]) -> list[Definition]:
     return definitions.find(seen.network, list(netdevs))
 
 
-def _adopted(seen: State, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
+def adopted(seen: State, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
     """The setting `adopt`, where a word was given and there is a definition for it. said: the setting so far."""
     found = {each.key: word for each in others(seen, fabric) if word and not each.policy(said)}
     return {"adopt": {**said, **found}} if found else {}
 
 
-def _standing(half: _Half, adopt: str | None) -> dict[str, IPv4Interface]:
+def standing(half: Half, adopt: str | None) -> dict[str, IPv4Interface]:
     """The addresses that other definitions give, where those are to stay."""
     if adopt not in (ADOPT, LEAVE):
         return {}

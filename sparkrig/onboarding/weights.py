@@ -1,4 +1,4 @@
-"""What the other half of a pair has of weights, and a Spark that took its place anew lacks; and what copies it."""
+"""What a peer has of weights, and a Spark that took its place anew lacks; and what copies it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sparkrig.settings import Settings
 
 @dataclass(frozen=True)
 class Missing:
-    """Weights on the other half alone.
+    """Weights on the peer alone.
 
     name: OWNER/NAME of a checkpoint, or OWNER/NAME/FILE of a GGUF file; size: bytes; copied: what copies them over
     the fabric.
@@ -29,14 +29,14 @@ class Missing:
 
 @dataclass(frozen=True)
 class Half:
-    """One half of a pair: its name in the inventory, and what was seen of it, with its folder of weights."""
+    """One of both: its name in the inventory, and what was seen of it, with its folder of weights."""
 
     host: str
     seen: State
 
 
 def missing(mine: Settings, here: Half, there: Half, declared: Collection[str]) -> list[Missing]:
-    """What a half lacks of what the other one has whole, by name.
+    """What a host lacks of what a peer has whole, by name.
 
     mine: the settings that both share; declared: the checkpoints that these name, in small letters.
     """
@@ -56,9 +56,9 @@ def _lacking(here: Half, there: Half) -> Iterator[tuple[str, int]]:
 
 
 def _copied(mine: Settings, here: Half, there: Half, name: str, declared: Collection[str]) -> Cure:
-    """The deploy of a model, where both halves serve it; else a command, for no verb copies what is not served."""
+    """The deploy of a model, where both serve it; else a command, for no verb copies what is not served."""
     if not mine.node_ssh:
-        return trust.WANTED
+        return trust.WANTED if mine.form == "cable" else trust.WANTED_ON_ALL
     if name.lower() in declared:
         return deploy(what="serve")
     records = served.records(there.seen.files, there.seen.serving).values()

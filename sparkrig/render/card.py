@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig.onboarding.card import Row
+from sparkrig.onboarding.joining import Move
 from sparkrig.onboarding.plan import Plan
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.render.plan import of_step
@@ -56,6 +57,18 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[str]:
             yield line
         elif number:
             yield "..."
+
+
+def moved(moves: Sequence[Move]) -> RenderableType:
+    """The addresses of a cluster that changes, by host and netdev."""
+    grid = Table.grid(padding=(0, 2))
+    before = ""
+    for each in moves:
+        name = Text("" if each.host == before else f"  {each.host}", "bold")
+        same = each.before == each.after
+        grid.add_row(name, each.netdev, Text(each.sentence, "dim" if same else "red" if each.before else "green"))
+        before = each.host
+    return grid
 
 
 def planned(here: Sequence[str], plans: Sequence[Plan]) -> RenderableType:

@@ -32,7 +32,7 @@ _FIRMWARE = {
 
 
 def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str] = ()) -> None:
-    """All hosts in the order of the update, and what it comes to. mixed: what would leave halves apart."""
+    """All hosts in the order of the update, and what it comes to. mixed: what leaves hosts of a cluster apart."""
     sheet = Sheet(console)
     for name in order:
         _host(sheet, name, made[name])

@@ -147,7 +147,7 @@ class UpdatedHost(TypedDict):
 class Update(TypedDict):
     """What an update would do, host by host, in the order in which it would.
 
-    mixed: what would leave the halves of a pair apart, in words.
+    mixed: what would leave the hosts of a cluster apart, in words.
     """
 
     schema: Literal["sparkrig.update/1"]
@@ -221,7 +221,7 @@ class Accepted(TypedDict):
 
 
 class MissingWeights(TypedDict):
-    """Weights that the other half has: OWNER/NAME, or a GGUF file below it. cure: what copies them."""
+    """Weights that a peer has: OWNER/NAME, or a GGUF file below it. cure: what copies them."""
 
     name: str
     bytes: int
@@ -239,11 +239,20 @@ class Replaced(TypedDict):
     weights: list[MissingWeights]
 
 
+class MovedAddress(TypedDict):
+    """An address of a netdev. before: None where it is new; after: None where it goes."""
+
+    before: str | None
+    after: str | None
+
+
 class Onboard(TypedDict):
     """A new Spark, what is proposed for it, and what came of it.
 
-    address, user: how it is reached; peer: None where it stays on its own; data, peer_data: what is written of
-    both into the inventory; here: what is written on this machine; hosts: by name; outcome: in words; replaced:
+    address, user: how it is reached; peer: None where it stays on its own, or is one of more than two; data,
+    peer_data: what is written of both into the inventory; topology: what joins it to its peers, None for one
+    alone; others: what is written of each of these; moves: by host and netdev, the addresses of a cluster that it
+    joins, before and after; here: what is written on this machine; hosts: by name; outcome: in words; replaced:
     None without --replace.
     """
 
@@ -256,6 +265,9 @@ class Onboard(TypedDict):
     inventory: str
     data: dict[str, Any]
     peer_data: dict[str, Any]
+    topology: Literal["cable", "ring", "switch"] | None
+    others: dict[str, dict[str, Any]]
+    moves: dict[str, dict[str, MovedAddress]]
     identity: Newcomer
     here: list[str]
     hosts: dict[str, Onboarding]

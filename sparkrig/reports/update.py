@@ -247,7 +247,7 @@ def size(count: int) -> str:
 
 
 def order(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list[str]:
-    """The hosts in the order in which they would be updated: of a pair the half that serves last."""
+    """The hosts in the order in which they would be updated: of a cluster those that serve last."""
     return [
         name
         for group in groups
@@ -256,7 +256,7 @@ def order(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list
 
 
 def mixed(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list[str]:
-    """What would leave the halves of a pair apart, a sentence for each; in their versions no half fits another."""
+    """What would leave hosts of a cluster apart, a sentence for each: other drivers, kernels or releases."""
     return [why for group in groups if (why := _mixed({name: made[name] for name in group if name in made}))]
 
 

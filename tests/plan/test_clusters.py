@@ -198,16 +198,6 @@ def test_a_cluster_that_is_cabled_wrongly_is_refused_before_the_first_change(dep
 # --- the other verbs
 
 
-def test_verbs_that_know_pairs_alone_say_so(tmp_path: Path) -> None:
-    so_far = "one Spark or a pair so far, and @fake/spark-a is one of 3 hosts of cluster lab-0"
-    file = fleet.inventory(tmp_path, [host.entry() for host in RING.settled()])
-    env = {"XDG_STATE_HOME": str(tmp_path / "state"), "NO_COLOR": "1"}
-    done = warm.run("sparkrig", "update", str(file), "--yes", env=env, timeout=60)
-    text = " ".join((done.stdout + done.stderr).split())
-    assert done.returncode in (1, 3) and f"an update is led through {so_far}" in text, text
-    assert "sparkrig docs clusters" in text and "Traceback" not in text
-
-
 def test_summary_and_topology_show_each_host(tmp_path: Path) -> None:
     code, summary = drifted(tmp_path / "summary", RING.settled(), "summary")
     assert code == 0 and {len(row["rails"]) for row in summary["hosts"].values()} == {4}

@@ -1,15 +1,17 @@
-"""A desk whose two hosts are of a story: tests/plan/update_story.py."""
+"""A desk whose hosts are of a story: tests/plan/update_story.py."""
 
 from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from tests.plan.conftest import A, B
+from tests.plan.clustered import Cluster
+from tests.plan.conftest import A, B, Host
 from tests.plan.desk import Desk, Done
 from tests.plan.update_story import DRIVERS, OLD
-from tests.plan.updating import ahead, every, look, pair
+from tests.plan.updating import ahead, every, look, pair, spark
 from tests.unit import updates
 
 HEAD = "from tests.plan import update_story\nupdate_story.play(__import__('pathlib').Path({folder!r}))\n"
@@ -17,7 +19,7 @@ SERVES = "\n".join(["looked", "unit LoadState=loaded", "unit ActiveState=active"
 
 
 class Played(Desk):
-    """A desk whose two hosts are of a story."""
+    """A desk whose hosts are of a story."""
 
     def begins(self, serves: str = "", dead: bool = False, **more: Any) -> Played:
         """serves: the host that serves; more: what else a Spark of the story has."""
@@ -28,11 +30,22 @@ class Played(Desk):
             )
             for name, letter in ((A, "a"), (B, "b"))
         }
-        self.has(pair(seen[A], seen[B], ahead("sparketa")))
+        return self._begins(pair(seen[A], seen[B], ahead("sparketa")), dead, **more)
+
+    def begins_as(self, cluster: Cluster, serves: Collection[str] = (), dead: bool = False) -> Played:
+        """The same of a cluster. serves: the hosts that serve."""
+        hosts = []
+        for host in cluster.settled():
+            more = {"serving": SERVES} if host.name in serves else {}
+            hosts.append(spark(host, look("sparketa", "a", *every("sparketa"), **more), ahead("sparketa")))
+        return self._begins(hosts, dead)
+
+    def _begins(self, hosts: Sequence[Host], dead: bool, **more: Any) -> Played:
+        self.has(hosts)
         self.inventory.write_text(HEAD.format(folder=str(self.folder)) + self.inventory.read_text())
         kernels = {"kernel": OLD, "default": OLD, "once": "", "dead": dead}
-        spark = {**kernels, "firmware": {}, "installed": DRIVERS[OLD], "plan": [], "steps": [], **more}
-        sparks = {name: {**spark, "boot": str(uuid.uuid4())} for name in (A, B)}
+        each = {**kernels, "firmware": {}, "installed": DRIVERS[OLD], "plan": [], "steps": [], **more}
+        sparks = {host.name: {**each, "boot": str(uuid.uuid4())} for host in hosts}
         self.keep({"sparks": sparks, "order": [], "trouble": {}})
         return self
 
@@ -46,10 +59,8 @@ class Played(Desk):
 
     def trouble(self, **more: str) -> None:
         """What goes wrong next: `A_install="lost"`."""
-        names = {"A": A, "B": B}
-        keys = {
-            (f"{names[key[0]]} {key[2:]}" if key[:2] in ("A_", "B_") else key): each for key, each in more.items()
-        }
+        names = {name[-1].upper(): name for name in self.state["sparks"]}
+        keys = {(f"{names[key[0]]} {key[2:]}" if key[1:2] == "_" else key): each for key, each in more.items()}
         self.keep({**self.state, "trouble": keys})
 
     def update(self, *words: str) -> Done:
@@ -61,4 +72,4 @@ class Played(Desk):
         return [task for name, task, *_ in self.state["order"] if of in (None, name)]
 
     def kernels(self) -> list[str]:
-        return [self.state["sparks"][name]["kernel"] for name in (A, B)]
+        return [each["kernel"] for each in self.state["sparks"].values()]

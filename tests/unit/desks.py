@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 import pty
 import select
@@ -125,7 +126,7 @@ class Terminal:
     """A command on a terminal of its own, and whoever sits at it."""
 
     def __init__(self, words: list[str], env: dict[str, str]) -> None:
-        self.seen = ""
+        self.seen, self.decoder = "", codecs.getincrementaldecoder("utf-8")()
         self.child, self.screen = pty.fork()
         if self.child == 0:
             os.chdir(ROOT)
@@ -144,13 +145,13 @@ class Terminal:
         while question not in self.seen[mark:]:
             ready, _, _ = select.select([self.screen], [], [], max(0.0, end - time.monotonic()))
             assert ready, f"no {question!r} in {self.seen[mark:]!r}"
-            self.seen += os.read(self.screen, 65536).decode()
+            self.seen += self.decoder.decode(os.read(self.screen, 65536))
 
     def end(self) -> int:
         """The rest of what it says, and its exit code."""
         while True:
             try:
-                self.seen += os.read(self.screen, 65536).decode()
+                self.seen += self.decoder.decode(os.read(self.screen, 65536))
             except OSError:
                 break
         return os.waitstatus_to_exitcode(os.waitpid(self.child, 0)[1])

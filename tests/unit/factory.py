@@ -5,6 +5,7 @@ authorized_keys from a home folder of its own, and runs what it is told as the u
 on its path that asks for the password until its sudoers file says otherwise. As root nothing is run: a look prints
 what was recorded on the virtual pair, the one script that writes that file is given another path, and a question
 about NVIDIA's first upgrade is answered by one file of a folder after the other; CUT is a connection that is lost.
+The neighbour probe prints what the Spark hears.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ case "$*" in
     for each in $state/upgrade/*; do
       if [ -e "$each" ]; then cat "$each"; rm "$each"; exit; fi
     done ;;
+  *SPARKRIG_PROBE*) cat $state/heard ;;
   *visudo*) exec sh -c "$3" sparkrig "$state/sudoers.d/sparkrig" "$6" ;;
   *) echo "a stand-in runs nothing else as root" >&2; exit 97 ;;
 esac
@@ -93,6 +95,10 @@ class Spark:
     def becomes(self, recorded: str) -> None:
         """From now on a look prints something else."""
         (self.state / "look").write_text(recorded)
+
+    def hears(self, *rows: str) -> None:
+        """From now on the neighbour probe prints these."""
+        (self.state / "heard").write_text("".join(f"{row}\n" for row in rows))
 
     def upgrades(self, *answers: str) -> None:
         """From now on NVIDIA's first upgrade is at these, one for each time that it is asked about."""

@@ -113,7 +113,7 @@ def _assert_kept(before: str, after: str) -> None:
         ("sparks = [name for name in range(2)]\n", "no lists of hosts"),
         ("one = ['a']\ntwo = ['b']\n", "2 lists of hosts"),
         ("from lab import hosts\nsparks = hosts()\n", "no lists of hosts"),
-        ("sparks = _checked([_spark('a', 11), _spark('b', 12)], __file__)\n", "no lists of hosts"),
+        ("sparks = _checked([*_sparks()], __file__)\n", "no lists of hosts"),
     ],
 )
 def test_another_shape_is_refused_with_the_lines_to_paste(text: str, words: str) -> None:
@@ -152,3 +152,53 @@ def test_the_machine_that_runs_sparkrig_becomes_half_of_a_pair() -> None:
     }
     with pytest.raises(Refusal, match="spark-c is not written out"):
         file.with_data(made, "spark-c", {"pair": "sparks"})
+
+
+PAIR = """from sparkrig.inventory import checked as _checked
+sparks = _checked(
+    [
+        (
+            "spark-a",
+            {
+                "pair": "desk",  # ours
+                "fabric": {
+                    "enp1s0f0np0": "10.0.0.1/24",  # rail 0
+                    # its twin
+                    "enP2p1s0f0np0": "10.0.1.1/24"
+                },
+            },
+        ),
+        ("spark-b", {"ssh_user": "me", "pair": "desk", "fabric": {"enp1s0f0np0": "10.0.0.2/24"}}),
+    ],
+    __file__,
+)
+"""
+
+
+def test_a_pair_becomes_a_cluster_and_keeps_what_stands_in_its_fabric() -> None:
+    more = {"enp1s0f0np0": "10.0.0.1/24", "enP2p1s0f0np0": "10.9.1.1/24", "enp1s0f1np1": "10.0.2.1/24"}
+    made = file.with_data(PAIR, "spark-a", {"cluster": "desk", "topology": "ring", "fabric": more})
+    other = {"enp1s0f0np0": "10.0.0.2/24", "enp1s0f1np1": "10.0.4.2/24"}
+    made = file.with_data(made, "spark-b", {"cluster": "desk", "topology": "ring", "fabric": other})
+    assert data(made) == {
+        "spark-a": {"cluster": "desk", "topology": "ring", "fabric": more},
+        "spark-b": {"cluster": "desk", "topology": "ring", "fabric": other, "ssh_user": "me"},
+    }
+    for line in ('"cluster": "desk",  # ours', '"enp1s0f0np0": "10.0.0.1/24",  # rail 0', "# its twin"):
+        assert f"                {line}" in made
+    assert file.with_data(made, "spark-a", {"fabric": more}) == made
+
+
+def test_an_address_that_goes_takes_its_line_with_it() -> None:
+    made = file.with_data(PAIR, "spark-a", {"fabric": {"enp1s0f1np1": "10.0.2.1/24"}})
+    assert data(made)["spark-a"]["fabric"] == {"enp1s0f1np1": "10.0.2.1/24"}
+
+
+def test_a_host_is_added_beside_hosts_that_a_call_makes() -> None:
+    text = (ROOT / "inventories" / "switch.py").read_text()
+    made = file.with_host(text, "spark-e", {"cluster": "sparks"})
+    assert made.startswith(text[: text.rindex("]")]) and data(made)["spark-e"] == {"cluster": "sparks"}
+    assert list(data(made)) == [f"spark-{letter}" for letter in "abcde"]
+    with pytest.raises(Refusal, match="the data of spark-b is made by a call") as caught:
+        file.with_data(text, "spark-b", {"topology": "ring"})
+    assert 'in the data of spark-b: "topology": "ring"' in caught.value.cure

@@ -154,14 +154,15 @@ def test_the_second_spark_makes_a_pair_with_addresses_on_both() -> None:
         "fabric": fabric(P0, "192.168.100.12/24", "192.168.101.12/24"),
     }
     assert made.peer == "spark-a"
-    assert made.peer_data == {"pair": "sparks", "fabric": fabric(P0, "192.168.100.11/24", "192.168.101.11/24")}
-    assert (made.cages, made.certain) == (("p0", "p0"), False)
+    theirs = {"pair": "sparks", "fabric": fabric(P0, "192.168.100.11/24", "192.168.101.11/24")}
+    assert made.others == {"spark-a": theirs}
+    assert made.ends == {"p0": "p0 of spark-a at the other end, as far as one can tell"}
 
 
 @pytest.mark.parametrize(("mine", "theirs"), [(("p0",), ()), ((), ("p0",)), ((), ())])
 def test_without_a_cable_at_both_ends_it_stays_on_its_own(mine: tuple[str, ...], theirs: tuple[str, ...]) -> None:
     made = pair(seen("b", mine), seen("a", theirs))
-    assert (made.peer, made.data, made.peer_data) == (None, LOGIN, {})
+    assert (made.peer, made.data, made.others) == (None, LOGIN, {})
 
 
 def test_a_cage_that_one_came_in_on_is_none_to_set_up() -> None:
@@ -175,16 +176,16 @@ def test_a_cage_that_one_came_in_on_is_none_to_set_up() -> None:
 def test_the_cages_are_those_that_show_the_same_cable() -> None:
     both = ("p0", "p1")
     made = pair(seen("b", both, {"p0": "aaaa", "p1": "bbbb"}), seen("a", both, {"p0": "bbbb", "p1": "cccc"}))
-    assert (made.cages, made.certain) == (("p1", "p0"), True)
+    assert made.ends == {"p1": "same cable as p0 of spark-a"}
     assert list(made.data["fabric"]) == list(P1)
-    assert list(made.peer_data["fabric"]) == list(P0)
+    assert list(made.others["spark-a"]["fabric"]) == list(P0)
 
 
 def test_a_peer_that_declares_a_fabric_keeps_it() -> None:
     declared = fabric(P0, "10.1.0.254/24", "10.2.0.7/24")
     made = pair(declared={"fabric": declared})
     assert made.data["fabric"] == fabric(P0, "10.1.0.253/24", "10.2.0.6/24"), "254 was the last one"
-    assert made.peer_data == {"pair": "sparks"}
+    assert made.others["spark-a"] == {"pair": "sparks"}
 
 
 def test_a_number_that_another_host_has_is_passed_over() -> None:
@@ -221,7 +222,7 @@ TAKEN: dict[str, tuple[State, State, Mapping[str, Any], str]] = {
 def test_subnets_collide_with_nothing(here: State, there: State, more: Mapping[str, Any], first: str) -> None:
     made = pair(here, there, more=more)
     assert made.data["fabric"][P0[0]] == f"{first}.12/24"
-    assert made.peer_data["fabric"][P0[0]] == f"{first}.11/24"
+    assert made.others["spark-a"]["fabric"][P0[0]] == f"{first}.11/24"
 
 
 def test_what_has_no_room_is_refused() -> None:
@@ -268,7 +269,7 @@ def test_wishes_win() -> None:
     made = pair(name="left", pair="desk", fabric=fabric(P0, "10.0.0.1/24", "10.0.1.1/24"))
     assert (made.name, made.data["pair"]) == ("left", "desk")
     assert made.data["fabric"] == fabric(P0, "10.0.0.1/24", "10.0.1.1/24")
-    assert made.peer_data["fabric"] == fabric(P0, "10.0.0.2/24", "10.0.1.2/24")
+    assert made.others["spark-a"]["fabric"] == fabric(P0, "10.0.0.2/24", "10.0.1.2/24")
 
 
 # --- one that is in the inventory
@@ -278,7 +279,7 @@ def test_one_that_is_in_the_inventory_and_paired_is_left_as_it_is() -> None:
     ends = [fabric(P0, f"10.0.0.{n}/24", f"10.0.1.{n}/24") for n in (1, 2)]
     known = fleet(a={"pair": "x", "fabric": ends[0]}, b={"pair": "x", "fabric": ends[1]})
     made = propose(LOGIN, seen("b"), known, {}, Wishes(), "b")
-    assert made == Proposal("b", False, {}, "a")
+    assert made == Proposal("b", False, {}, {"a": {}})
     assert not made.edits
 
 
@@ -315,24 +316,24 @@ def test_what_the_inventory_says_already_is_not_asked_for_otherwise() -> None:
 
 def test_other_definitions_are_given_a_word_on_both() -> None:
     made = pair(defined(seen("b"), 12), defined(seen("a"), 11), adopt="set-aside")
-    assert made.data["adopt"] == made.peer_data["adopt"] == {"40-cx7.yaml": "set-aside"}
+    assert made.data["adopt"] == made.others["spark-a"]["adopt"] == {"40-cx7.yaml": "set-aside"}
     assert made.data["fabric"] == fabric(P0, "192.168.100.12/24", "192.168.101.12/24")
 
 
 def test_a_word_that_the_inventory_has_already_stays() -> None:
     said = {"adopt": {"40-cx7.yaml": "leave", "old": "adopt"}}
     made = pair(defined(seen("b"), 12), defined(seen("a"), 11), declared=said, adopt="set-aside")
-    assert "adopt" not in made.peer_data
+    assert "adopt" not in made.others["spark-a"]
     said["adopt"].pop("40-cx7.yaml")
     made = pair(defined(seen("b"), 12), defined(seen("a"), 11), declared=said, adopt="set-aside")
-    assert made.peer_data["adopt"] == {"old": "adopt", "40-cx7.yaml": "set-aside"}
+    assert made.others["spark-a"]["adopt"] == {"old": "adopt", "40-cx7.yaml": "set-aside"}
 
 
 @pytest.mark.parametrize("word", ["adopt", "leave"])
 def test_what_is_adopted_keeps_its_addresses(word: str) -> None:
     made = pair(defined(seen("b"), 12), defined(seen("a"), 11), adopt=word)
     assert made.data["fabric"] == fabric(P0, "192.168.177.12/24", "192.168.178.12/24")
-    assert made.peer_data["fabric"] == fabric(P0, "192.168.177.11/24", "192.168.178.11/24")
+    assert made.others["spark-a"]["fabric"] == fabric(P0, "192.168.177.11/24", "192.168.178.11/24")
 
 
 def test_where_one_half_alone_is_defined_the_other_goes_beside_it() -> None:

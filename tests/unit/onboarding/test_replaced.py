@@ -83,10 +83,10 @@ def taken(login: Mapping[str, Any], mine: Mapping[str, Any] | None = None, **wis
 
 
 def test_its_name_its_pair_and_its_addresses_stay() -> None:
-    assert taken({}) == Proposal("b", False, {}, "a")
+    assert taken({}) == Proposal("b", False, {}, {"a": {}})
     assert not taken({}).edits
     moved = {"ssh_hostname": "10.0.0.9"}
-    assert taken(moved) == Proposal("b", False, moved, "a")
+    assert taken(moved) == Proposal("b", False, moved, {"a": {}})
     alone = replaced("c", {}, seen("b"), fleet(c={}, d={}), Wishes())
     assert alone == Proposal("c", False, {}), "a cable makes no pair of it"
 
@@ -165,6 +165,10 @@ def test_what_copies_it() -> None:
                 f"{tar}sudo tar -C /srv/models -x",
             ),
             "served by nobody": (lacking(has(), there), f"{tar}sudo tar -C /srv/models -x"),
+            "no login within a cluster": (
+                lacking(has(), there, RECORD, node_ssh=False, cluster="x", topology="switch", pair=None),
+                "set node_ssh to True on all of its hosts, and: pyinfra inventories/mine.py deploys/cluster.py",
+            ),
             "no login between the halves": (
                 lacking(has(), there, RECORD, node_ssh=False),
                 "set node_ssh to True on both halves, and: pyinfra inventories/mine.py deploys/cluster.py",

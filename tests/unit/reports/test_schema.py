@@ -118,7 +118,7 @@ def linted(folder: Path, patch: Patch) -> str:
 def onboarded(folder: Path, patch: Patch) -> str:
     """A second Spark, of which the deploy would refuse one half."""
     made = candidates.pair()
-    fabric = {"spark-b": made.data["fabric"], "spark-a": made.peer_data["fabric"]}
+    fabric = {"spark-b": made.data["fabric"], "spark-a": made.others["spark-a"]["fabric"]}
     fleet = Fleet.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})
     found = {"spark-b": candidates.seen("b"), "spark-a": candidates.seen("a")}
     steps = {
