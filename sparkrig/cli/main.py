@@ -97,6 +97,11 @@ _VERBS = {
         "Show what the deploy would change on each host, and how long it takes.",
         "sparkrig plan inventories/pair.py",
     ),
+    "schedule": _Verb(
+        "sparkrig.cli.schedule",
+        "Run drift by a timer, and send a notice when something changes.",
+        "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
+    ),
     "startup": _Verb(
         "sparkrig.cli.startup",
         "Follow the start of a served model, and say why it fails or hangs.",
