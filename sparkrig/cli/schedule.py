@@ -25,7 +25,7 @@ _UNITS = {"m": 60, "min": 60, "h": 3600, "d": 86400}
 _KEPT = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")  # a user manager, or cron, need not have what this shell has
 
 
-class _Every(click.ParamType):  # type: ignore[type-arg] - no class of click 8.1 takes one
+class _Every(click.ParamType):  # type: ignore[type-arg]
     """A time such as 30m, 1h or 1d, in seconds."""
 
     name = "time"
