@@ -76,7 +76,7 @@ def status(desk: Desk) -> dict[str, object]:
 # --- a notice for a change, and for nothing else
 
 
-@pytest.mark.slow  # ten runs of drift, a process each
+@pytest.mark.slow  # six runs of drift, a process each
 def test_one_notice_for_a_change_none_while_it_stays_one_when_it_is_over(desk: Desk, hook: Webhook) -> None:
     scheduled(desk, hook)
     run(desk)
@@ -156,16 +156,17 @@ def test_a_notice_that_nobody_took_is_sent_again(desk: Desk, hook: Webhook) -> N
     assert status(desk)["open"] == [{"host": B, "id": f"net.{NETDEV}.mtu", "said": "1500; want: 9000"}]
 
 
-@pytest.mark.slow  # four runs of drift, a process each
+@pytest.mark.slow  # a run of drift, a process
 def test_reports_are_kept_and_bounded(desk: Desk, hook: Webhook) -> None:
     scheduled(desk, hook, "--keep", "2")
-    for number in range(3):
-        (folder(desk) / "reports").mkdir(exist_ok=True)
-        (folder(desk) / "reports" / f"2025010{number}T000000Z.json").write_text("{}")
+    (folder(desk) / "reports").mkdir(mode=0o700)
+    for day in "123":
+        private(folder(desk) / "reports" / f"2025010{day}T000000Z.json", "{}")
     run(desk)
-    assert [each.name[:4] for each in sorted((folder(desk) / "reports").iterdir())] == ["2025", "2026"]
+    old, new = sorted((folder(desk) / "reports").iterdir())
+    assert old.name == "20250103T000000Z.json" and json.loads(new.read_text())["schema"] == "sparkrig.drift/1"
     for file in folder(desk).rglob("*"):
-        assert file.is_dir() or file.stat().st_mode & 0o077 == 0, file
+        assert file.stat().st_mode & 0o077 == 0, file
 
 
 # --- secrets, and what is typed wrong
