@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.conftest import B, Host, converged, pair
+from tests.plan.conftest import B
 from tests.plan.desk import Desk, Done
 from tests.plan.lost import lost
+from tests.plan.short import NETDEV, settled, short_frames
 from tests.plan.usermanager import Manager, manager
 from tests.plan.webhooks import Webhook, private, webhook
 from tests.tables import each_row
 
 SECRET = "s3cret-t0ken"
-NETDEV = "enp1s0f0np0"
 
 
 @pytest.fixture
@@ -34,17 +34,6 @@ def desk(tmp_path: Path) -> Desk:
 def hook() -> Iterator[Webhook]:
     with webhook() as found:
         yield found
-
-
-def settled(b: str = "") -> list[Host]:
-    return pair(converged("a"), b or converged("b"))
-
-
-def short_frames() -> list[Host]:
-    """The MTU of a link of spark-b was changed by hand."""
-    text = re.sub(rf'("ifname":"{NETDEV}",[^{{}}]*?"mtu":)9000', r"\g<1>1500", converged("b"))
-    assert text != converged("b")
-    return settled(text)
 
 
 def scheduled(desk: Desk, hook: Webhook, *words: str) -> Done:
