@@ -72,7 +72,8 @@ async def told(client: Client) -> dict[str, Tool]:
     return {tool.name: tool for tool in (await client.list_tools()).tools}
 
 
-@pytest.mark.slow  # a server, and a process for each tool, twice
+@pytest.mark.slow  # a server, and a process for each tool
+@pytest.mark.timeout(300)  # they take 8 s on a quiet machine, and minutes beside others
 def test_every_tool_gives_the_document_of_its_verb_and_sends_hosts_nothing_else(desk: Desk) -> None:
     """Of each verb it is proven on the virtual pair that it writes nothing (tests/faults/test_looking.py)."""
     noted(desk, halves())

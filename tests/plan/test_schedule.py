@@ -233,6 +233,7 @@ def systemd(tmp_path: Path) -> Iterator[Manager]:
 
 
 @pytest.mark.slow  # a user manager, and seven runs of drift
+@pytest.mark.timeout(300)  # they take 20 s on a quiet machine, and minutes beside others
 def test_a_user_manager_runs_it_and_a_timer_that_is_stopped_is_a_notice(
     desk: Desk, hook: Webhook, systemd: Manager
 ) -> None:
