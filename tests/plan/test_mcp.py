@@ -17,7 +17,6 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 
 from sparkrig.cli import mcp_tools
-from tests.faults.test_looking import LOOKS
 from tests.hostile import WORST, codes
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, END, HOLD, JOURNAL, NOTE, A
@@ -110,7 +109,7 @@ def without_random_words(desk: Desk) -> list[str]:
 
 
 def test_no_tool_can_be_more_than_a_look() -> None:
-    looks = {words[1] for words in LOOKS.values() if words[0] == "sparkrig"} | {"explain", "lint", "models"}
+    looks = {"doctor", "drift", "plan", "status", "summary", "topology", "explain", "lint", "models"}
     options = {"--json", "--no-keep", "--"}
 
     def holds(tool: mcp_tools.Tool) -> None:
