@@ -156,8 +156,18 @@ def _result(tool: Tool, code: int, out: bytes, said: str) -> types.CallToolResul
     if not isinstance(document, dict):
         return _refused(said.rpartition("Error: ")[2].strip() or f"{tool.name} ended with exit code {code}")
     end = token_hex(8)  # a text that was read cannot know it
-    text = f"{_DATA}\n--- data {end}\n{json.dumps(document, ensure_ascii=True)}\n--- end {end}"
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=document)
+    clean = _clean(document)
+    text = f"{_DATA}\n--- data {end}\n{json.dumps(clean)}\n--- end {end}"
+    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=clean)
+
+
+def _clean(value: Any) -> Any:
+    """A document without what steers a terminal, or hides what stands there: clients show its texts."""
+    if isinstance(value, str):
+        return lines(value)
+    if isinstance(value, dict):
+        return {_clean(name): _clean(each) for name, each in value.items()}
+    return [_clean(each) for each in value] if isinstance(value, list) else value
 
 
 def _refused(sentence: str) -> types.CallToolResult:

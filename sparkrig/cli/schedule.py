@@ -136,8 +136,24 @@ def _schedule(inventory: Path, cron: bool, given: Mapping[str, int | Path | None
         terminal.echo("nothing to do: it is scheduled so already")
         return
     _begin(inventory, made, before)
-    user_units.write(texts)
+    try:
+        user_units.write(texts)
+        user_units.enable([name for name in texts if name.endswith(".timer")])
+    except Refusal:
+        _take_back(inventory, before)
+        raise
     _start(inventory, made)
+
+
+def _take_back(inventory: Path, before: Schedule | None) -> None:
+    """Leave nothing half done where systemd refused a unit: no units, and the record of before, if any."""
+    from sparkrig.io import schedule_files
+
+    _forget_units(inventory)
+    if before:
+        schedule_files.keep_schedule(inventory, before)
+    else:
+        schedule_files.forget(inventory)
 
 
 def _made(
@@ -187,14 +203,13 @@ def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
 
 
 def _start(inventory: Path, made: Schedule) -> None:
-    """Start both timers, and do the first run as they will: with the keys and the network that they have."""
+    """Do the first run as the timer will: with the keys and the network that it has."""
     from sparkrig.cli import scheduled
     from sparkrig.io import progress, schedule_files, user_units
     from sparkrig.render import schedule as picture
     from sparkrig.reports.schedule import RUN_S, spoken
 
     names = picture.units(schedule_files.folder(inventory).name)
-    user_units.enable([timer for _, timer in names.values()])
     service = names[picture.RUN][0]
     with progress.hosts([service], "The first run, by systemd") as told:
         told(service, "running")

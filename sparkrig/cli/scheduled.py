@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from sparkrig.reports.drift import Report
     from sparkrig.reports.schedule import Awake, Problem, Schedule, State
 
+    Known = tuple[Schedule, State, Awake, list[str] | None]
+
 _REPORTS = (0, 2, 3)  # exit codes of drift with a report
 _SAID = 300  # characters of what drift complains of
 
@@ -85,7 +87,7 @@ def standing(inventory: Path) -> list[str]:
     return picture.lines(*found) if found else []
 
 
-def known(inventory: Path) -> tuple[Schedule, State, Awake, list[str] | None] | None:
+def known(inventory: Path) -> Known | None:
     """What was asked for, what the last run left, the clocks, and the stopped timers; None without a schedule.
 
     Raises Refusal.

@@ -42,8 +42,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     found = _look(data, inventory_file.name)
     told = {name: each for name, each in found.items() if not isinstance(each, Exception)}
     halved = _halved(fleet, told, files.typed(inventory_file))
-    with files.refusals():
-        watched = scheduled.known(inventory_file)
+    watched = _watched(inventory_file)
     read = journal.shared(told)
     found = {**found, **read}
     if as_json:
@@ -76,6 +75,17 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     if "rolled back" in left:
         raise SystemExit(4)
     raise SystemExit(3 if watched and standing(*watched) else 2 if left or halved or updates else 0)
+
+
+def _watched(inventory: Path) -> scheduled.Known | None:
+    """How drift is scheduled; where that cannot be read, what was seen of the hosts is shown all the same."""
+    from sparkrig.refusal import Refusal
+
+    try:
+        return scheduled.known(inventory)
+    except Refusal as refusal:
+        terminal.echo(f"Warning: the schedule is left out: {refusal.what}. Try: {refusal.cure}", err=True)
+        return None
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:

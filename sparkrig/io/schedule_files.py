@@ -28,6 +28,10 @@ from sparkrig.text import reason
 T = TypeVar("T", bound=BaseModel)
 
 
+class _Damaged(Refusal):
+    """A file that is there, and has not what is kept in it."""
+
+
 def folder(inventory: Path) -> Path:
     """Where all of it lies."""
     report = drift_files.last(inventory)
@@ -40,8 +44,11 @@ def schedule(inventory: Path) -> Schedule | None:
 
 
 def state(inventory: Path) -> State:
-    """What the last run left. Raises Refusal."""
-    return _read(folder(inventory) / "state.json", State) or State()
+    """What the last run left; nothing where that is damaged, so what is open is told again. Raises Refusal."""
+    try:
+        return _read(folder(inventory) / "state.json", State) or State()
+    except _Damaged:
+        return State()
 
 
 def keep_schedule(inventory: Path, made: Schedule) -> None:
@@ -108,7 +115,7 @@ def _read(file: Path, kind: type[T]) -> T | None:
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     except (ValidationError, UnicodeDecodeError):
-        raise Refusal(f"{file} is damaged", f"rm {quoted_path(file)}, and schedule it again") from None
+        raise _Damaged(f"{file} is damaged", f"rm {quoted_path(file)}, and schedule it again") from None
 
 
 def node() -> str:

@@ -74,26 +74,33 @@ def active(timer: str) -> bool | None:
 
 
 def remove(names: Sequence[str]) -> bool:
-    """Stop units, and remove their files; whether there were any. Raises Refusal.
+    """Stop units, a run that goes on too, and remove their files; whether there were any. Raises Refusal.
 
-    Where no manager answers, the files alone are removed: it reads none of them at its next start.
+    Where no manager answers, the files alone are removed: it reads none of them at its next start. One that does
+    not know a unit (its folder was another one when it was written) does not disable it, so links go by hand.
     """
-    files = [folder() / name for name in names]
-    there = [file for file in files if file.exists() or file.is_symlink()]
+    wants = folder() / "timers.target.wants"
+    there = [
+        file for name in names for file in (folder() / name, wants / name) if file.is_symlink() or file.exists()
+    ]
     if not there:
         return False
-    if not _failure("show-environment"):
-        _must("disable", "--now", *(file.name for file in there))  # services, too: a run that goes on is ended
+    _run("systemctl", "--user", "disable", "--now", *names)
     for file in there:
-        try:
-            file.unlink()
-        except OSError as error:
-            raise Refusal(
-                f"{file} cannot be removed: {reason(error)}", f"ls -ld {quoted_path(file.parent)}"
-            ) from None
+        _unlink(file)
     if not _failure("daemon-reload"):
         _run("systemctl", "--user", "reset-failed", *names)
+    running = [name for name in names if active(name)]
+    if running:
+        raise Refusal(f"{running[0]} cannot be stopped", f"systemctl --user stop {quoted(*running)}")
     return True
+
+
+def _unlink(file: Path) -> None:
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise Refusal(f"{file} cannot be removed: {reason(error)}", f"ls -ld {quoted_path(file.parent)}") from None
 
 
 def _must(*words: str) -> None:

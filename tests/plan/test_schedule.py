@@ -128,6 +128,22 @@ def test_a_missing_run_is_one_notice_and_its_end_is_one(desk: Desk, hook: Webhoo
     assert said.startswith("sparks.py: in spec again\nOVER a missing run\n")
 
 
+@pytest.mark.slow  # two runs of drift, a process each
+def test_a_damaged_record_is_no_end_of_notices(desk: Desk, hook: Webhook) -> None:
+    scheduled(desk, hook)
+    desk.has(short_frames())
+    run(desk)
+    (folder(desk) / "state.json").write_text("{")
+    hook.taken()
+    run(desk)
+    assert len(hook.taken()) == 1
+    (folder(desk) / "schedule.json").write_text("{")
+    shown = desk.typed("status")
+    assert (
+        "Warning: the schedule is left out: " in shown.said and "schedule.json is damaged. Try: rm " in shown.said
+    )
+
+
 @pytest.mark.slow  # three runs of drift, a process each
 def test_a_notice_that_nobody_took_is_sent_again(desk: Desk, hook: Webhook) -> None:
     beat = private(desk.folder / "beat", f"http://127.0.0.1:{hook.port}/{SECRET}")
@@ -283,6 +299,16 @@ def test_a_first_run_that_fails_is_said_at_once(desk: Desk, systemd: Manager) ->
     done = systemd.sparkrig("schedule", str(desk.inventory), more={"ONLY_IN_THIS_SHELL": "1"})
     assert done.returncode == 3 and "! the last run failed: " in done.stdout, done.stdout + done.stderr
     assert systemd.sparkrig("schedule", str(desk.inventory), "--remove").returncode == 0
+
+
+@pytest.mark.slow  # a user manager
+def test_what_systemd_refuses_leaves_nothing_half_done(desk: Desk, systemd: Manager) -> None:
+    """Here the units land where the manager looks for none."""
+    elsewhere = desk.folder / "elsewhere"
+    done = systemd.sparkrig("schedule", str(desk.inventory), more={"XDG_CONFIG_HOME": str(elsewhere)})
+    assert done.returncode == 1 and done.stderr.startswith("Error: systemctl --user enable "), done.stderr
+    assert [each for each in elsewhere.rglob("*") if each.is_file()] == []
+    assert not list(desk.folder.glob("state/sparkrig/schedule/*"))
 
 
 @pytest.mark.slow  # a user manager
