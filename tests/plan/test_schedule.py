@@ -314,12 +314,14 @@ def test_what_systemd_refuses_leaves_nothing_half_done(desk: Desk, systemd: Mana
 @pytest.mark.slow  # a user manager
 def test_the_units_are_ones_that_systemd_takes_whole(desk: Desk, systemd: Manager) -> None:
     """Also of a place whose name has what a unit gives a meaning to."""
-    odd = desk.folder / 'of "100%" $HOME' / "inventories"
-    odd.mkdir(parents=True)
-    shutil.copytree(desk.folder / "group_data", odd / "group_data")
-    shutil.copy(desk.inventory, odd / "my sparks.py")
-    done = systemd.sparkrig("schedule", str(odd / "my sparks.py"))
-    assert done.returncode == 0, done.stdout + done.stderr
+    project = desk.folder / 'of "%h" ${HOME}'
+    for room in ("inventories", "deploys"):
+        (project / room).mkdir(parents=True)
+    (project / "deploys" / "cluster.py").touch()  # by which it is the folder that commands are typed in
+    shutil.copytree(desk.folder / "group_data", project / "inventories" / "group_data")
+    shutil.copy(desk.inventory, project / "inventories" / "my sparks.py")
+    done = systemd.sparkrig("schedule", str(project / "inventories" / "my sparks.py"))
+    assert done.returncode == 0 and ": in spec" in done.stdout, done.stdout + done.stderr
     names = [name for name in systemd.units() if name.startswith("sparkrig-")]
     assert len(names) == 4
     files = [str(systemd.home / ".config" / "systemd" / "user" / name) for name in names]
