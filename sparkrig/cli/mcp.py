@@ -18,6 +18,7 @@ import click
 
 from sparkrig.cli import extras, files
 from sparkrig.io import project, terminal
+from sparkrig.parsing import bounds
 from sparkrig.text import lines, plain
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _described(tool: Tool) -> types.Tool:
         title=tool.title,
         description=tool.about,
         input_schema=tool.input_schema,
-        output_schema=json.loads(tool.schema_file.read_text(encoding="utf-8")),
+        output_schema=bounds.loads(tool.schema_file.read_text(encoding="utf-8")),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=True,
@@ -150,7 +151,7 @@ def _result(tool: Tool, code: int, out: bytes, said: str) -> types.CallToolResul
     if len(out) > _MOST:
         return _refused(f"{tool.name} has more than {_MOST >> 20} MiB to say; ask for fewer hosts")
     try:
-        document = json.loads(out) if code != 1 or out.strip() else None
+        document = bounds.loads(out.decode(errors="replace")) if code != 1 or out.strip() else None
     except ValueError:
         document = None
     if not isinstance(document, dict):

@@ -146,17 +146,17 @@ def _drift(inventory: Path) -> tuple[Report | None, int, str]:
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return None, 1, f"sparkrig drift did not end within {RUN_S // 60} min"
+        return None, 1, f"drift did not end within {RUN_S // 60} min"
     except OSError as error:
-        return None, 1, f"sparkrig drift cannot be started: {reason(error)}"
+        return None, 1, f"drift cannot be started: {reason(error)}"
     if done.returncode in _REPORTS:
         try:
             return Report.model_validate_json(done.stdout), done.returncode, ""
         except ValidationError:
-            return None, done.returncode, "sparkrig drift printed no report"
+            return None, done.returncode, "drift printed no report"
     last = next((line for line in reversed(done.stderr.splitlines()) if line.strip()), "")
     said = plain(last.removeprefix("Error: "))[:_SAID]
-    return None, done.returncode, said or f"sparkrig drift ended with exit code {done.returncode}"
+    return None, done.returncode, said or f"drift ended with exit code {done.returncode}"
 
 
 def _told(asked: Schedule, before: State, after: Sequence[Problem]) -> State:

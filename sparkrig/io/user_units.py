@@ -106,7 +106,9 @@ def _unlink(file: Path) -> None:
 def _must(*words: str) -> None:
     why = _failure(*words)
     if why:
-        raise Refusal(f"systemctl --user {quoted(*words)} failed ({why})", f"systemctl --user {quoted(*words)}")
+        raise Refusal(
+            f"the user manager refused to {words[0]} units ({why})", f"systemctl --user {quoted(*words)}"
+        )
 
 
 def _failure(*words: str) -> str:
