@@ -36,6 +36,7 @@ test: test-fast packages
 	@$(BIN)/pytest -m main tests/lab
 
 test-lab: $(READY) packages
+	@scripts/packages systemctl:systemd unshare:util-linux nsenter:util-linux
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m "slow and not exhaustive" tests/unit tests/plan
 	@$(BIN)/pytest -m "not exhaustive and not main" tests/ray tests/lab tests/faults
 

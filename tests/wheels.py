@@ -18,13 +18,16 @@ def wheel(folder: Path) -> Path:
     return Path(file)
 
 
-def download(folder: Path, python: str, *more: str) -> None:
-    """The wheel and those of all that it asks for, of a version of Python, into `dist/` of a folder."""
+def download(folder: Path, python: str, *more: str, extra: str = "") -> None:
+    """The wheel and those of all that it asks for, of a version of Python, into `dist/` of a folder.
+
+    more: other packages; extra: of ours, such as `[watch]`.
+    """
     ours = wheel(folder / "dist")
     (folder / "constraints").write_text(constraints())
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", "dist"]
     theirs = ["--python-version", python, "--only-binary", ":all:", "-c", "constraints"]
-    subprocess.run([*pip, *theirs, ours, *more], check=True, cwd=folder)
+    subprocess.run([*pip, *theirs, f"{ours}{extra}", *more], check=True, cwd=folder)
 
 
 def constraints() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import stat
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ import click
 from sparkrig.cli import extras, files
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import terminal
-from sparkrig.text import listed, reason
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -134,19 +133,11 @@ def _key(file: Path | None) -> str:
     """What stands in the file; exit code 1 where that is no key, or is not for its owner alone."""
     if file is None:
         return ""
-    try:
-        mode, text = stat.S_IMODE(file.stat().st_mode), file.read_text(encoding="ascii").strip()
-    except OSError as error:
-        raise click.ClickException(
-            f"{file} cannot be read: {reason(error)}. Try: ls -l {quoted_path(file.parent)}"
-        ) from None
-    except UnicodeDecodeError:
-        text = ""
-    if mode & 0o077:
-        raise click.ClickException(
-            f"{file} can be read by others (mode {mode:o}). Try: chmod 600 {quoted_path(file)}"
-        )
-    if not text or not text.isprintable() or " " in text:
+    from sparkrig.io import private_file
+
+    with files.refusals():
+        text = private_file.read(file).strip()
+    if not text or not text.isascii() or not text.isprintable() or " " in text:
         raise click.ClickException(
             f"{file} has no API key in it, one line of letters and signs expected. Try: wc {quoted_path(file)}"
         )

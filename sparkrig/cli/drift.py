@@ -74,6 +74,9 @@ class _Asked:
     is_flag=True,
     help="Show every check: those that pass, and those of hosts never deployed.",
 )
+@click.option(
+    "--no-keep", is_flag=True, help="Do not make this the last report, which the next one compares with."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/drift.json).")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write JUnit XML to FILE, for CI.")
 @click.option(
@@ -86,6 +89,7 @@ def drift(
     timeout: float | None,
     since: Path | None,
     everything: bool,
+    no_keep: bool,
     as_json: bool,
     junit: Path | None,
     prom: Path | None,
@@ -105,7 +109,7 @@ def drift(
             else:
                 _show(made, asked.inventory, everything=everything)
         finally:  # where it cannot be shown, it is kept and written all the same
-            if whole:
+            if whole and not no_keep:
                 _keep(asked, made)
             _write(made, junit, prom, html)
     raise SystemExit(made.exit)

@@ -9,7 +9,7 @@ import click
 
 from sparkrig.cure import quoted
 
-Name = Literal["bench", "lab", "onboard", "report"]
+Name = Literal["bench", "lab", "mcp", "onboard", "report", "watch"]
 
 
 class _Extra(NamedTuple):
@@ -22,8 +22,10 @@ class _Extra(NamedTuple):
 _EXTRAS: dict[Name, _Extra] = {
     "bench": _Extra(("httpx2",), "sparkrig bench"),
     "lab": _Extra(("qemu",), "sparkrig lab"),
+    "mcp": _Extra(("mcp",), "sparkrig mcp"),
     "onboard": _Extra(("libcst", "zeroconf"), "sparkrig onboard"),
     "report": _Extra(("matplotlib",), "a report with plots"),
+    "watch": _Extra(("apprise",), "a notice"),
 }
 
 

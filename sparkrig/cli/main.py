@@ -82,6 +82,11 @@ _VERBS = {
         "Find what a Spark cannot do, or what is disputed, in a launch of vLLM.",
         "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
     ),
+    "mcp": _Verb(
+        "sparkrig.cli.mcp",
+        "Serve what only looks as tools of the Model Context Protocol.",
+        "sparkrig mcp inventories/pair.py",
+    ),
     "models": _Verb(
         "sparkrig.cli.models",
         "Show which models fit one Spark or a pair, and what is known of each.",
@@ -96,6 +101,11 @@ _VERBS = {
         "sparkrig.cli.plan",
         "Show what the deploy would change on each host, and how long it takes.",
         "sparkrig plan inventories/pair.py",
+    ),
+    "schedule": _Verb(
+        "sparkrig.cli.schedule",
+        "Run drift by a timer, and send a notice when something changes.",
+        "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
     ),
     "startup": _Verb(
         "sparkrig.cli.startup",

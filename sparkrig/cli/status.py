@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
+from sparkrig.cli import files, scheduled
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
@@ -30,16 +30,19 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on one half of a pair alone, or an update is open; 3: a host could not be read; 4: the last change
-    of the network or of the server was rolled back.
+    or undone on one half of a pair alone, or an update is open; 3: a host could not be read, or a scheduled run
+    of drift failed or is missing; 4: the last change of the network or of the server was rolled back.
     """
     from sparkrig.render import journal as picture
+    from sparkrig.render import schedule as shown
+    from sparkrig.reports.schedule import standing
     from sparkrig.runs import journal
 
     fleet, data = files.inventory(inventory_file)
     found = _look(data, inventory_file.name)
     told = {name: each for name, each in found.items() if not isinstance(each, Exception)}
     halved = _halved(fleet, told, files.typed(inventory_file))
+    watched = _watched(inventory_file)
     read = journal.shared(told)
     found = {**found, **read}
     if as_json:
@@ -48,10 +51,17 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
             for name, each in found.items()
         }
         halves = [_half(each) for each in halved]
-        document: schema.Status = {"schema": "sparkrig.status/1", "hosts": hosts, "halves": halves}
+        document: schema.Status = {
+            "schema": "sparkrig.status/1",
+            "hosts": hosts,
+            "halves": halves,
+            "schedule": watched and shown.document(*watched),
+        }
         files.print_json(document)
     else:
         _show(found, runs, files.typed(inventory_file), halved)
+        for line in shown.lines(*watched) if watched else ():
+            terminal.echo(f"{inventory_file.name}: {line}")
     if len(read) < len(found):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
@@ -62,7 +72,20 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         if (run := journal.unsettled(each)) and run.id not in alone
     }
     updates = any(each.update for each in read.values())
-    raise SystemExit(4 if "rolled back" in left else 2 if left or halved or updates else 0)
+    if "rolled back" in left:
+        raise SystemExit(4)
+    raise SystemExit(3 if watched and standing(*watched) else 2 if left or halved or updates else 0)
+
+
+def _watched(inventory: Path) -> scheduled.Known | None:
+    """How drift is scheduled; where that cannot be read, what was seen of the hosts is shown all the same."""
+    from sparkrig.refusal import Refusal
+
+    try:
+        return scheduled.known(inventory)
+    except Refusal as refusal:
+        terminal.echo(f"Warning: the schedule is left out: {refusal.what}. Try: {refusal.cure}", err=True)
+        return None
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:

@@ -171,12 +171,44 @@ class Halved(TypedDict):
     cure: str
 
 
+class LastRun(TypedDict):
+    """The last scheduled run of drift. trouble: why it made no report, empty where it made one."""
+
+    started: str
+    seconds: float
+    exit: int
+    trouble: str
+
+
+class Open(TypedDict):
+    """What a notice was sent for, and is not over. host: empty where it is the schedule's own."""
+
+    host: str
+    id: str
+    said: str
+
+
+class Scheduled(TypedDict):
+    """Drift by a timer (`sparkrig schedule`). last: None before the first run; wrong: of the schedule itself."""
+
+    every_s: int
+    by: Literal["systemd", "cron"]
+    notifies: bool
+    last: LastRun | None
+    open: list[Open]
+    wrong: list[str]
+
+
 class Status(TypedDict):
-    """What was done to each host of an inventory, by its name. halves: what was done to one half alone."""
+    """What was done to each host of an inventory, by its name.
+
+    halves: what was done to one half alone; schedule: None where drift does not run by a timer.
+    """
 
     schema: Literal["sparkrig.status/1"]
     hosts: dict[str, Journal | Unread]
     halves: list[Halved]
+    schedule: Scheduled | None
 
 
 # topology

@@ -212,7 +212,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "After=docker.service network-online.target",
         "Wants=network-online.target",
         "Requires=docker.service",
-        f"RequiresMountsFor={_unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
+        f"RequiresMountsFor={unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
         *([f"Wants={' '.join(wants)}"] if wants else []),
         # a load takes minutes, so that five of them are some hours of trying; a node whose peer is off waits for
         # it ten minutes each time, and does not give up
@@ -223,7 +223,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "Type=exec",
         f"ExecStartPre=-/usr/bin/docker rm -f {service.unit}",
         "ExecStartPre=/bin/sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'",
-        f"ExecStart={' '.join(map(_unit_word, words))}",
+        f"ExecStart={' '.join(map(unit_word, words))}",
         f"ExecStop=/usr/bin/docker stop -t 30 {service.unit}",
         "TimeoutStopSec=90",
         "SuccessExitStatus=137 143",  # of docker run, where the container was stopped
@@ -236,7 +236,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
     return _text(rows)
 
 
-def _unit_word(word: str) -> str:
+def unit_word(word: str) -> str:
     """A word as systemd reads a command line: quotes, `%` and `$` have a meaning there (systemd.service(5))."""
     if re.fullmatch(r"[A-Za-z0-9_./:=,@+-]+", word):
         return word

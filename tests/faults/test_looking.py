@@ -33,9 +33,9 @@ LOOKS = {
     "support": ("sparkrig", "support", LAB, "--yes", "--output", "FOLDER/sent.tar.gz"),
 }
 # the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host
-# up, one loads what is served; the rest ask no host
+# up, one loads what is served; two start others of these; the rest ask no host
 NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench"} | {
-    *("accept", "completion", "docs", "explain", "init", "lab", "models", "lint")
+    *("accept", "completion", "docs", "explain", "init", "lab", "mcp", "models", "lint", "schedule")
 }
 
 

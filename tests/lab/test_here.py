@@ -8,24 +8,21 @@ carried there. `sparkrig lab up --lan` gives both one management network.
 
 from __future__ import annotations
 
-import io
 import json
 import subprocess
-import tarfile
 from collections.abc import Iterator
 
 import pytest
 
 from lab import ssh
 from lab.inventory import settings
-from tests import wheels
+from tests.lab.carried import INSTALL, archive
 from tests.lab.commands import CLUSTER, LAB, run
 from tests.lab.guests import Guest, Pair
 
 pytestmark = [pytest.mark.exhaustive]  # pip installs thirty wheels under emulation
 
 HERE, OTHER = "10.0.2.11", "10.0.2.12"  # spark-a and spark-b in the LAN of the lab
-PYTHON = "3.13"  # of the guests' suite
 SPARKS = "inventories/sparks.py"
 INVENTORY = """
 from sparkrig.inventory import checked as _checked
@@ -42,30 +39,14 @@ def _spark(last):
 _way = {"ssh_hostname": "OTHER", "ssh_user": "nvidia"}
 sparks = _checked([("@here/spark-a", _spark(11)), ("spark-b", {**_spark(12), **_way})], __file__)
 """
-# pip comes as a wheel, too: a guest has Python, and need not have ensurepip
-INSTALL = f"""
-set -e
-python3 -m venv --without-pip venv
-PYTHONPATH=$(ls dist/pip-*.whl) venv/bin/python -m pip install -q --no-index --find-links dist dist/sparkrig-*.whl
-venv/bin/sparkrig init sparks --here spark-a
-mv sparks.py sparks/{SPARKS}
-"""
 OFF, ON = "sudo systemctl stop ssh.socket ssh.service", "sudo systemctl start ssh.service"
 PROFILES = "nmcli -g NAME connection show | grep sparkrig"
 
 
 @pytest.fixture(scope="module")
-def carried(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+def carried() -> bytes:
     """The wheel, those of all that it asks for, pip's own, and the inventory, as a tar archive."""
-    folder = tmp_path_factory.mktemp("carried")
-    wheels.download(folder, PYTHON, "pip")
-    text = INVENTORY.replace("SETTINGS", repr(settings())).replace("OTHER", OTHER)
-    (folder / "sparks.py").write_text(text)
-    archive = io.BytesIO()
-    with tarfile.open(fileobj=archive, mode="w") as tar:
-        for name in ("dist", "sparks.py"):
-            tar.add(folder / name, name)
-    return archive.getvalue()
+    return archive({"sparks.py": INVENTORY.replace("SETTINGS", repr(settings())).replace("OTHER", OTHER)})
 
 
 @pytest.fixture
@@ -84,7 +65,7 @@ def here(both: Pair, carried: bytes) -> Guest:
     """spark-a with sparkrig on it, and a key that spark-b lets in."""
     a, b = both
     subprocess.run(ssh.command(a.node, "tar x"), input=carried, check=True, capture_output=True, timeout=600)
-    a.output(INSTALL, 1200)
+    a.output(INSTALL.replace("EXTRA", ""), 1200)
     key = a.output("ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_ed25519 && cat ~/.ssh/id_ed25519.pub")
     b.output(f"echo '{key}' >>~/.ssh/authorized_keys")
     known = b.output("cat /etc/ssh/ssh_host_ed25519_key.pub")

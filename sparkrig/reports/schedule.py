@@ -1,0 +1,252 @@
+"""Drift by a timer: what was asked for, what the last run left, and what a notice has to say.
+
+A notice is sent when something is new or over, never because it is still so. What a notice was sent for stands in
+`State.open`; a notice that nobody took leaves that as it was, so the next run makes the same one again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import PurePath
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sparkrig.cure import quoted_path
+from sparkrig.reports.drift import Counts, Report
+from sparkrig.text import plain
+
+By = Literal["systemd", "cron"]
+Kind = Literal["failure", "warning", "success", "info"]
+RUN_S = 1800
+"""The longest a run may take: a host has 90 s times its patience, 64 are asked at once."""
+
+# what is not of a host, but of the schedule itself
+FAILED, MISSING, NO_TIMER, NO_CHECK = "run", "missing", "timer", "check"
+_TIMERS = {
+    NO_TIMER: "the timer that runs drift was stopped",
+    NO_CHECK: "the timer that notices a missing run was stopped",
+}
+_LINES, _CHARS = 20, 300  # of a notice: some services cut at 1,000 to 4,000 characters
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")  # a later sparkrig may have written more
+
+
+class Schedule(_Model):
+    """What was asked for.
+
+    inventory, notify, heartbeat: whole paths, the last two of files that only their owner may read, or empty;
+    keep: how many reports.
+    """
+
+    inventory: str
+    every_s: int
+    by: By = "systemd"
+    notify: str = ""
+    heartbeat: str = ""
+    keep: int = 48
+
+    @property
+    def late_s(self) -> float:
+        """After how long without a run one is missing: two of them, and the time that one may take."""
+        return 2 * self.every_s + RUN_S
+
+
+class Ran(_Model):
+    """The last run.
+
+    exit: of drift; trouble: why there is no report, empty where there is one; boot, clock_s: of this machine at
+    the end, as of Awake.
+    """
+
+    started: datetime
+    seconds: float
+    exit: int
+    trouble: str = ""
+    boot: str = ""
+    clock_s: float = 0
+    counts: Counts = Counts()
+
+
+class Problem(_Model):
+    """What a notice is for. host: empty where it is the schedule's own; id: of the check, `unread`, FAILED, ..."""
+
+    host: str
+    id: str
+    said: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.host, self.id
+
+    @property
+    def name(self) -> str:
+        return f"{self.host} {self.id}" if self.host else _OWN.get(self.id, self.id)
+
+
+_OWN = {FAILED: "the run", MISSING: "a missing run", NO_TIMER: "the timer", NO_CHECK: "the second timer"}
+
+
+class State(_Model):
+    """What lasts from one run to the next. open: what was told; unsent: why the last notice reached nobody."""
+
+    ran: Ran | None = None
+    open: tuple[Problem, ...] = ()
+    unsent: str = ""
+
+
+@dataclass(frozen=True)
+class Awake:
+    """This machine's clocks. boot: names this boot, empty where nothing does; clock_s: awake since that boot."""
+
+    boot: str
+    clock_s: float
+    now: datetime
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What is sent. kind: as apprise has it."""
+
+    title: str
+    body: str
+    kind: Kind
+
+
+# --- what is open
+
+
+def after_run(
+    before: Sequence[Problem], report: Report | None, trouble: str, stopped: Iterable[str] | None
+) -> tuple[Problem, ...]:
+    """What is open once a run ended. trouble: why it made no report; stopped: as of `_timers`.
+
+    A host that cannot be read keeps what was known of it, and a run that failed keeps all.
+    """
+    own = [Problem(host="", id=FAILED, said=plain(trouble))] if report is None else []
+    hosts = _of_hosts(before, report) if report else [each for each in before if each.host]
+    return (*own, *_timers(before, stopped), *hosts)
+
+
+def after_check(
+    before: Sequence[Problem], schedule: Schedule, ran: Ran | None, awake: Awake, stopped: Iterable[str] | None
+) -> tuple[Problem, ...]:
+    """The same once the second timer looked: whether a run is missing. A stopped timer says so already."""
+    timers = _timers(before, stopped)
+    late = overdue(schedule, ran, awake) and not any(each.id == NO_TIMER for each in timers)
+    missing = [Problem(host="", id=MISSING, said=_missing(ran))] if late else []
+    kept = [each for each in before if each.host or each.id == FAILED]
+    return (*missing, *timers, *kept)
+
+
+def overdue(schedule: Schedule, ran: Ran | None, awake: Awake) -> bool:
+    """Whether this machine was awake for too long without a run: one that slept all night missed none."""
+    if ran is None:
+        return False  # the schedule was not begun; the command that began it says so
+    if not awake.boot:  # macOS has no name for a boot
+        return (awake.now - ran.started).total_seconds() > schedule.late_s
+    return awake.clock_s - (ran.clock_s if ran.boot == awake.boot else 0) > schedule.late_s
+
+
+def _missing(ran: Ran | None) -> str:
+    return f"no run since {ran.started.astimezone():%d %b %H:%M}" if ran else "no run yet"
+
+
+def _timers(before: Sequence[Problem], stopped: Iterable[str] | None) -> list[Problem]:
+    """The timers that were stopped. stopped: their ids, None where it is not known, and nothing changes."""
+    if stopped is None:
+        return [each for each in before if not each.host and each.id in _TIMERS]
+    return [Problem(host="", id=id, said=_TIMERS[id]) for id in stopped]
+
+
+def _of_hosts(before: Sequence[Problem], report: Report) -> list[Problem]:
+    found = []
+    for host in report.hosts:
+        if host.unread is not None:
+            found.append(Problem(host=host.name, id="unread", said=f"cannot be read: {host.unread}"))
+            found += [each for each in before if each.host == host.name and each.id != "unread"]
+        found += [
+            Problem(host=host.name, id=row.id, said=f"{row.found}; want: {row.want}")
+            for row in host.rows
+            if row.counts
+        ]
+    return found
+
+
+# --- what a notice says
+
+
+def notice(schedule: Schedule, before: Sequence[Problem], after: Sequence[Problem], machine: str) -> Notice | None:
+    """What is new and what is over; None where nothing changed. machine: the name of this one."""
+    was, now = {each.key for each in before}, {each.key for each in after}
+    new = [each for each in after if each.key not in was]
+    over = [each for each in before if each.key not in now]
+    if not (new or over):
+        return None
+    lines = [_line(f"NEW {each.name}: {each.said}") for each in new] + [
+        _line(f"OVER {each.name}") for each in over
+    ]
+    still = len(now) - len(new)
+    counted = (
+        [f"{len(new)} new"] * bool(new) + [f"{len(over)} over"] * bool(over) + [f"{still} still"] * bool(still)
+    )
+    return Notice(
+        f"{PurePath(schedule.inventory).name}: {', '.join(counted) if now else 'in spec again'}",
+        _body(lines, schedule.inventory, machine),
+        ("failure" if any(not each.host or each.id == "unread" for each in new) else "warning")
+        if new
+        else ("info" if now else "success"),
+    )
+
+
+def hello(schedule: Schedule, every: str, machine: str) -> Notice:
+    """The first notice of a schedule: it shows that notices arrive."""
+    what = (
+        f"Drift is looked for every {every}. You get a notice when something changes, and none while it stays so."
+    )
+    return Notice(
+        f"{PurePath(schedule.inventory).name}: watched", _body([what], schedule.inventory, machine), "info"
+    )
+
+
+def _body(lines: Sequence[str], inventory: str, machine: str) -> str:
+    more = [f"and {len(lines) - _LINES} more"] if len(lines) > _LINES else []
+    return "\n".join([*lines[:_LINES], *more, "", f"On {plain(machine)}: sparkrig drift {quoted_path(inventory)}"])
+
+
+def _line(text: str) -> str:
+    whole = plain(text)
+    return whole if len(whole) <= _CHARS else f"{whole[: _CHARS - 3]}..."
+
+
+# --- what a person reads of it
+
+
+def standing(schedule: Schedule, state: State, awake: Awake, stopped: Iterable[str] | None) -> list[str]:
+    """What is wrong with the schedule itself, a sentence each; empty where it does what it should."""
+    said = [_TIMERS[id] for id in stopped or ()]
+    if state.ran is None:
+        said.append("no run yet")
+    elif overdue(schedule, state.ran, awake):
+        said.append(_missing(state.ran))
+    if state.ran and state.ran.trouble:
+        said.append(f"the last run failed: {state.ran.trouble}")
+    return [*said, *([f"the last notice was not taken: {state.unsent}"] if state.unsent else [])]
+
+
+def spoken(seconds: int) -> str:
+    """`30 min`, `1 h`, `2 days`."""
+    for size, one, many in ((86400, "day", "days"), (3600, "h", "h")):
+        if seconds % size == 0:
+            return f"{seconds // size} {one if seconds == size else many}"
+    return f"{seconds // 60} min"
+
+
+def told(counts: Mapping[str, int]) -> str:
+    """`in spec`, or what is not: of a report's counts."""
+    parts = [f"{counts[each]} {each}" for each in ("drift", "unknown", "unread") if counts[each]]
+    return ", ".join(parts) or "in spec"

@@ -1,0 +1,102 @@
+"""T2: on a guest, by its own systemd and a real login session, drift of that guest runs by a timer and notifies.
+
+What no other test proves: that a user manager as PAM and logind start it runs the units after a logout (linger),
+and that a changed MTU of a real link is one notice, none while it stays so, and one when it is mended. The wheel
+is carried there with all that it asks for, apprise too, since guests have no way out.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+
+import pytest
+
+from lab import ssh
+from lab.inventory import settings
+from tests.lab.carried import INSTALL, archive
+from tests.lab.guests import Guest, Pair
+
+pytestmark = [pytest.mark.exhaustive]  # pip installs forty wheels under emulation
+
+NETDEV = "enp1s0f0np0"
+SPARKS = "sparks/inventories/sparks.py"
+INVENTORY = """
+from sparkrig.inventory import checked as _checked
+
+sparks = _checked([("@here/spark-a", {"fabric": FABRIC, **SETTINGS})], __file__)
+"""
+# a webhook that writes a line of JSON for each notice
+WEBHOOK = """
+import http.server, json, sys
+
+class Hook(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        with open("notices", "a") as file:
+            file.write(json.dumps(body) + "\\n")
+        self.send_response(200); self.end_headers()
+
+http.server.HTTPServer(("127.0.0.1", 8901), Hook).serve_forever()
+"""
+BEGIN = """
+(setsid python3 webhook.py >/dev/null 2>&1 </dev/null &)
+(umask 077; echo json://127.0.0.1:8901/s3cret >addresses)
+sudo loginctl enable-linger $(id -un)
+"""
+
+
+@pytest.fixture
+def here(deployed: Pair) -> Guest:
+    """spark-a of a deployed pair, with sparkrig on it and a webhook beside it."""
+    a = deployed.a
+    fabric = {NETDEV: "192.168.100.11/24", "enP2p1s0f0np0": "192.168.101.11/24"}
+    inventory = INVENTORY.replace("FABRIC", repr(fabric)).replace("SETTINGS", repr(settings()))
+    carried = archive({"sparks.py": inventory, "webhook.py": WEBHOOK}, "[watch]")
+    subprocess.run(ssh.command(a.node, "tar x"), input=carried, check=True, capture_output=True, timeout=600)
+    a.output(f"{INSTALL.replace('EXTRA', '[watch]')}{BEGIN}", 1200)
+    return a
+
+
+def typed(here: Guest, words: str) -> str:
+    return here.output(f"NO_COLOR=1 venv/bin/sparkrig {words}", 600)
+
+
+def notices(here: Guest) -> list[str]:
+    """The titles and texts since the last call."""
+    said = here.output("cat notices 2>/dev/null; rm -f notices")
+    return [f"{each['title']}\n{each['message']}" for each in map(json.loads, said.splitlines())]
+
+
+def again(here: Guest, part: str) -> list[str]:
+    """What is sent once the service of a timer ran: drift or check."""
+    unit = here.output(f"cd .config/systemd/user && ls sparkrig-{part}-sparks-*.service")
+    here.output(f"systemctl --user start {unit}", 600)
+    return notices(here)
+
+
+def test_a_guest_watches_itself(here: Guest) -> None:
+    typed(here, f"schedule {SPARKS} --every 5m --notify addresses")
+    first, *more = notices(here)
+    assert first.startswith("sparks.py: watched\n")
+    assert len(more) <= 1, "what was wrong already, in one notice"
+    assert again(here, "drift") == []
+    here.output(f"sudo ip link set {NETDEV} mtu 1500")
+    (said,) = again(here, "drift")
+    assert f"NEW spark-a net.{NETDEV}.mtu: 1500; want: 9000" in said
+    assert again(here, "drift") == []
+    here.output(f"sudo ip link set {NETDEV} mtu 9000")
+    (said,) = again(here, "drift")
+    assert f"OVER spark-a net.{NETDEV}.mtu" in said
+
+    here.output("systemctl --user stop 'sparkrig-drift-*.timer'")
+    (said,) = again(here, "check")
+    assert "NEW the timer" in said
+    assert again(here, "check") == []
+    assert "! the timer that runs drift was stopped" in here.run(f"venv/bin/sparkrig status {SPARKS}", 600).stdout
+    typed(here, f"schedule {SPARKS} --remove")
+    assert (
+        here.output("systemctl --user list-unit-files --no-legend 'sparkrig-*'; find .config/systemd -type f")
+        == ""
+    )
+    assert "s3cret" not in here.output("journalctl --user --no-pager; systemctl --user show-environment")

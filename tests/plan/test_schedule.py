@@ -1,0 +1,344 @@
+"""`sparkrig schedule`: one notice when something changes, none while it stays so, one when it is over.
+
+Notices go by apprise to a webhook of this machine, drift is a process of its own on fake hosts, and the timers are
+those of a real user manager of systemd, in a namespace of its own (tests/plan/usermanager.py).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.plan.conftest import B
+from tests.plan.desk import Desk, Done
+from tests.plan.lost import lost
+from tests.plan.short import NETDEV, settled, short_frames
+from tests.plan.usermanager import Manager, manager
+from tests.plan.webhooks import Webhook, private, webhook
+from tests.tables import each_row
+
+SECRET = "s3cret-t0ken"
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path).has(settled())
+
+
+@pytest.fixture
+def hook() -> Iterator[Webhook]:
+    with webhook() as found:
+        yield found
+
+
+def scheduled(desk: Desk, hook: Webhook, *words: str) -> Done:
+    """Scheduled for cron, with the webhook's first notice taken."""
+    file = hook.addresses(desk.folder / "notify", secret=SECRET)
+    done = desk.typed("schedule", "--cron", "--notify", str(file), *words)
+    assert done.code == 0, done.said
+    (first,) = hook.taken()
+    assert first.startswith("sparks.py: watched\n")
+    return done
+
+
+def folder(desk: Desk) -> Path:
+    (found,) = (desk.folder / "state" / "sparkrig" / "schedule").iterdir()
+    return found
+
+
+def run(desk: Desk, code: int = 0) -> Done:
+    done = desk.typed("schedule", "--now")
+    assert done.code == code, done.out + done.said
+    return done
+
+
+def status(desk: Desk) -> dict[str, object]:
+    found: dict[str, object] = json.loads(desk.typed("status", "--json").out)["schedule"]
+    return found
+
+
+# --- a notice for a change, and for nothing else
+
+
+@pytest.mark.slow  # six runs of drift, a process each
+def test_one_notice_for_a_change_none_while_it_stays_one_when_it_is_over(desk: Desk, hook: Webhook) -> None:
+    scheduled(desk, hook)
+    run(desk)
+    assert hook.taken() == []
+    desk.has(short_frames())
+    run(desk)
+    (said,) = hook.taken()
+    assert said.startswith("sparks.py: 1 new\n") and f"NEW {B} net.{NETDEV}.mtu: 1500; want: 9000" in said, said
+    run(desk)
+    assert hook.taken() == []
+    desk.has(settled())
+    run(desk)
+    (said,) = hook.taken()
+    assert said.startswith("sparks.py: in spec again\n") and f"OVER {B} net.{NETDEV}.mtu" in said
+    desk.has(lost(short_frames()))
+    run(desk)
+    (said,) = hook.taken()
+    assert "NEW spark-b unread: cannot be read: " in said and "Connection refused" in said
+    run(desk)
+    assert hook.taken() == []
+
+
+@pytest.mark.slow  # four runs of drift, a process each
+def test_a_run_that_fails_is_one_notice_and_hides_nothing_that_was_open(desk: Desk, hook: Webhook) -> None:
+    scheduled(desk, hook)
+    desk.has(short_frames())
+    run(desk)
+    assert len(hook.taken()) == 1
+    desk.inventory.write_text("sparks = [\n")
+    for times in (1, 0):
+        run(desk, code=1)
+        assert [each.startswith("sparks.py: 1 new, 1 still\nNEW the run: ") for each in hook.taken()] == [
+            True
+        ] * times
+    desk.has(short_frames())
+    run(desk)
+    (said,) = hook.taken()
+    assert said.startswith("sparks.py: 1 over, 1 still\nOVER the run\n")
+
+
+@pytest.mark.slow  # three runs of drift, a process each
+def test_a_missing_run_is_one_notice_and_its_end_is_one(desk: Desk, hook: Webhook) -> None:
+    scheduled(desk, hook, "--every", "30m")
+    assert desk.typed("schedule", "--check").code == 0
+    assert hook.taken() == [], "the first run may take its time"
+    run(desk)
+    file = folder(desk) / "state.json"
+    kept = json.loads(file.read_text())
+    kept["ran"]["clock_s"] -= 2 * 1800 + 1800 + 1  # this machine was awake for so long since
+    file.write_text(json.dumps(kept))
+    for times in (1, 0):
+        assert desk.typed("schedule", "--check").code == 0
+        assert [
+            each.startswith("sparks.py: 1 new\nNEW a missing run: no run since ") for each in hook.taken()
+        ] == ([True] * times)
+    found = desk.typed("status")
+    assert found.code == 3 and "sparks.py: ! no run since" in found.out, found.out
+    run(desk)
+    (said,) = hook.taken()
+    assert said.startswith("sparks.py: in spec again\nOVER a missing run\n")
+
+
+@pytest.mark.slow  # two runs of drift, a process each
+def test_a_damaged_record_is_no_end_of_notices(desk: Desk, hook: Webhook) -> None:
+    scheduled(desk, hook)
+    desk.has(short_frames())
+    run(desk)
+    (folder(desk) / "state.json").write_text("{")
+    hook.taken()
+    run(desk)
+    assert len(hook.taken()) == 1
+    (folder(desk) / "schedule.json").write_text("{")
+    shown = desk.typed("status")
+    assert (
+        "Warning: the schedule is left out: " in shown.said and "schedule.json is damaged. Try: rm " in shown.said
+    )
+
+
+@pytest.mark.slow  # three runs of drift, a process each
+def test_a_notice_that_nobody_took_is_sent_again(desk: Desk, hook: Webhook) -> None:
+    beat = private(desk.folder / "beat", f"http://127.0.0.1:{hook.port}/{SECRET}")
+    scheduled(desk, hook, "--heartbeat", str(beat))
+    desk.has(short_frames())
+    hook.answer = 500
+    done = run(desk, code=1)
+    assert f"line 2 of {desk.folder / 'notify'} (JSON) did not take it" in done.said
+    assert hook.beats == [], "who waits for the sign of life learns that notices do not arrive"
+    assert "the last notice was not taken" in desk.typed("status").out
+    hook.answer = 200
+    run(desk)
+    assert len(hook.taken()) == 1 and hook.beats == [f"/{SECRET}"]
+    assert status(desk)["wrong"] == []
+    assert status(desk)["open"] == [{"host": B, "id": f"net.{NETDEV}.mtu", "said": "1500; want: 9000"}]
+
+
+@pytest.mark.slow  # a run of drift, a process
+def test_reports_are_kept_and_bounded(desk: Desk, hook: Webhook) -> None:
+    scheduled(desk, hook, "--keep", "2")
+    (folder(desk) / "reports").mkdir(mode=0o700)
+    for day in "123":
+        private(folder(desk) / "reports" / f"2025010{day}T000000Z.json", "{}")
+    run(desk)
+    old, new = sorted((folder(desk) / "reports").iterdir())
+    assert old.name == "20250103T000000Z.json" and json.loads(new.read_text())["schema"] == "sparkrig.drift/1"
+    for file in folder(desk).rglob("*"):
+        assert file.stat().st_mode & 0o077 == 0, file
+
+
+# --- secrets, and what is typed wrong
+
+
+@pytest.mark.slow  # a run of drift, a process
+def test_an_address_stands_in_its_own_file_alone(desk: Desk, hook: Webhook) -> None:
+    said = scheduled(desk, hook)
+    desk.has(short_frames())
+    hook.answer = 500
+    printed = [said, run(desk, code=1), desk.typed("status"), desk.typed("status", "--json")]
+    assert not any(SECRET in each.out + each.said for each in printed)
+    have = [
+        file for file in desk.folder.rglob("*") if file.is_file() and SECRET in file.read_text(errors="replace")
+    ]
+    assert have == [desk.folder / "notify"]
+
+
+def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webhook) -> None:
+    private(desk.folder / "empty", "# nothing")
+    private(desk.folder / "odd", "https://example.com/hook")
+    private(desk.folder / "two", "https://a.example/", "https://b.example/")
+    (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
+    silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
+
+    def holds(words: list[str], said: str) -> None:
+        done = desk.typed("schedule", *words)
+        assert (done.code, done.out) == (1, ""), done.out
+        lines = [line for line in done.said.splitlines() if not line.startswith("Warning: ")]
+        assert len(lines) == 1 and lines[0].startswith("Error: ") and said in lines[0], done.said
+        assert "Try: " in lines[0]
+        assert not list(desk.folder.glob("state/sparkrig/schedule/*/schedule.json"))
+
+    each_row(
+        [
+            (["--every", "90x"], "'90x' is no time from 5m to 7d, such as 30m, 1h or 1d."),
+            (["--every", "1m"], "'1m' is no time from 5m to 7d"),
+            (["--cron", "--every", "50m"], "cron has no line for every 50 min"),
+            (["--cron", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
+            (["--cron", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
+            (["--cron", "--notify", str(desk.folder)], "cannot be read: it is no file"),
+            (["--cron", "--notify", str(desk.folder / "empty")], "has no address in it"),
+            (["--cron", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),
+            (["--cron", "--notify", str(open_)], "can be read by others (mode 644). Try: chmod 600"),
+            (["--cron", "--notify", str(silent)], "took the first notice, and nothing was scheduled"),
+            (["--cron", "--heartbeat", str(desk.folder / "two")], "has no address of a heartbeat"),
+            (["--now"], "nothing is scheduled for"),
+            (["--check"], "nothing is scheduled for"),
+            (["--now", "--every", "1h"], "--now goes with no other option."),
+            (["--remove", "--cron"], "--remove goes with no other option."),
+        ],
+        holds,
+    )
+    assert SECRET not in desk.typed("schedule", "--notify", f"json://h/{SECRET}").said
+
+
+def test_where_systemd_has_no_user_manager_cron_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(desk.folder / "nowhere"))
+    monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent")
+    done = desk.typed("schedule")
+    assert done.code == 1 and done.said.startswith("Error: systemd has no user manager here that answers ("), (
+        done.said
+    )
+    assert done.said.rstrip().endswith("Try: the same with --cron, which prints lines for cron instead")
+    assert not list(desk.folder.glob("state/sparkrig/schedule/*/schedule.json"))
+
+
+# --- with a real user manager
+
+
+@pytest.fixture
+def systemd(tmp_path: Path) -> Iterator[Manager]:
+    with manager(tmp_path / "home", {"XDG_STATE_HOME": str(tmp_path / "state"), "NO_COLOR": "1"}) as found:
+        yield found
+
+
+@pytest.mark.slow  # a user manager, and seven runs of drift
+@pytest.mark.timeout(300)  # they take 20 s on a quiet machine, and minutes beside others
+def test_a_user_manager_runs_it_and_a_timer_that_is_stopped_is_a_notice(
+    desk: Desk, hook: Webhook, systemd: Manager
+) -> None:
+    file, inventory = hook.addresses(desk.folder / "notify"), str(desk.inventory)
+    done = systemd.sparkrig("schedule", inventory, "--every", "5m", "--notify", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "last run 0 s ago: in spec" in re.sub(r"run \d+ s", "run 0 s", done.stdout), done.stdout
+    assert len(hook.taken()) == 1, "the first notice alone"
+    (drift,) = (name for name in systemd.units() if re.fullmatch(r"sparkrig-drift-sparks-.*\.timer", name))
+    check = drift.replace("sparkrig-drift", "sparkrig-check")
+    assert systemd.systemctl("is-active", drift, check) == "active\nactive\n"
+    again = systemd.sparkrig("schedule", inventory)
+    assert again.stdout == "nothing to do: it is scheduled so already\n" and not hook.taken()
+
+    desk.has(short_frames())
+    systemd.systemctl("start", drift.replace(".timer", ".service"))
+    assert [f"NEW {B} net.{NETDEV}.mtu" in each for each in hook.taken()] == [True]
+    systemd.systemctl("stop", drift)
+    for times in (1, 0):
+        systemd.systemctl("start", check.replace(".timer", ".service"))
+        said = hook.taken()
+        assert ["NEW the timer: the timer that runs drift was stopped" in each for each in said] == [True] * times
+    shown = systemd.sparkrig("status", inventory)
+    assert shown.returncode == 3 and "! the timer that runs drift was stopped" in shown.stdout, shown.stdout
+    systemd.systemctl("start", drift)
+    systemd.systemctl("start", check.replace(".timer", ".service"))
+    assert ["OVER the timer" in each for each in hook.taken()] == [True]
+    systemd.systemctl("stop", check)
+    systemd.systemctl("start", drift.replace(".timer", ".service"))
+    assert ["NEW the second timer" in each for each in hook.taken()] == [True]
+
+    done = systemd.sparkrig("schedule", inventory, "--remove")
+    assert done.returncode == 0, done.stderr
+    assert f"Your own files stay: {file}" in done.stderr
+    assert systemd.units() == [] and not list((desk.folder / "state" / "sparkrig" / "schedule").iterdir())
+    assert [each for each in (desk.folder / "home").rglob("*") if not each.is_dir()] == [], "what it wrote is gone"
+    assert systemd.sparkrig("schedule", inventory, "--remove").stdout.startswith("nothing to do: ")
+    assert systemd.sparkrig("status", inventory, "--json").stdout.endswith('"schedule": null\n}\n')
+
+
+@pytest.mark.slow  # a user manager, and a run of drift
+def test_a_first_run_that_fails_is_said_at_once(desk: Desk, systemd: Manager) -> None:
+    """What works in the shell need not work for a timer: here a program that only the shell has on its way."""
+    desk.inventory.write_text(
+        "import os\nassert os.environ.get('ONLY_IN_THIS_SHELL')\n" + desk.inventory.read_text()
+    )
+    done = systemd.sparkrig("schedule", str(desk.inventory), more={"ONLY_IN_THIS_SHELL": "1"})
+    assert done.returncode == 3 and "! the last run failed: " in done.stdout, done.stdout + done.stderr
+    assert systemd.sparkrig("schedule", str(desk.inventory), "--remove").returncode == 0
+
+
+@pytest.mark.slow  # a user manager
+def test_what_systemd_refuses_leaves_nothing_half_done(desk: Desk, systemd: Manager) -> None:
+    """Here the units land where the manager looks for none."""
+    elsewhere = desk.folder / "elsewhere"
+    done = systemd.sparkrig("schedule", str(desk.inventory), more={"XDG_CONFIG_HOME": str(elsewhere)})
+    assert done.returncode == 1 and done.stderr.startswith("Error: the user manager refused to enable units ("), (
+        done.stderr
+    )
+    assert [each for each in elsewhere.rglob("*") if each.is_file()] == []
+    assert not list(desk.folder.glob("state/sparkrig/schedule/*"))
+
+
+@pytest.mark.slow  # a user manager
+def test_the_units_are_ones_that_systemd_takes_whole(desk: Desk, systemd: Manager) -> None:
+    """Also of a place whose name has what a unit gives a meaning to."""
+    project = desk.folder / 'of "%h" ${HOME}'
+    for room in ("inventories", "deploys"):
+        (project / room).mkdir(parents=True)
+    (project / "deploys" / "cluster.py").touch()  # by which it is the folder that commands are typed in
+    shutil.copytree(desk.folder / "group_data", project / "inventories" / "group_data")
+    shutil.copy(desk.inventory, project / "inventories" / "my sparks.py")
+    done = systemd.sparkrig("schedule", str(project / "inventories" / "my sparks.py"))
+    assert done.returncode == 0 and ": in spec" in done.stdout, done.stdout + done.stderr
+    names = [name for name in systemd.units() if name.startswith("sparkrig-")]
+    assert len(names) == 4
+    files = [str(systemd.home / ".config" / "systemd" / "user" / name) for name in names]
+    found = systemd.run("systemd-analyze", "--user", "verify", *files)
+    assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
+
+
+def test_two_lines_for_cron_that_a_shell_runs(desk: Desk, hook: Webhook) -> None:
+    done = scheduled(desk, hook, "--every", "30m")
+    run_line, check_line = done.out.splitlines()
+    assert run_line.startswith("*/30 * * * * cd ") and run_line.endswith(
+        f" schedule {desk.inventory} --now >/dev/null"
+    )
+    assert check_line.startswith("15-59/30 * * * * cd ") and " --check " in check_line
+    again = desk.typed("schedule", "--cron", "--every", "1d")
+    assert again.out.startswith("0 6 * * * cd ") and len(hook.taken()) == 1, "what was left out keeps its value"
+    removed = desk.typed("schedule", "--remove")
+    assert "Its two lines are still in your crontab. Try: crontab -e" in removed.said

@@ -1,0 +1,191 @@
+"""What of a run is new or over, when a run is missing, and what a notice has room for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from sparkrig.reports import schedule as judgement
+from sparkrig.reports.drift import Acceptance, Host, Report, Row
+from sparkrig.reports.schedule import Awake, Notice, Problem, Ran, Schedule, State
+from tests.hostile import WORST, codes
+from tests.tables import each_row
+
+NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)
+HOURLY = Schedule(inventory="/srv/inventories/pair.py", every_s=3600)
+MTU, HOLD = "net.enp1s0f0np0.mtu", "driver.hold"
+AWAKE = Awake("boot-2", 100_000.0, NOW)
+ACCEPTED = Acceptance.model_validate({"id": HOLD, "until": "2099-01-01", "why": "known"})
+
+
+def report(*hosts: Host) -> Report:
+    return Report.model_validate(
+        {"version": "1", "inventory": "pair.py", "started": NOW, "seconds": 1, "exit": 0, "hosts": hosts}
+        | {"schema": "sparkrig.drift/1"}
+    )
+
+
+def host(name: str = "a", **wrong: str) -> Host:
+    """One that was read. wrong: by the check's id (`_` for `.`), its status."""
+    rows = [
+        Row.model_validate({"id": id.replace("__", "."), "status": status, "want": "x", "found": "y"})
+        for id, status in {**wrong, "host__clock": "ok"}.items()
+    ]
+    return Host(name=name, exit=0, rows=rows)
+
+
+GONE = Host(name="a", exit=3, unread="Connection refused")
+
+
+def after(before: Sequence[Problem], *hosts: Host) -> tuple[Problem, ...]:
+    return judgement.after_run(before, report(*hosts), "", [])
+
+
+def names(found: Sequence[Problem]) -> list[str]:
+    return [each.name for each in found]
+
+
+DRIFTED = after((), host(driver__hold="drift"))
+OWN = [Problem(host="", id=id, said=id) for id in ("run", "missing", "timer", "check")]
+
+
+def test_what_is_open_after_a_run() -> None:
+    def holds(before: Sequence[Problem], hosts: Sequence[Host], found: list[str]) -> None:
+        assert names(after(before, *hosts)) == found
+
+    accepted = Row(id=HOLD, status="drift", want="x", found="y", accepted=ACCEPTED)
+    each_row(
+        {
+            "in spec": ((), [host()], []),
+            "drift and unknown": ((), [host(driver__hold="drift", b__c="unknown")], ["a driver.hold", "a b.c"]),
+            "skipped": ((), [host(driver__hold="skipped")], []),
+            "accepted": (DRIFTED, [Host(name="a", exit=0, rows=[accepted])], []),
+            "mended": (DRIFTED, [host()], []),
+            "gone, with what was known": (DRIFTED, [GONE], ["a unread", "a driver.hold"]),
+            "gone still": (after(DRIFTED, GONE), [GONE], ["a unread", "a driver.hold"]),
+            "back": (after(DRIFTED, GONE), [host()], []),
+            "no longer in the inventory": (DRIFTED, [host("b")], []),
+            "a run is neither missing nor failing": (OWN, [host()], []),
+        },
+        holds,
+    )
+
+
+def test_a_run_that_fails_keeps_what_was_open_of_hosts() -> None:
+    found = judgement.after_run(DRIFTED, None, "no such file\n\x1b[2J", None)
+    assert (found[0].name, found[0].said) == ("the run", "no such file  [2J")
+    assert names(found) == ["the run", "a driver.hold"]
+
+
+def test_where_no_manager_answers_timers_stay_as_they_were_known() -> None:
+    assert names(judgement.after_run(OWN, report(host()), "", None)) == ["the timer", "the second timer"]
+    ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-2", clock_s=AWAKE.clock_s)
+    assert names(judgement.after_check(OWN, HOURLY, ran, AWAKE, None)) == [
+        "the timer",
+        "the second timer",
+        "the run",
+    ]
+
+
+def test_a_run_is_missing_once_this_machine_was_awake_for_two() -> None:
+    def holds(boot: str, clock_s: float, age: timedelta, here: Awake, missing: bool) -> None:
+        ran = Ran(started=NOW - age, seconds=1, exit=0, boot=boot, clock_s=clock_s)
+        found = judgement.after_check((), HOURLY, ran, here, [])
+        assert names(found) == ["a missing run"] * missing
+
+    late, hour = HOURLY.late_s, timedelta(hours=1)
+    assert late == 2 * 3600 + 1800
+    each_row(
+        {
+            "in time": ("boot-2", AWAKE.clock_s - late, hour, AWAKE, False),
+            "late": ("boot-2", AWAKE.clock_s - late - 1, hour, AWAKE, True),
+            "slept for a week": ("boot-2", AWAKE.clock_s - 60, 168 * hour, AWAKE, False),
+            "a clock that went backwards": ("boot-2", AWAKE.clock_s - late - 1, -9 * hour, AWAKE, True),
+            "booted since, for long": ("boot-1", 999_999.0, hour, AWAKE, True),
+            "booted just now": ("boot-1", 5.0, 168 * hour, Awake("boot-2", 300.0, NOW), False),
+            "no name of a boot, in time": ("", 0.0, 2 * hour, Awake("", 9e9, NOW), False),
+            "no name of a boot, late": ("", 0.0, 3 * hour, Awake("", 9e9, NOW), True),
+        },
+        holds,
+    )
+
+
+def test_a_stopped_timer_is_one_notice_and_no_missing_run_besides() -> None:
+    ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-1")
+    first = judgement.after_check((), HOURLY, ran, AWAKE, ["timer"])
+    assert names(first) == ["the timer"]
+    assert (
+        judgement.notice(HOURLY, first, judgement.after_check(first, HOURLY, ran, AWAKE, ["timer"]), "x") is None
+    )
+    assert judgement.after_check((), HOURLY, None, AWAKE, []) == (), "the first run may take its time"
+
+
+def made(before: Sequence[Problem], now: Sequence[Problem]) -> Notice:
+    found = judgement.notice(HOURLY, before, now, "desk")
+    assert found
+    return found
+
+
+def test_the_head_of_a_notice_counts() -> None:
+    more = after(DRIFTED, host(driver__hold="drift", net__mtu="drift"))
+
+    def holds(before: Sequence[Problem], now: Sequence[Problem], title: str, kind: str) -> None:
+        found = made(before, now)
+        assert (found.title, found.kind) == (f"pair.py: {title}", kind)
+
+    each_row(
+        [
+            ((), DRIFTED, "1 new", "warning"),
+            (DRIFTED, more, "1 new, 1 still", "warning"),
+            (more, DRIFTED, "1 over, 1 still", "info"),
+            (more, (), "in spec again", "success"),
+            (DRIFTED, after((), GONE), "1 new, 1 over", "failure"),
+            ((), OWN[:1], "1 new", "failure"),
+        ],
+        holds,
+    )
+    for same in ((), DRIFTED, more, after(DRIFTED, GONE)):
+        assert judgement.notice(HOURLY, same, same, "desk") is None
+    other = [each.model_copy(update={"said": "another value"}) for each in more]
+    assert judgement.notice(HOURLY, more, other, "desk") is None, "it stays wrong, and nothing is over"
+
+
+def test_a_notice_is_bounded_and_steers_nothing() -> None:
+    many = [Problem(host="a", id=f"check.{number}", said=f"{WORST}{'x' * 999}") for number in range(99)]
+    found = made((), many)
+    lines = found.body.splitlines()
+    assert len(lines) == 23 and max(map(len, lines)) == 300
+    assert lines[20] == "and 79 more" and lines[-1] == "On desk: sparkrig drift /srv/inventories/pair.py"
+    assert not codes(found.body) and not codes(found.title)
+
+
+def test_what_stands_wrong_with_a_schedule_is_said() -> None:
+    ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-2", clock_s=AWAKE.clock_s)
+    late = ran.model_copy(update={"clock_s": 0.0})
+
+    def holds(state: State, stopped: list[str] | None, *said: str) -> None:
+        found = judgement.standing(HOURLY, state, AWAKE, stopped)
+        assert [words in line for words, line in zip(said, found, strict=True)] == [True] * len(said)
+
+    each_row(
+        {
+            "all well": (State(ran=ran), []),
+            "not known": (State(ran=ran), None),
+            "stopped": (State(ran=ran), ["timer", "check"], "runs drift was stopped", "missing run was stopped"),
+            "never": (State(), [], "no run yet"),
+            "late": (State(ran=late), [], "no run since "),
+            "failed": (State(ran=ran.model_copy(update={"trouble": "x"})), [], "the last run failed: x"),
+            "unsent": (State(ran=ran, unsent="line 1"), [], "the last notice was not taken: line 1"),
+        },
+        holds,
+    )
+
+
+def test_times_in_words() -> None:
+    def holds(seconds: int, words: str) -> None:
+        assert judgement.spoken(seconds) == words
+
+    each_row(
+        [(300, "5 min"), (3600, "1 h"), (5400, "90 min"), (43200, "12 h"), (86400, "1 day"), (172800, "2 days")],
+        holds,
+    )
