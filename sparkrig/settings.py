@@ -313,6 +313,11 @@ class Settings(BaseModel):
         description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
         "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
     )
+    watch: bool = Field(
+        False,
+        description="Keep a black box on the host: every ten seconds, what precedes a hang or a reset, on 34 "
+        "MiB of the disk (docs/watching.md).",
+    )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
         description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "

@@ -42,6 +42,7 @@ RESOURCES = (
     "environment",
     "secrets",
     "trust",
+    "watch",
     "bandwidth",
     "serving",
 )

@@ -1,0 +1,51 @@
+"""Whether the black box is there and runs, where one is declared; and the last reset that it saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sparkrig.checks.check import Check, Subject, check
+from sparkrig.checks.kind import Kind
+from sparkrig.host import watch
+from sparkrig.text import listed
+
+_PAGE = "docs/watching.md#the-black-box"
+KINDS = (
+    Kind(
+        "watch.files",
+        "health",
+        "the unit and the program of the black box are as declared",
+        "they were edited or removed by hand, or the inventory changed since the last deploy",
+        _PAGE,
+    ),
+    Kind(
+        "watch.running",
+        "health",
+        "the black box runs, and starts with the host",
+        "it was stopped by hand, or the disk has no room for its 34 MiB",
+        _PAGE,
+    ),
+)
+
+
+def due(subject: Subject) -> Iterator[str]:
+    """The files that a deploy would write or remove."""
+    plan = _plan(subject)
+    yield from (*(file.path for file in plan.write), *plan.remove)
+
+
+def checks(subject: Subject) -> Iterator[Check]:
+    """Nothing is declared of a host without the setting, unless one is there."""
+    plan, on = _plan(subject), subject.settings.watch
+    if not on and not plan:
+        return
+    odd = [f"{file.path} is to be written" for file in plan.write]
+    odd += [f"{path} is not declared" for path in plan.remove]
+    want = "a black box" if on else "no black box"
+    yield check("watch.files", not odd, want, listed(odd) or want, subject.apply)
+    if not odd:
+        yield check("watch.running", not plan.lack, want, plan.lack or want, subject.apply)
+
+
+def _plan(subject: Subject) -> watch.Plan:
+    return watch.plan(subject.found.files, on=subject.settings.watch)
