@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check
 from sparkrig.checks.kind import Kind
+from sparkrig.cure import verb
 from sparkrig.host import watch
+from sparkrig.host.blackbox import BlackBox
 from sparkrig.text import listed
 
 _PAGE = "docs/watching.md#the-black-box"
@@ -24,6 +26,13 @@ KINDS = (
         "the black box runs, and starts with the host",
         "it was stopped by hand, or the disk has no room for its 34 MiB",
         _PAGE,
+    ),
+    Kind(
+        "watch.reset",
+        "health",
+        "the host was not reset in the last 24 hours without being asked to",
+        "its memory ran out, it became too hot, or the power was cut",
+        "docs/watching.md#what-preceded-a-reset",
     ),
 )
 
@@ -45,6 +54,14 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield check("watch.files", not odd, want, listed(odd) or want, subject.apply)
     if not odd:
         yield check("watch.running", not plan.lack, want, plan.lack or want, subject.apply)
+
+
+def reset(subject: Subject, found: BlackBox) -> Iterator[Check]:
+    """The last end that was not asked for, while it is news; nothing of a host that keeps no black box."""
+    last, want = found.recent, "no reset in the last 24 hours"
+    if last or found.runs:
+        cure = verb("blackbox", inventory=subject.inventory)
+        yield check("watch.reset", last is None, want, last.sentence if last else want, cure, environment=True)
 
 
 def _plan(subject: Subject) -> watch.Plan:
