@@ -72,7 +72,7 @@ def test_a_second_run_is_empty(deploy: Deploy) -> None:
     assert (run.code, run.changes) == (0, [])
 
 
-CHANGED = {
+CHANGED: dict[str, tuple[dict[str, str | None], bool, str]] = {
     "the program was edited": ({"program": "print()\n"}, True, "watch.files"),
     "the unit is gone": ({"unit": None}, True, "watch.files"),
     "it does not run": ({"started": None}, False, "watch.running"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.files import File, Found
 from sparkrig.host import watch
 from sparkrig.runs.managed_files import OWNED, RELOADS, WRITTEN
@@ -45,7 +46,7 @@ def test_what_a_deploy_does() -> None:
 
 def test_a_new_program_is_a_new_unit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a run that broke off between the files and the start would leave the old program at work."""
-    monkeypatch.setattr(watch.programs, "file", lambda _: "another program\n")
+    monkeypatch.setattr(programs, "file", lambda _: "another program\n")
     assert watch.plan(found(), on=True).write[1].content != WANTED[1].content
     assert watch.plan(found(), on=True).lack == "another version of it runs"
 
