@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from sparkrig.checks.check import Check, Subject, check
 from sparkrig.checks.kind import Kind
-from sparkrig.cure import verb
+from sparkrig.cure import on_host, verb
 from sparkrig.host import watch
 from sparkrig.host.blackbox import BlackBox
 from sparkrig.text import listed
 
+_CALM = on_host("sudo systemctl start sparkrig-serve", "; sudo nvidia-smi -rgc lifts a cap")
 _PAGE = "docs/watching.md#the-black-box"
 KINDS = (
     Kind(
@@ -34,6 +35,13 @@ KINDS = (
         "its memory ran out, it became too hot, or the power was cut",
         "docs/watching.md#what-preceded-a-reset",
     ),
+    Kind(
+        "watch.guard",
+        "health",
+        "the guard of the black box had nothing to do in the last 24 hours",
+        "a model takes more memory than there is, or the host gets too little air",
+        "docs/watching.md#the-guard",
+    ),
 )
 
 
@@ -56,6 +64,14 @@ def checks(subject: Subject) -> Iterator[Check]:
         yield check("watch.running", not plan.lack, want, plan.lack or want, subject.apply)
 
 
+def guarded(found: BlackBox) -> Iterator[Check]:
+    """What the guard did, while it is news; nothing of a host where it never acted."""
+    if found.acts:
+        want, acts = "nothing to do for the guard", found.recent_acts
+        said = f"it {acts[-1].sentence(found)}" if acts else want
+        yield check("watch.guard", not acts, want, said, _CALM, environment=True)
+
+
 def reset(subject: Subject, found: BlackBox) -> Iterator[Check]:
     """The last end that was not asked for, while it is news; nothing of a host that keeps no black box."""
     last, want = found.recent, "no reset in the last 24 hours"
@@ -65,4 +81,5 @@ def reset(subject: Subject, found: BlackBox) -> Iterator[Check]:
 
 
 def _plan(subject: Subject) -> watch.Plan:
-    return watch.plan(subject.found.files, on=subject.settings.watch)
+    mine = subject.settings
+    return watch.plan(subject.found.files, on=mine.watch, guard=mine.watch_guard)

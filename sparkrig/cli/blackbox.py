@@ -99,9 +99,9 @@ def _plain(found: BlackBox | Failed | Lost, seconds: float) -> schema.Box | Unre
 
     if isinstance(found, Exception):
         return {"unread": str(found)}
-    reset = found.reset
+    reset, guard = found.reset, _acts(found)
     if reset is None:
-        return {"runs": found.runs, "reset": None}
+        return {"runs": found.runs, "reset": None, "guard": guard}
     told: schema.Reset = {
         "at": reset.when(reset.at).isoformat(),
         "booted": reset.when(reset.booted).isoformat(),
@@ -109,7 +109,11 @@ def _plain(found: BlackBox | Failed | Lost, seconds: float) -> schema.Box | Unre
         "signs": reset.signs,
         "steps": last(reset, seconds),
     }
-    return {"runs": found.runs, "reset": told}
+    return {"runs": found.runs, "reset": told, "guard": guard}
+
+
+def _acts(found: BlackBox) -> list[schema.Guarded]:
+    return [{"at": act.when(found).isoformat(), "done": act.text} for act in found.acts]
 
 
 def _show(looked: Looked, seconds: float) -> None:

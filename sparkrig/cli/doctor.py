@@ -279,6 +279,7 @@ def _checks(host: Compared, survey: Survey | None, seen: Seen, group: Mapping[st
         *live.checks(host.subject, host.found.hostname),
         *condition.checks(host.found.condition),
         *watch.reset(host.subject, host.found.blackbox),
+        *watch.guarded(host.found.blackbox),
         *pair.halves(host.subject, seen.journals),
     ]
 

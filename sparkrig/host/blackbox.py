@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 from sparkrig.host import gpu as graphics
 from sparkrig.host import health
@@ -19,6 +19,8 @@ from sparkrig.host.nvidia_smi import THERMAL, Gpu, from_fields
 from sparkrig.parsing import bounds
 from sparkrig.text import listed, plain
 from sparkrig.value import Value
+
+T = TypeVar("T")
 
 STEP_S = 10
 RECENT_S = 24 * 3600  # in which a doctor reports a reset, from when the host came back
@@ -107,6 +109,10 @@ class Sign:
     text: str
 
 
+def _when(at: float, zone: int) -> datetime:
+    return datetime.fromtimestamp(at, UTC).astimezone(timezone(timedelta(minutes=zone)))
+
+
 @dataclass(frozen=True)
 class Reset(Value):
     """An end that was not asked for. steps: the rows before it, oldest first, those of earlier boots among them.
@@ -142,16 +148,43 @@ class Reset(Value):
 
     def when(self, at: float) -> datetime:
         """A time by the host's own clock."""
-        return datetime.fromtimestamp(at, UTC).astimezone(timezone(timedelta(minutes=self.zone)))
+        return _when(at, self.zone)
+
+
+@dataclass(frozen=True)
+class Act:
+    """What the guard did, and why. at: seconds since 1970; text: to follow `it`."""
+
+    at: float
+    text: str
+
+    def when(self, found: BlackBox) -> datetime:
+        """By the host's own clock."""
+        return _when(self.at, found.zone)
+
+    def sentence(self, found: BlackBox) -> str:
+        """`stopped the server at 03:10 on 2026-11-26: 2.1 % of the memory was available`."""
+        done, _, seen = self.text.partition(": ")
+        return f"{done} at {self.when(found):%H:%M on %Y-%m-%d}: {seen}"
 
 
 @dataclass(frozen=True)
 class BlackBox(Value):
-    """runs: whether it runs; now: the host's clock, in seconds since 1970; reset: the last that it saw."""
+    """runs: whether it runs; now: the host's clock, in seconds since 1970; reset: the last that it saw.
+
+    zone: minutes by which its clock is ahead of UTC; acts: what its guard did, the last few.
+    """
 
     runs: bool = False
     now: float = 0
     reset: Reset | None = None
+    zone: int = 0
+    acts: tuple[Act, ...] = ()
+
+    @property
+    def recent_acts(self) -> tuple[Act, ...]:
+        """What the guard did, while it is news."""
+        return tuple(act for act in self.acts if self.now - act.at < RECENT_S)
 
     @property
     def recent(self) -> Reset | None:
@@ -163,26 +196,37 @@ _ZONE = re.compile(r"([+-])(0\d|1[0-4])([0-5]\d)")
 
 
 def parse(lines: Iterable[str]) -> BlackBox:
-    """Read `runs`, `now SECONDS ZONE`, and `row ...` for each row that is kept; a row that is none is skipped.
+    """Read `now SECONDS ZONE`, `runs`, and of what is kept `row ...` and `act ...`, less what is none.
 
-    Raises ValueError or LookupError where the others make no sense.
+    Raises ValueError or LookupError where the others make none.
     """
     rows = [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
     first = dict(reversed(rows))
+    if unknown := first.keys() - {"now", "runs", "row", "act"}:
+        raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
     kept = [rest for word, rest in rows if word == "row"]
-    steps: list[Step] = []
-    for row in kept:
-        with suppress(ValueError):
-            steps.append(_step(row))
-    booted = [rest for word, _, rest in (row.partition(" ") for row in kept) if word == "booted"]
-    if not kept:
-        return BlackBox("runs" in first)
+    acts = _each(_act, [rest for word, rest in rows if word == "act"])
     seconds, _, zone = first["now"].partition(" ")
-    now = bounds.finite(seconds)
-    if not steps or not booted:
-        return BlackBox("runs" in first, now)
-    back = _seconds(booted[-1].split(" ")[0])
-    return BlackBox("runs" in first, now, Reset(tuple(steps), back, _ahead(zone)))
+    now, ahead = _seconds(seconds), _ahead(zone)
+    steps = _each(_step, kept)
+    booted = [rest for word, _, rest in (row.partition(" ") for row in kept) if word == "booted"]
+    reset = Reset(steps, _seconds(booted[-1].split(" ")[0]), ahead) if steps and booted else None
+    return BlackBox("runs" in first, now, reset, ahead, acts)
+
+
+def _each(read: Callable[[str], T], rows: Iterable[str]) -> tuple[T, ...]:
+    """What each row is; one that is none is skipped."""
+    found: list[T] = []
+    for row in rows:
+        with suppress(ValueError):
+            found.append(read(row))
+    return tuple(found)
+
+
+def _act(row: str) -> Act:
+    """`TIME DONE: SEEN`."""
+    at, _, text = row.partition(" ")
+    return Act(_seconds(at), plain(text))
 
 
 def _ahead(zone: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,31 +45,33 @@ class Plan:
         return bool(self.write or self.remove or self.lack)
 
 
-def plan(files: Mapping[str, Found], *, on: bool) -> Plan:
-    """What is to be done. files: ours, as they stand on the host; on: whether a black box is declared."""
-    wanted = _files() if on else []
+def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False) -> Plan:
+    """What is to be done. files: ours, as they stand on the host; on, guard: whether these are declared."""
+    words = ["--guard"] if guard else []
+    wanted = _files(words) if on else []
     paths = {each.path for each in wanted}
     remove = tuple(path for path in (UNIT_FILE, PROGRAM) if path in files and path not in paths)
-    return Plan(tuple(stale(wanted, files)), remove, _lack(files, on=on))
+    return Plan(tuple(stale(wanted, files)), remove, _lack(files, words, on=on))
 
 
-def _lack(files: Mapping[str, Found], *, on: bool) -> Lack:
+def _lack(files: Mapping[str, Found], words: Sequence[str], *, on: bool) -> Lack:
     started = files.get(STARTED)
     if not on:
         return "it still runs" if started or LINK in files else ""
     if started is None:
         return "it does not run"
-    if started.content.strip() != _digest():
+    if started.content.strip() != digest(words):
         return "another version of it runs"
     return "" if LINK in files else "it does not start with the host"
 
 
-def _digest() -> str:
-    """Of the program: it stands in the unit, so that both change together, and shows which one runs."""
-    return hashlib.sha256(programs.file("watch/blackbox.py").encode()).hexdigest()[:12]
+def digest(words: Sequence[str] = ()) -> str:
+    """Of the program and its words: it stands in the unit, so that both change together, and shows what runs."""
+    text = " ".join([programs.file("watch/blackbox.py"), *words])
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def _files() -> list[File]:
+def _files(words: Sequence[str]) -> list[File]:
     rows = [
         "# Written by sparkrig: docs/watching.md",
         "[Unit]",
@@ -78,7 +80,7 @@ def _files() -> list[File]:
         "",
         "[Service]",
         "Type=exec",
-        f"ExecStart=/usr/bin/python3 -IBS {PROGRAM} {_digest()}",
+        f"ExecStart=/usr/bin/python3 -IBS {' '.join([PROGRAM, digest(words), *words])}",
         "RuntimeDirectory=sparkrig-blackbox",
         "Restart=always",
         "RestartSec=10",

@@ -73,6 +73,9 @@ class Picture:
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
+        for act in self.found.acts:
+            told = f": its guard {act.sentence(self.found)}"
+            yield Text.assemble((f"{signs['degraded']} ", STYLES["degraded"]), (self.name, "bold"), told)
         reset = self.found.reset
         if reset is None:
             level: Level = "healthy" if self.found.runs else "unknown"

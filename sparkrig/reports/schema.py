@@ -275,11 +275,22 @@ class Reset(TypedDict):
     steps: list[blackbox.Step]
 
 
+class Guarded(TypedDict):
+    """at: ISO 8601 by the host's own clock; done: what the guard did, and why."""
+
+    at: str
+    done: str
+
+
 class Box(TypedDict):
-    """The black box of a host. runs: whether it does; reset: the last that it saw, null for none."""
+    """The black box of a host.
+
+    runs: whether it does; reset: the last that it saw, null for none; guard: what its guard did, oldest first.
+    """
 
     runs: bool
     reset: Reset | None
+    guard: list[Guarded]
 
 
 class BlackBox(TypedDict):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Keeps what precedes the loss of a Spark on its disk: docs/watching.md, "The black box".
 
-    blackbox.py DIGEST
+    blackbox.py DIGEST [--guard]
 
-DIGEST is of what this process was started as; it stands in STARTED, for drift.
+DIGEST is of what this process was started as; it stands in STARTED, for drift. With --guard it also acts (Guard).
 
 Runs on the host as root, in one process, with the standard library alone. Each step is a row of a ring of fixed
 size, on the disk before the next one begins. It reads files of /proc and /sys, the kernel's log, and the rows of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # its import would cost memory for nothing
 
 ROOT = os.environ.get("SPARKRIG_ROOT", "")  # another one in tests
 FOLDER = "/var/lib/sparkrig/blackbox"
-RING, RESET = f"{FOLDER}/ring", f"{FOLDER}/reset"
+RING, RESET, ACTS = f"{FOLDER}/ring", f"{FOLDER}/reset", f"{FOLDER}/guard"
 STARTED = "/run/sparkrig-blackbox/started"  # systemd removes its folder when the process ends
 
 STEP_S = 10
@@ -60,6 +60,15 @@ LOG = {"NVRM": "nvrm", "AER": "aer", "Killed process": "killed"}
 # mlx5's, and rxe's of the same meaning
 RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rcvd_seq_err", "out_of_seq_request")
 
+# The guard's limits, in percent of all memory. On a Spark 3 is 3.6 GiB: one was lost at 0.2, another nearly at 2,
+# and a pair in use never had less than 6.9 [@gb10-ops]. Where all wait, 5: systemd-oomd's 60 % [@oomd-conf].
+LOW_PERCENT, NEAR_PERCENT, STALLED_PERCENT = 3, 5, 60
+LOW_STEPS = 3
+HOT_C, HOT_STEPS = 88, 24  # 240 s: one cut its power after 417 [@gb10-ops]
+SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
+CAP = ("nvidia-smi", "-lgc", "0,2000")  # as owners keep a pair cool [@miaai-146]
+MOST_ACTS = 8
+
 GPU = ("utilization.gpu", "clocks.sm", "power.draw", "temperature.gpu", "clocks_event_reasons.active")
 GPU_KEYS = ("used", "mhz", "watts", "celsius", "reasons", "margin")
 MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it answers no other field either, and ends
@@ -74,7 +83,7 @@ def main(words: list[str]) -> None:
     ring = Ring(ROOT + RING)
     boot = read("/proc/sys/kernel/random/boot_id").strip()[:8]
     keep_reset(ring, boot)
-    box = Box(ring, boot)
+    box = Box(ring, boot, Guard() if "--guard" in words else None)
     write_whole(ROOT + STARTED, [words[0]])
     due = time.monotonic()
     while True:
@@ -193,8 +202,8 @@ def write_whole(path: str, rows: Iterable[str]) -> None:
 class Box:
     """One step after the other."""
 
-    def __init__(self, ring: Ring, boot: str) -> None:
-        self.ring, self.boot = ring, boot
+    def __init__(self, ring: Ring, boot: str, guard: Guard | None = None) -> None:
+        self.ring, self.boot, self.guard = ring, boot, guard
         self.log, self.gpu = Log(), Gpu()
 
     def step(self) -> None:
@@ -208,6 +217,8 @@ class Box:
             "top": top(),
             "log": self.log.look(),
         }
+        if self.guard:
+            found["guard"] = self.guard.look(found)
         self.ring.add("step", self.boot, {name: value for name, value in found.items() if value})
 
     def end(self) -> None:
@@ -383,6 +394,62 @@ class Gpu:
     def end(self) -> None:
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
+
+
+class Guard:
+    """Acts where it goes on: stops the servers where the memory ends, caps the GPU's clock where it stays hot.
+
+    It acts once, before the row is written, and for the memory again only after all was well. Nothing is started
+    again, and the cap stays until a person lifts it, or the next boot.
+    """
+
+    def __init__(self) -> None:
+        self.low = self.hot = 0  # steps in a row
+        self.stopped = self.capped = False
+        self.started: list[int] = []  # processes that are still to be waited for
+
+    def look(self, found: dict[str, Any]) -> list[str]:
+        """What was done in this step, in words."""
+        self.started = [pid for pid in self.started if not os.waitpid(pid, os.WNOHANG)[0]]
+        return [*self.memory(found["memory"], found["pressure"]), *self.heat(found["zones"], found["gpu"])]
+
+    def memory(self, kb: dict[str, int], waited: dict[str, float]) -> list[str]:
+        if not kb.get("total") or "available" not in kb:
+            return []
+        share, stalled = 100 * kb["available"] / kb["total"], waited.get("memory_full", 0)
+        bad = share < LOW_PERCENT or (share < NEAR_PERCENT and stalled >= STALLED_PERCENT)
+        self.low = self.low + 1 if bad else 0
+        self.stopped = self.stopped and share < NEAR_PERCENT
+        if self.low < LOW_STEPS or self.stopped:
+            return []
+        self.stopped = True
+        waiting = f"all processes waited for {stalled:.0f} % of ten seconds"
+        return [
+            self.act("stopped the server", f"{share:.1f} % of the memory was available, and {waiting}", SERVER)
+        ]
+
+    def heat(self, celsius: dict[str, float], gpu: dict[str, Any]) -> list[str]:
+        warmest = max(celsius.get("acpitz", 0), gpu.get("celsius", 0))
+        self.hot = self.hot + 1 if warmest >= HOT_C else 0
+        if self.hot < HOT_STEPS or self.capped:
+            return []
+        self.capped = True
+        seen = f"it was at {HOT_C} C and more for {self.hot * STEP_S} s, now at {warmest:.0f} C"
+        return [self.act("capped the GPU at 2000 MHz", seen, CAP)]
+
+    def act(self, done: str, seen: str, words: tuple[str, ...]) -> str:
+        """Do it, and keep the reason where a doctor finds it."""
+        try:
+            self.started.append(os.posix_spawnp(words[0], words, os.environ, setsigmask=()))
+        except OSError as error:
+            done = f"could not run {words[0]} ({error.strerror})"
+        row = f"{time.time():.0f} {done}: {seen}"
+        print(f"sparkrig: the guard {done}: {seen}", flush=True)
+        try:
+            write_whole(ROOT + ACTS, [*read(ACTS).splitlines(), row][-MOST_ACTS:])
+        except OSError as error:  # a full disk; the ring has it, too
+            print(f"sparkrig: what the guard did cannot be kept: {error}", flush=True)
+        return f"{done}: {seen}"
 
 
 def told(fields: list[str]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from tests.unit.blackboxes import falling, printed
 
 STEPS = {"Watch | black box", "Watch | let systemd run it"}
 END = "\n#sparkrig:end files 0"
-ASKED = "/var/lib/sparkrig/blackbox/reset"  # of the one look that the verb takes
+ASKED = "cd /var/lib/sparkrig/blackbox"  # of the one look that the verb takes
 
 
 def keeping(letter: str, **changed: str | None) -> str:
@@ -28,7 +28,7 @@ def keeping(letter: str, **changed: str | None) -> str:
         watch.PROGRAM: ("755", program.content),
         watch.UNIT_FILE: ("644", unit.content),
         watch.LINK: ("644", unit.content),
-        watch.STARTED: ("600", watch._digest() + "\n"),
+        watch.STARTED: ("600", watch.digest() + "\n"),
     }
     contents = {path: changed.get(name, text) for path, (_, text) in made.items() for name in [_name(path)]}
     rows = [
@@ -118,7 +118,9 @@ def test_it_can_be_deployed_by_itself(deploy: Deploy) -> None:
 def shown(b: list[str]) -> list[Host]:
     return [
         replace(host, responses={ASKED: rows})
-        for host, rows in zip(pair(converged("a"), converged("b")), (["runs"], b), strict=True)
+        for host, rows in zip(
+            pair(converged("a"), converged("b")), (["now 1795659000 +0100", "runs"], b), strict=True
+        )
     ]
 
 
@@ -135,7 +137,7 @@ def test_a_reset_is_shown_and_is_what_the_schema_says(tmp_path: Path) -> None:
     reset = made["hosts"][B]["reset"]
     assert (reset["at"], reset["booted"]) == ("2026-11-26T03:12:00+01:00", "2026-11-26T03:13:35+01:00")
     assert len(reset["steps"]) == 60 and reset["signs"][0]["id"] == "memory-falling"
-    assert made["hosts"][A] == {"runs": True, "reset": None}
+    assert made["hosts"][A] == {"runs": True, "reset": None, "guard": []}
 
 
 def test_the_page_has_all_of_it(tmp_path: Path) -> None:
@@ -190,3 +192,32 @@ def test_a_reset_of_the_day_before_yesterday_is_no_news(tmp_path: Path) -> None:
     b = examined.examined("b", blackbox="\n".join(printed(falling, ago=2 * 86400)) + "\n")
     done = examined.doctor(tmp_path, examined.entries(examined.hosts(examined.examined("a"), b)), "--json")
     assert done.code == 0 and done.row("spark-b", "watch.reset")["status"] == "ok"
+
+
+# --- the guard
+
+ACT = "act 1795658900 stopped the server: 2.1 % of the memory was available"
+
+
+def test_the_guard_is_another_unit_and_needs_the_black_box(deploy: Deploy) -> None:
+    hosts = pair(keeping("a"), keeping("b"), watch=True, watch_guard=True)
+    run = deploy(hosts, "-y")
+    assert run.code == 0, run.stderr
+    assert on(run.changes, SETTLED) == {"spark-a", "spark-b"}
+    refused = deploy(pair(converged("a"), converged("b"), watch_guard=True), "-y")
+    assert refused.code == 1 and refused.commands == []
+    assert "watch_guard is of the black box; set watch = True too" in refused.stderr
+
+
+def test_what_the_guard_did_is_shown_and_is_news_for_a_day(tmp_path: Path) -> None:
+    said = "stopped the server at 03:08 on 2026-11-26: 2.1 % of the memory was available"
+    desk = Desk(tmp_path).has(shown(["runs", "now 1795659000 +0100", ACT]))
+    assert said in " ".join(desk.typed("blackbox").out.split())
+    made = desk.typed("blackbox", "--json").report
+    assert complaints("blackbox", made) == []
+    assert made["hosts"][B]["guard"][0]["at"] == "2026-11-26T03:08:20+01:00"
+    for now, status in ((1795659000, "drift"), (1795659000 + 86400, "ok")):
+        b = examined.examined("b", blackbox=f"runs\nnow {now} +0100\n{ACT}\n")
+        done = examined.doctor(tmp_path, examined.entries(examined.hosts(examined.examined("a"), b)), "--json")
+        row = done.row("spark-b", "watch.guard")
+        assert row["status"] == status and (row["found"] == f"it {said}") is (status == "drift")

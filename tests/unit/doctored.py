@@ -78,6 +78,7 @@ def checks_of(
             *live.checks(mine, found.hostname),
             *condition.checks(found.condition),
             *watch.reset(mine, found.blackbox),
+            *watch.guarded(found.blackbox),
         ]
         for name, found in seen.items()
         for mine in [subject(name, fleet, seen, "pair.py")]

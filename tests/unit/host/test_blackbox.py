@@ -172,7 +172,8 @@ def test_it_is_news_for_a_day_from_when_the_host_came_back() -> None:
 
 
 def test_a_host_without_one_and_one_that_saw_no_reset() -> None:
-    assert parse([]) == BlackBox() and parse(["runs"]) == BlackBox(True)
+    assert parse(["now 5 +0100"]) == BlackBox(now=5, zone=60)
+    assert parse(["now 5 -0330", "runs"]) == BlackBox(True, 5, zone=-210)
 
 
 BAD = (
@@ -202,12 +203,23 @@ def test_where_no_row_is_left_nothing_is_made_up() -> None:
     assert parse(["now 1795659120 +0100", *BAD, "row booted 1795659120 x"]).reset is None
 
 
+@pytest.mark.parametrize("rows", [[], ["runs"], ["now 5", "other"]])
+def test_another_answer_is_an_error(rows: list[str]) -> None:
+    with pytest.raises((ValueError, LookupError)):
+        parse(rows)
+
+
 @pytest.mark.parametrize("row", ["now x", "now nan +0100", "now"])
 def test_a_clock_that_is_none_is_an_error(row: str) -> None:
     with pytest.raises((ValueError, LookupError)):
         parse([row, *printed()[2:]])
     with pytest.raises((ValueError, LookupError)):
         parse(printed()[2:])
+
+
+def test_an_act_that_is_none_is_skipped() -> None:
+    found = parse(["now 1795659120 +0100", "act", "act x y", "act 5 did: x\x1b", "act 99999999999999 z"])
+    assert [(act.at, act.text) for act in found.acts] == [(5, "did: x ")]
 
 
 def test_what_a_host_calls_things_is_plain() -> None:
@@ -231,4 +243,6 @@ def test_absent_figures_are_absent() -> None:
 def test_the_steps_are_those_of_the_program() -> None:
     from sparkrig import programs
 
-    assert f"\nSTEP_S = {blackbox.STEP_S}\n" in programs.file("watch/blackbox.py")
+    text = programs.file("watch/blackbox.py")
+    assert f"\nSTEP_S = {blackbox.STEP_S}\n" in text
+    assert f"\nHOT_C, HOT_STEPS = {blackbox.HOT_C}, {blackbox.HOT_S // blackbox.STEP_S} " in text

@@ -16,7 +16,7 @@ from sparkrig.runs.undo import RESTORE, Change, Plan
 from tests.unit.shells import sh, tool
 
 WANTED = watch.plan({}, on=True).write
-DIGEST = watch._digest()
+DIGEST = watch.digest()
 
 
 def found(files: tuple[File, ...] = WANTED, started: str = DIGEST, *, link: bool = True) -> dict[str, Found]:

@@ -289,6 +289,104 @@ def test_one_that_hangs_is_killed_and_an_old_row_counts_no_more(host: Host) -> N
     box.end()
 
 
+# --- the guard
+
+
+class Guarded:
+    """A host whose guard looks at what a step shows; it acts on stand-ins."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        for name in ("systemctl", "nvidia-smi"):
+            tool(
+                host.root / "bin", name, f'case $* in *--query*) ;; *) echo "{name} $*" >>{host.root}/did ;; esac'
+            )
+        ring = host.program.Ring(str(host.ring))
+        self.box = host.program.Box(ring, A, host.program.Guard())
+
+    def steps(self, count: int, *, percent: float = 50, full: float = 0, celsius: float = 60) -> None:
+        host = self.host
+        host.has("proc/meminfo", f"MemTotal: 1000000 kB\nMemAvailable: {percent * 10000:.0f} kB\n")
+        host.has("proc/pressure/memory", f"some avg10=99 avg60=1\nfull avg10={full} avg60=1.00 total=1\n")
+        host.has("sys/class/thermal/thermal_zone0/temp", f"{celsius * 1000:.0f}")
+        host.has("sys/class/thermal/thermal_zone0/type", "acpitz\n")
+        host.has("sys/class/thermal/thermal_zone1/temp", "99000")
+        host.has("sys/class/thermal/thermal_zone1/type", "nvme\n")
+        host.steps(self.box, count)
+
+    def did(self) -> list[str]:
+        until(lambda: all(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT) for pid in self.box.guard.started))
+        file = self.host.root / "did"
+        found = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return found
+
+
+STOP, CAP = "systemctl stop --no-block sparkrig-serve*.service", "nvidia-smi -lgc 0,2000"
+
+
+def test_the_guard_stops_the_server_once_where_the_memory_ends(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(2, percent=2.9)
+    guarded.steps(1, percent=3.1)
+    guarded.steps(2, percent=2.9)
+    assert guarded.did() == []  # not in a row
+    guarded.steps(1, percent=2.9)
+    assert guarded.did() == [STOP]
+    assert host.found()["guard"] == [
+        "stopped the server: 2.9 % of the memory was available, and all processes waited for 0 % of ten seconds"
+    ]
+    acts = host.root / "var/lib/sparkrig/blackbox/guard"
+    assert acts.read_text().startswith(f"{1795600000 + host.now - 10:.0f} stopped the server: 2.9 %")
+    guarded.steps(30, percent=0.5)
+    guarded.steps(1, percent=4.9)
+    guarded.steps(5, percent=0.5)
+    assert guarded.did() == []  # once, until all was well
+    guarded.steps(1, percent=5)
+    guarded.steps(3, percent=0.5)
+    assert guarded.did() == [STOP] and len(acts.read_text().splitlines()) == 2
+
+
+def test_the_guard_waits_for_more_where_all_processes_wait(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(10, percent=4.9, full=59)
+    guarded.steps(10, percent=5, full=99)
+    assert guarded.did() == []
+    guarded.steps(3, percent=4.9, full=60)
+    assert guarded.did() == [STOP]
+
+
+def test_the_guard_caps_the_clock_where_it_stays_hot(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(23, celsius=88)
+    guarded.steps(1, celsius=87)
+    guarded.steps(23, celsius=95)
+    assert guarded.did() == []
+    guarded.steps(40, celsius=88)
+    assert guarded.did() == [CAP]
+    assert (
+        "capped the GPU at 2000 MHz: it was at 88 C and more for 240 s, now at 88 C"
+        in (host.root / "var/lib/sparkrig/blackbox/guard").read_text()
+    )
+
+
+def test_the_guard_says_what_it_could_not_do_and_keeps_a_few(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded = Guarded(host)
+    monkeypatch.setenv("PATH", "/nowhere")
+    for _ in range(10):
+        guarded.steps(3, percent=1)
+        guarded.steps(1)
+    rows = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
+    assert len(rows) == 8 and "could not run systemctl (No such file or directory)" in rows[0]
+
+
+def test_without_the_word_nothing_is_done(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.box = host.box()
+    guarded.steps(30, percent=0.1, full=99, celsius=99)
+    assert not (host.root / "did").exists() and "guard" not in host.found()
+
+
 COST = """
 import importlib.util, os, sys
 spec = importlib.util.spec_from_file_location("box", sys.argv[1])
