@@ -52,6 +52,14 @@ def on(run: list[tuple[str, str]], text: str) -> set[str]:
 SETTLED = "systemctl restart $unit"
 
 
+def test_a_pair_without_the_setting_has_no_check_of_it(tmp_path: Path) -> None:
+    done = Desk(tmp_path).has(pair(converged("a"), converged("b"))).drift()
+    assert done.code == 0
+    assert not [
+        row["id"] for host in done.report["hosts"] for row in host["rows"] if row["id"].startswith("watch")
+    ]
+
+
 def test_a_pair_without_the_setting_has_no_step_of_it(deploy: Deploy) -> None:
     run = deploy(pair(recorded("fresh-a"), recorded("fresh-b")), "--json", "--dry")
     assert not {step for step in run.plan if step.startswith("Watch")}

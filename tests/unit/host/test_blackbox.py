@@ -85,6 +85,10 @@ SIGNS: dict[str, tuple[Change, dict[str, str]]] = {
         lambda left, found: found["pressure"].update(at(left, 100, 110, memory_full=60.0)),
         {"stalled": "for 60 % of ten seconds every process waited for memory"},
     ),
+    "all waited for less": (
+        lambda left, found: found["pressure"].update(at(left, 100, 110, memory_full=59.0)),
+        {},
+    ),
     "they waited long before": (
         lambda left, found: found["pressure"].update(at(left, 900, 910, memory_full=90.0)),
         {},

@@ -120,10 +120,14 @@ def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) 
     for pid, name, pages in ((7, "VLLM::Worker (0)", 3000), (8, "sshd", 20), (9, "a) b", 500)):
         host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name=name, pages=pages))
         host.has(f"proc/{pid}/cmdline", "--api-key\0SECRET")
+    before = NVRM.format(n=0)  # of before the start, which is no part of the first step
+    host.has("dev/kmsg", before)
     box = host.box()
     host.has(
         "dev/kmsg",
-        "".join(NVRM.format(n=n) for n in range(5)) + "3,9,1,-;pcieport 0002:00: AER: Corrected\n6,1,1,-;x\n",
+        before
+        + "".join(NVRM.format(n=n) for n in range(5))
+        + "3,9,1,-;pcieport 0002:00: AER: Corrected\n6,1,1,-;x\n",
     )
     box.step()
     found, page = host.found(), os.sysconf("SC_PAGE_SIZE") // 1024
