@@ -1,10 +1,11 @@
-"""Every noun about the state of a host, in one look: those of a Spark, and its NICs, GPU, health and name."""
+"""Every noun about the state of a host, in one look: a Spark's, and its NICs, GPU, health, name and last reset."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sparkrig.facts import spark
+from sparkrig.facts.blackbox import Blackbox
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.health import Health
@@ -13,7 +14,13 @@ from sparkrig.facts.nic import Nics
 from sparkrig.facts.noun import Noun
 from sparkrig.look.state import State
 
-_MORE: dict[str, type[Noun[Any]]] = {"nics": Nics, "gpu": Gpu, "health": Health, "hostname": Hostname}
+_MORE: dict[str, type[Noun[Any]]] = {
+    "nics": Nics,
+    "gpu": Gpu,
+    "health": Health,
+    "hostname": Hostname,
+    "blackbox": Blackbox,
+}
 
 
 class Examination(Bundle[State]):

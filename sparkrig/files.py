@@ -21,12 +21,12 @@ class Managed:
     """A file that a deploy may write on a host.
 
     path; kind: `owned` is ours, `private` ours and for root alone, so that no look reads it, `shared` holds what
-    others wrote, too, and is merged into; reload: the shell command that makes a service read it again, empty
-    where none has to.
+    others wrote, too, and is merged into, `seen` is only looked at: a service of ours makes it; reload: the shell
+    command that makes a service read it again, empty where none has to.
     """
 
     path: str
-    kind: Literal["owned", "private", "shared"] = "owned"
+    kind: Literal["owned", "private", "shared", "seen"] = "owned"
     reload: str = ""
 
 

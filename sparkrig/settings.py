@@ -313,6 +313,16 @@ class Settings(BaseModel):
         description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
         "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
     )
+    watch: bool = Field(
+        False,
+        description="Keep a black box on the host: every ten seconds, what precedes a hang or a reset, on 34 "
+        "MiB of the disk (docs/watching.md).",
+    )
+    watch_guard: bool = Field(
+        False,
+        description="Let the black box act: it stops the servers where the memory ends, and caps the GPU's clock "
+        "where the host stays at 88 C and more for 240 seconds (docs/watching.md). Needs `watch`.",
+    )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
         description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
@@ -483,6 +493,12 @@ class Settings(BaseModel):
                 f"serve_port and serve_trial_port are both {self.serve_port}; a new configuration is tested on a "
                 "port of its own"
             )
+        return self
+
+    @model_validator(mode="after")
+    def _guard_watches(self) -> Settings:
+        if self.watch_guard and not self.watch:
+            raise ValueError("setting watch_guard is of the black box; set watch = True too, or leave it out")
         return self
 
     @model_validator(mode="after")

@@ -46,6 +46,11 @@ _VERBS = {
         "Measure how fast a served model answers, next to published figures.",
         "sparkrig bench http://spark-a:8000",
     ),
+    "blackbox": _Verb(
+        "sparkrig.cli.blackbox",
+        "Show the last minutes before a reset that was not asked for.",
+        "sparkrig blackbox inventories/pair.py",
+    ),
     "completion": _Verb(
         "sparkrig.cli.completion",
         "Print a script that completes verbs, options and inventories in your shell.",

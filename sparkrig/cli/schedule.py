@@ -90,7 +90,7 @@ def schedule(
     It writes two timers of your own user manager (systemd): one runs drift, the other notices that no run came.
     A notice is sent once when a check fails, a host cannot be read, a run fails or is missing, and once when that
     is over. An option that is left out keeps its value; `sparkrig status` shows the last run (sparkrig docs
-    watching).
+    scheduling).
     """
     from sparkrig.cli import scheduled
 
@@ -197,7 +197,7 @@ def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
         if len(failed) == every:
             raise Refusal(
                 f"no address in {made.notify} took the first notice, and nothing was scheduled",
-                "sparkrig docs watching, which has the form of each",
+                "sparkrig docs scheduling, which has the form of each",
             )
     schedule_files.keep_schedule(inventory, made)
 

@@ -28,7 +28,7 @@ SOC_HOT_ABOVE_C = 90
 KHO_FROM_KB = 2**20
 BUSY_LOAD_PER_CORE = 1.0  # more tasks want to run than there are cores, so perftest waits for one
 # The zones that measure the SoC; radios and SSDs have zones too, and normal ranges of their own.
-_SOC_ZONE = re.compile(r"acpitz|(?:.*[-_])?(?:soc|cpu|tj|pkg|cluster)(?:[-_\d].*)?", re.I)
+SOC_ZONE = re.compile(r"acpitz|(?:.*[-_])?(?:soc|cpu|tj|pkg|cluster)(?:[-_\d].*)?", re.I)
 
 
 @dataclass(frozen=True)
@@ -250,7 +250,7 @@ def busy(health: Health) -> Verdict:
 
 def thermal(health: Health) -> Verdict:
     """Whether the SoC is too warm, by a bound that has a source: its own limit is unknown."""
-    zones = [zone for zone in health.zones if _SOC_ZONE.fullmatch(zone.type) and zone.celsius > 0]
+    zones = [zone for zone in health.zones if SOC_ZONE.fullmatch(zone.type) and zone.celsius > 0]
     if not zones:
         return Verdict("unknown", "no-temperature", "no thermal zone tells the temperature of the SoC")
     hottest = max(zones, key=lambda zone: zone.celsius)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apprise import Apprise
 
 _PING_S = 10.0
-_HELP = "sparkrig docs watching, which has the form of each"
+_HELP = "sparkrig docs scheduling, which has the form of each"
 
 
 def check(file: Path) -> None:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from sparkrig.files import Found
+from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.condition import Condition
 from sparkrig.host.containers import Containers
 from sparkrig.host.driver import Packages
@@ -42,6 +43,7 @@ RESOURCES = (
     "environment",
     "secrets",
     "trust",
+    "watch",
     "bandwidth",
     "serving",
 )
@@ -69,7 +71,7 @@ UNREAD: Any = _Unread()
 class State(Value):
     """What a Spark is, by resource.
 
-    A deploy's look has all but the last four; that of the fabric's verbs network, rdma, files, nics, gpu, health;
+    A deploy's look has all but the last five; that of the fabric's verbs network, rdma, files, nics, gpu, health;
     a doctor's everything (facts/spark.py, facts/fabric.py, facts/examination.py).
     """
 
@@ -89,6 +91,7 @@ class State(Value):
     gpu: Gpu = UNREAD
     health: Health = UNREAD
     hostname: Hostname = UNREAD
+    blackbox: BlackBox = UNREAD
 
     @property
     def condition(self) -> Condition:

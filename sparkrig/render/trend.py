@@ -13,7 +13,7 @@ from sparkrig.bandwidth.history_trend import Trend, leading
 from sparkrig.render.findings import STYLES
 
 _RUNS = 16
-_BARS, _ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
+BARS, ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
 
 
 def trend(trends: Sequence[Trend], *, ascii_only: bool = False) -> RenderableType:
@@ -36,7 +36,7 @@ def trend(trends: Sequence[Trend], *, ascii_only: bool = False) -> RenderableTyp
 
 def bars_of(entries: Sequence[Entry], *, ascii_only: bool) -> list[tuple[str, str]]:
     """A character with its style for each figure."""
-    bars = _ASCII_BARS if ascii_only else _BARS
+    bars = ASCII_BARS if ascii_only else BARS
     highest = max((entry.figure or 0.0 for entry in entries), default=0.0) or 1.0
     return [
         (

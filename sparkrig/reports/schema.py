@@ -14,6 +14,7 @@ from sparkrig import verdict
 from sparkrig.bandwidth import cluster_run, measurement
 from sparkrig.explain.explanation import Explained
 from sparkrig.fabric import cabling
+from sparkrig.host import blackbox
 from sparkrig.rdma import rdma
 from sparkrig.reports import doctor, drift, schema_changes, schema_serving
 from sparkrig.reports.fields import Left, Unread
@@ -293,10 +294,53 @@ class Support(TypedDict):
     notes: list[str]
 
 
+# blackbox
+
+
+class Reset(TypedDict):
+    """An end that was not asked for.
+
+    at: the last row that reached the disk; booted: when the host came back, both ISO 8601 by its own clock;
+    sentence: what matters most of it; signs: what stood out, the weightiest first; steps: the rows before it.
+    """
+
+    at: str
+    booted: str
+    sentence: str
+    signs: list[blackbox.Sign]
+    steps: list[blackbox.Step]
+
+
+class Guarded(TypedDict):
+    """at: ISO 8601 by the host's own clock; done: what the guard did, and why."""
+
+    at: str
+    done: str
+
+
+class Box(TypedDict):
+    """The black box of a host.
+
+    runs: whether it does; reset: the last that it saw, null for none; guard: what its guard did, oldest first.
+    """
+
+    runs: bool
+    reset: Reset | None
+    guard: list[Guarded]
+
+
+class BlackBox(TypedDict):
+    """What preceded the last reset of each host."""
+
+    schema: Literal["sparkrig.blackbox/1"]
+    hosts: dict[str, Box | Unread]
+
+
 DOCUMENTS: Mapping[str, Any] = {
     "apply": schema_changes.Applying,
     "bandwidth": Bandwidth,
     "bench": bench.Report,
+    "blackbox": BlackBox,
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,

@@ -81,7 +81,8 @@ class Cluster:
         hosts = []
         for place, (name, host) in enumerate(zip(self.names, self.settled(), strict=True)):
             fabric = sections(recorded("fabric-a"))
-            parts = {"hostname": f"name {name}\naddress 127.0.0.1\n", **fabric, **sections(host.seen)}
+            own_name = f"name {name}\naddress 127.0.0.1\n"
+            parts = {"hostname": own_name, "blackbox": "now 1795230000 +0000", **fabric, **sections(host.seen)}
             look = joined({noun: parts[noun] for noun in Examination.nouns}).splitlines()
             rows = (pings or {}).get(name) or self.pinged(name)
             first = {"#sparkrig:end identity": look, PING: rows}

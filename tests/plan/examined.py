@@ -23,6 +23,7 @@ def examined(letter: str, **changed: str) -> str:
     """What the doctor's one look prints on a host of the pair after the deploy; `changed`: other nouns' output."""
     parts = {
         "hostname": f"name spark-{letter}\naddress 127.0.0.1\n",
+        "blackbox": "now 1795230000 +0000",
         **{
             noun: text for noun, text in sections(recorded(f"fabric-{letter}")).items() if noun not in ("network",)
         },

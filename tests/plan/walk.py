@@ -33,6 +33,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "doctor": ("--verbose",),
     "drift": ("--all", "--html", "OUT/page.html", "--junit", "OUT/junit.xml", "--prom", "OUT/metrics.prom"),
     "plan": ("--all",),
+    "blackbox": ("--html", "OUT/box.html"),
     "startup": ("--once",),
     "status": (),
     "storage": (),
@@ -51,6 +52,9 @@ def updating() -> dict[str, str]:
         "firmware": "\n".join(updates.board("sparketa")),
         "repositories": "now 1795600000\nlists 1795596400\nkernel 6.17.0-1029-nvidia initrd module",
     }
+
+
+BOX = "cd /var/lib/sparkrig/blackbox"  # of the look of `sparkrig blackbox`, and of the doctor's, which comes first
 
 
 class _Page(HTMLParser):
@@ -92,7 +96,7 @@ def halves() -> list[Host]:
     for host, log in ((one, "pair-head"), (other, "pair-worker")):
         # the first match wins: what the evidence says of a journal would answer for these, too
         own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n"), FORECAST: ["simulated 0", "bytes 0"]}
-        host.first = {**own, **host.first, **evidence()}
+        host.first = {**own, **host.first, **evidence(), BOX: ["now 1795230000 +0000"]}
         host.first[LOOK] = [*host.first[LOOK], *joined(updating()).splitlines()]
     return [one, other]
 
@@ -102,6 +106,7 @@ IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "doctor": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
     "drift": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
     "apply": lambda found: IN_FULL["plan"](found["plan"]),
+    "blackbox": lambda found: found["hosts"][A] == {"runs": False, "reset": None, "guard": []},
     "startup": lambda found: found["hosts"][A]["state"] == "serving",
     "status": lambda found: found["hosts"][A]["runs"] == [],
     "storage": lambda found: found["hosts"][A]["checkpoints"][0]["name"] == ONE,

@@ -7,12 +7,13 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-from sparkrig.checks import access, condition, live, pair, resources
+from sparkrig.checks import access, condition, live, pair, resources, watch
 from sparkrig.checks.check import Check
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
 from sparkrig.fleet import Fleet
+from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.hostname import Hostname
 from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
@@ -30,6 +31,7 @@ EXAMINED = {
         gpu=CONDITIONS[name].gpu,
         health=CONDITIONS[name].health,
         hostname=Hostname(name, (IPv4Address("127.0.0.1"),)),
+        blackbox=BlackBox(),
     )
     for name in (A, B)
 }
@@ -75,6 +77,8 @@ def checks_of(
             *resources.checks(mine),
             *live.checks(mine, found.hostname),
             *condition.checks(found.condition),
+            *watch.reset(mine, found.blackbox),
+            *watch.guarded(found.blackbox),
         ]
         for name, found in seen.items()
         for mine in [subject(name, fleet, seen, "pair.py")]

@@ -21,12 +21,14 @@ PATHS = """
 /etc/sparkrig/serve/serve.env
 /etc/sparkrig/serve/serve.json
 /etc/ssh/ssh_config.d/60-sparkrig.conf
+/etc/systemd/system/sparkrig-blackbox.service
 /etc/systemd/system/sparkrig-serve-memory.service
 /etc/systemd/system/sparkrig-serve-port.service
 /etc/systemd/system/sparkrig-serve-port.socket
 /etc/systemd/system/sparkrig-serve-watch.service
 /etc/systemd/system/sparkrig-serve.service
 /etc/systemd/timesyncd.conf.d/60-sparkrig.conf
+/usr/local/lib/sparkrig/blackbox.py
 /usr/local/lib/sparkrig/gid.py
 /usr/local/lib/sparkrig/refresh_gid.py
 /usr/local/lib/sparkrig/serve/memory.sh

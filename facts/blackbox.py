@@ -1,0 +1,16 @@
+"""What the black box of a host kept before the last reset."""
+
+from sparkrig import programs
+from sparkrig.facts.noun import Noun
+from sparkrig.host import blackbox
+
+
+class Blackbox(Noun[blackbox.BlackBox]):
+    """Whether it runs, and the rows before the last end that was not asked for."""
+
+    parse = staticmethod(blackbox.parse)
+    script = programs.text("facts/blackbox.sh")
+
+    @staticmethod
+    def default() -> blackbox.BlackBox:
+        return blackbox.BlackBox()

@@ -1,0 +1,128 @@
+"""`sparkrig blackbox`: the last minutes before a reset that was not asked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from sparkrig.cli import extras, files
+from sparkrig.io import terminal
+
+if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
+    from sparkrig.host.blackbox import BlackBox
+    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.reports import schema
+    from sparkrig.reports.fields import Unread
+
+    Looked = Mapping[str, BlackBox | Failed | Lost]
+
+_LOOK_S = 90  # times `patience`
+_MOST_S = 7200  # of what a black box keeps
+_UNITS = {"s": 1, "m": 60, "h": 3600}
+
+
+class _Duration(click.ParamType[float]):
+    """`90s`, `30m`, `2h`, in seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        found = re.fullmatch(r"(\d{1,5})([smh])", str(value))
+        seconds = int(found[1]) * _UNITS[found[2]] if found else 0
+        if not 0 < seconds <= _MOST_S:
+            self.fail("90s, 30m or 1h is expected, and 2h at most. Try: --last 30m", param, ctx)
+        return float(seconds)
+
+
+@click.command()
+@files.INVENTORY
+@click.option(
+    "--last", type=_Duration(), default="30m", show_default=True, help="How much of the time before it to show."
+)
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page to FILE.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/blackbox.json).")
+def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool) -> None:
+    """Show the last minutes before each host's last reset that was not asked for, and what stood out.
+
+    A host keeps a black box where the setting watch is True: memory, pressure, GPU, temperatures, lines of the
+    driver and who had the memory, every ten seconds. It changes nothing.
+
+    Exit code 3: a host could not be read.
+    """
+    if html:
+        extras.need("report")
+    fleet, data = files.inventory(inventory_file)
+    looked = _look(inventory_file.name, fleet, data)
+    found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
+    if as_json:
+        document: schema.BlackBox = {
+            "schema": "sparkrig.blackbox/1",
+            "hosts": {name: _plain(each, last) for name, each in looked.items()},
+        }
+        files.print_json(document)
+    else:
+        _show(looked, last)
+    if html:
+        from sparkrig.render.blackbox_html import html as page
+
+        files.write(html, page(found, last, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"))
+    if len(found) < len(looked):
+        files.try_doctor(inventory_file)
+        raise SystemExit(3)
+
+
+def _look(what: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Looked:
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.facts.blackbox import Blackbox
+    from sparkrig.io import remote
+
+    limits = {name: _LOOK_S * fleet[name].patience for name in data}
+    return session.asked(
+        data,
+        f"Reading the black boxes of {what}",
+        lambda at: remote.read(at, Blackbox(), seconds=int(limits[at.name])),
+        wait_s=0,
+        limits_s=limits,
+    )
+
+
+def _plain(found: BlackBox | Failed | Lost, seconds: float) -> schema.Box | Unread:
+    from sparkrig.render.blackbox import last
+
+    if isinstance(found, Exception):
+        return {"unread": str(found)}
+    reset, guard = found.reset, _acts(found)
+    if reset is None:
+        return {"runs": found.runs, "reset": None, "guard": guard}
+    told: schema.Reset = {
+        "at": reset.when(reset.at).isoformat(),
+        "booted": reset.when(reset.booted).isoformat(),
+        "sentence": reset.sentence,
+        "signs": reset.signs,
+        "steps": last(reset, seconds),
+    }
+    return {"runs": found.runs, "reset": told, "guard": guard}
+
+
+def _acts(found: BlackBox) -> list[schema.Guarded]:
+    return [{"at": act.when(found).isoformat(), "done": act.text} for act in found.acts]
+
+
+def _show(looked: Looked, seconds: float) -> None:
+    from sparkrig.io.screen import Screen
+    from sparkrig.render.blackbox import Picture
+
+    console = Screen()
+    for name, found in looked.items():
+        if isinstance(found, Exception):
+            terminal.echo(f"{name}: {found}", err=True)
+        else:
+            console.print(Picture(name, found, seconds))

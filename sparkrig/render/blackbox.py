@@ -1,0 +1,149 @@
+"""The last minutes before a reset: the figures of the black box over time, drawn in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from sparkrig.host.blackbox import GIB, STEP_S, BlackBox, Reset, Step
+from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES
+from sparkrig.render.trend import ASCII_BARS, BARS
+from sparkrig.verdict import Level
+
+_WIDEST = 100
+_TITLE, _RANGE = 19, 23  # columns beside the bars
+_LEAST_BARS = 20  # else title and range stand above them
+NO_BOX = "it keeps no black box; set watch = True in the inventory, and deploy"
+NO_RESET = "its black box has seen no end that was not asked for"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure over time. values: of each step, None where it was not shown; least: whether less is worse."""
+
+    title: str
+    unit: str
+    values: Sequence[float | None]
+    least: bool = False
+
+    @property
+    def shown(self) -> list[float]:
+        return [value for value in self.values if value is not None]
+
+
+def last(reset: Reset, seconds: float) -> list[Step]:
+    """The rows of that time before the reset, of earlier boots too."""
+    return [step for step in reset.steps if step.at > reset.at - seconds]
+
+
+def figures(steps: Sequence[Step]) -> list[Figure]:
+    """Each figure that any of the steps has, in the order of what matters most."""
+
+    def of(title: str, unit: str, value: Callable[[Step], float | None], *, least: bool = False) -> Figure:
+        return Figure(title, unit, [value(step) for step in steps], least)
+
+    def gib(kb: float | None) -> float | None:
+        return None if kb is None else kb / GIB
+
+    made = [
+        of("memory available", "GiB", lambda step: gib(step.memory.get("available")), least=True),
+        of("waiting for memory", "%", lambda step: step.pressure.get("memory_full")),
+        of("waiting for disk", "%", lambda step: step.pressure.get("io_full")),
+        of("swap in use", "GiB", lambda step: gib(step.swapped) if step.memory.get("swap_total") else None),
+        of("page cache", "GiB", lambda step: gib(step.memory.get("cached"))),
+        of("GPU utilization", "%", lambda step: step.gpu.get("used")),
+        of("GPU clock", "MHz", lambda step: step.gpu.get("mhz")),
+        of("GPU power", "W", lambda step: step.gpu.get("watts")),
+        of("highest temperature", "C", lambda step: step.hottest),
+        of("NVRM lines", "a step", lambda step: step.lines("nvrm")),
+    ]
+    quiet = ("NVRM lines",)  # nothing to see where there is none
+    return [each for each in made if each.shown and (each.title not in quiet or any(each.shown))]
+
+
+class Picture:
+    """What one host's black box has: what stood out, and the figures of the last time before the reset."""
+
+    def __init__(self, name: str, found: BlackBox, seconds: float) -> None:
+        self.name, self.found, self.seconds = name, found, seconds
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        signs = ASCII_SIGNS if options.ascii_only else SIGNS
+        for act in self.found.acts:
+            told = f": its guard {act.sentence(self.found)}"
+            yield Text.assemble((f"{signs['degraded']} ", STYLES["degraded"]), (self.name, "bold"), told)
+        reset = self.found.reset
+        if reset is None:
+            level: Level = "healthy" if self.found.runs else "unknown"
+            yield Text.assemble((f"{signs[level]} ", STYLES[level]), (self.name, "bold"), ": ", _none(self.found))
+            return
+        yield Text.assemble((f"{signs['fault']} ", STYLES["fault"]), (self.name, "bold"), f": {reset.sentence}")
+        back = f"{reset.when(reset.booted):%H:%M on %Y-%m-%d}"
+        for sign in reset.signs[1:]:
+            yield Text(f"  {sign.text}")
+        yield Text(f"  it came back at {back}", "dim")
+        yield from self._bars(reset, min(options.max_width, _WIDEST), ascii_only=options.ascii_only)
+
+    def _bars(self, reset: Reset, width: int, *, ascii_only: bool) -> Iterator[Text]:
+        steps = last(reset, self.seconds)
+        beside = width - _TITLE - _RANGE - 4
+        columns = beside if beside >= _LEAST_BARS else max(1, width - 2)
+        columns = min(columns, max(1, round((reset.at - steps[0].at) / STEP_S) + 1))
+        yield Text()
+        yield Text(f"  {_clock(reset, steps[0].at)} to {_clock(reset, reset.at)}, the last row", "dim")
+        for figure in figures(steps):
+            bars = Text(_drawn(figure, steps, columns, ASCII_BARS if ascii_only else BARS), "cyan")
+            told = ranges(figure, "->" if ascii_only else "→")
+            if beside >= _LEAST_BARS:
+                yield Text.assemble(f"  {figure.title:{_TITLE}} ", bars, f" {told}")
+            else:
+                yield Text.assemble(f"  {figure.title}: {told}\n  ", bars)
+
+
+def _none(found: BlackBox) -> str:
+    return NO_RESET if found.runs else NO_BOX
+
+
+def _clock(reset: Reset, at: float) -> str:
+    return f"{reset.when(at):%H:%M:%S}"
+
+
+def ranges(figure: Figure, arrow: str) -> str:
+    """`22.1 → 0.4 GiB`: the first and the last; with what was worst between, where neither is it."""
+    shown = figure.shown
+    worst = min(shown) if figure.least else max(shown)
+    between = (
+        f" ({'least' if figure.least else 'most'} {_figure(worst)})" if worst not in (shown[0], shown[-1]) else ""
+    )
+    return f"{_figure(shown[0])} {arrow} {_figure(shown[-1])} {figure.unit}{between}"
+
+
+def _figure(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.1f}".removesuffix(".0")
+
+
+def _drawn(figure: Figure, steps: Sequence[Step], columns: int, bars: str) -> str:
+    """A column for each share of the time, as high as the worst in it; blank where nothing was kept."""
+    begin, whole = steps[0].at, (steps[-1].at - steps[0].at) or 1
+    shares: dict[int, list[float]] = {}
+    for step, value in zip(steps, figure.values, strict=True):
+        if value is not None:
+            shares.setdefault(min(columns - 1, int((step.at - begin) / whole * columns)), []).append(value)
+    highest = max(figure.shown) or 1
+    worst = min if figure.least else max
+
+    def bar(column: int) -> str:
+        if column not in shares:
+            return " "
+        return bars[max(0, round(worst(shares[column]) / highest * (len(bars) - 1)))]
+
+    return "".join(map(bar, range(columns)))
+
+
+def times(reset: Reset, steps: Sequence[Step]) -> list[datetime]:
+    """When each step was, by the host's own clock."""
+    return [reset.when(step.at).replace(tzinfo=None) for step in steps]

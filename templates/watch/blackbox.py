@@ -1,0 +1,497 @@
+#!/usr/bin/env python3
+"""Keeps what precedes the loss of a Spark on its disk: docs/watching.md, "The black box".
+
+    blackbox.py DIGEST [--guard]
+
+DIGEST is of what this process was started as; it stands in STARTED, for drift. With --guard it also acts (Guard).
+
+Runs on the host as root, in one process, with the standard library alone. Each step is a row of a ring of fixed
+size, on the disk before the next one begins. It reads files of /proc and /sys, the kernel's log, and the rows of
+one nvidia-smi that goes on printing. No process is started in a step but that one, where it ended.
+
+A row has a slot of its own of SLOT_B bytes: CRC NUMBER KIND BOOT TIME JSON, blanks, and a line end; CRC is of the
+rest. A row that a power cut tore is one whose CRC does not fit. KIND is `step`, or `stop`: the process was asked
+to end, by a shutdown or by hand. A boot whose last row is a step ended without being asked to: then the next start
+keeps the rows before that in RESET, without CRC and blanks, until the next such end.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from binascii import crc32
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # its import would cost memory for nothing
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+ROOT = os.environ.get("SPARKRIG_ROOT", "")  # another one in tests
+FOLDER = "/var/lib/sparkrig/blackbox"
+RING, RESET, ACTS = f"{FOLDER}/ring", f"{FOLDER}/reset", f"{FOLDER}/guard"
+STARTED = "/run/sparkrig-blackbox/started"  # systemd removes its folder when the process ends
+
+STEP_S = 10
+SLOT_B = 4096  # a block of the disk: it is written as one
+SLOTS = 24 * 3600 // STEP_S  # a day: 34 MiB
+KEPT = 720  # rows of RESET: two hours
+CHUNK = 256  # slots that are read at once
+
+LINES, LINE_B = 3, 160  # of the kernel's log that a row has of each kind; the others are counted
+RECORDS = 2000  # of the kernel's log that are read in a step
+TOP = 5  # processes that had the most memory
+NAMES = 24  # netdevs, RDMA ports, thermal zones
+
+MEMINFO = {
+    "MemTotal": "total",
+    "MemAvailable": "available",
+    "MemFree": "free",
+    "Cached": "cached",
+    "AnonPages": "anon",
+    "Shmem": "shmem",
+    "Slab": "slab",
+    "SwapTotal": "swap_total",
+    "SwapFree": "swap_free",
+}
+# by what a line of the kernel's log has: the driver, PCIe's error reports, the kernel ending a process
+LOG = {"NVRM": "nvrm", "AER": "aer", "Killed process": "killed"}
+# mlx5's, and rxe's of the same meaning
+RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rcvd_seq_err", "out_of_seq_request")
+
+# The guard's limits, in percent of all memory. On a Spark 3 is 3.6 GiB: one was lost at 0.2, another nearly at 2,
+# and a pair in use never had less than 6.9 [@gb10-ops]. Where all wait, 5: systemd-oomd's 60 % [@oomd-conf].
+LOW_PERCENT, NEAR_PERCENT, STALLED_PERCENT = 3, 5, 60
+LOW_STEPS = 3
+HOT_C, HOT_STEPS = 88, 24  # 240 s: one cut its power after 417 [@gb10-ops]
+SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
+CAP = ("nvidia-smi", "-lgc", "0,2000")  # as owners keep a pair cool [@miaai-146]
+MOST_ACTS = 8
+
+GPU = ("utilization.gpu", "clocks.sm", "power.draw", "temperature.gpu", "clocks_event_reasons.active")
+GPU_KEYS = ("used", "mhz", "watts", "celsius", "reasons", "margin")
+MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it answers no other field either, and ends
+GPU_OLD_S = 3 * STEP_S  # a row of it that is older is none of this step
+GPU_HUNG_S = 120  # without any row
+GPU_AGAIN_S = 60  # between two starts
+
+
+def main(words: list[str]) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    stay_in_memory()
+    ring = Ring(ROOT + RING)
+    boot = read("/proc/sys/kernel/random/boot_id").strip()[:8]
+    keep_reset(ring, boot)
+    box = Box(ring, boot, Guard() if "--guard" in words else None)
+    write_whole(ROOT + STARTED, [words[0]])
+    due = time.monotonic()
+    while True:
+        box.step()
+        due = max(due + STEP_S, time.monotonic())  # a step that was late is not made up for
+        if asked_to_end(due - time.monotonic()):
+            break
+    box.end()
+
+
+def asked_to_end(seconds: float) -> bool:
+    return signal.sigtimedwait({signal.SIGTERM}, max(0, seconds)) is not None
+
+
+def stay_in_memory() -> None:
+    """The kernel takes no page of this program, which else would wait for the disk when it is needed."""
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).mlockall(3)  # MCL_CURRENT | MCL_FUTURE
+    except (OSError, AttributeError) as error:
+        print(f"sparkrig: this program may be swapped out: {error}", flush=True)
+
+
+class Row:
+    """A row of the ring as it was found. text: all of it but the CRC. Raises ValueError for what is none."""
+
+    __slots__ = ("boot", "kind", "number", "text", "time")
+
+    def __init__(self, text: str) -> None:
+        crc, _, self.text = text.partition(" ")
+        if crc != checksum(self.text):
+            raise ValueError("the row is torn")
+        number, self.kind, self.boot, self.time, _ = self.text.split(" ", 4)
+        self.number = int(number)
+
+
+def checksum(text: str) -> str:
+    return f"{crc32(text.encode()):08x}"
+
+
+class Ring:
+    """The rows on the disk. It has its whole size from the start, so a full disk takes no row away."""
+
+    def __init__(self, path: str) -> None:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        os.posix_fallocate(self.file, 0, SLOTS * SLOT_B)
+        newest = max((row.number for row in self.rows()), default=0)
+        self.next = newest + 1
+
+    def rows(self) -> Iterator[Row]:
+        """Every whole row, in no order."""
+        for first in range(0, SLOTS, CHUNK):
+            part = os.pread(self.file, CHUNK * SLOT_B, first * SLOT_B)
+            for at in range(0, len(part), SLOT_B):
+                try:
+                    yield Row(part[at : at + SLOT_B].decode().strip("\0 \n"))
+                except ValueError:  # UnicodeDecodeError is one
+                    continue
+
+    def last(self, count: int) -> list[Row]:
+        """The newest rows, oldest first; only those are read again."""
+        found = (self.row(number) for number in range(max(1, self.next - count), self.next))
+        return [row for row in found if row]
+
+    def row(self, number: int) -> Row | None:
+        part = os.pread(self.file, SLOT_B, number % SLOTS * SLOT_B)
+        try:
+            row = Row(part.decode().strip("\0 \n"))
+        except ValueError:
+            return None
+        return row if row.number == number else None
+
+    def add(self, kind: str, boot: str, found: dict[str, Any]) -> None:
+        """On the disk when this returns. What makes a row too long goes: texts first, and their count stays."""
+        import json
+
+        head = f"{self.next} {kind} {boot} {time.time():.0f}"
+        text = f"{head} {json.dumps(found, separators=(',', ':'))}"
+        if len(text) > SLOT_B - 16:
+            bare = {
+                key: value for key, value in found.items() if key not in ("log", "top", "down", "rdma", "zones")
+            }
+            text = f"{head} {json.dumps(bare, separators=(',', ':'))}"
+        row = f"{checksum(text)} {text}".encode().ljust(SLOT_B - 1) + b"\n"
+        os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
+        os.fdatasync(self.file)
+        self.next += 1
+
+
+def keep_reset(ring: Ring, boot: str) -> None:
+    """Keep the rows before an end that was not asked for, where the last boot ended so."""
+    rows = ring.last(KEPT)
+    if rows and rows[-1].boot != boot and rows[-1].kind != "stop":
+        up = float(read("/proc/uptime").split()[0])
+        try:
+            write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - up:.0f} {boot}"])
+        except OSError as error:  # a full disk; the ring has its room, and goes on
+            print(f"sparkrig: the rows before the reset cannot be kept: {error}", flush=True)
+
+
+def write_whole(path: str, rows: Iterable[str]) -> None:
+    """The new file or the old one stands there, whenever the power goes."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with open(f"{path}.new", "w", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
+        file.writelines(f"{row}\n" for row in rows)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(f"{path}.new", path)
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+class Box:
+    """One step after the other."""
+
+    def __init__(self, ring: Ring, boot: str, guard: Guard | None = None) -> None:
+        self.ring, self.boot, self.guard = ring, boot, guard
+        self.log, self.gpu = Log(), Gpu()
+
+    def step(self) -> None:
+        found = {
+            "memory": memory(),
+            "pressure": pressure(),
+            "gpu": self.gpu.look(),
+            "zones": zones(),
+            "down": carrier_losses(),
+            "rdma": rdma_errors(),
+            "top": top(),
+            "log": self.log.look(),
+        }
+        if self.guard:
+            found["guard"] = self.guard.look(found)
+        self.ring.add("step", self.boot, {name: value for name, value in found.items() if value})
+
+    def end(self) -> None:
+        self.ring.add("stop", self.boot, {})
+        self.gpu.end()
+
+
+def memory() -> dict[str, int]:
+    """kB, as /proc/meminfo has them."""
+    found = {}
+    for line in read("/proc/meminfo").splitlines():
+        name, _, rest = line.partition(":")
+        if name in MEMINFO:
+            found[MEMINFO[name]] = int(rest.split()[0])
+    return found
+
+
+def pressure() -> dict[str, float]:
+    """Percent of the last ten seconds in which `some` process, or all (`full`), waited [@psi]."""
+    found = {}
+    for name in ("memory", "io", "cpu"):
+        for line in read(f"/proc/pressure/{name}").splitlines():
+            kind, _, rest = line.partition(" avg10=")
+            found[f"{name}_{kind}"] = float(rest.split(" ")[0])
+    return found
+
+
+def zones() -> dict[str, float]:
+    """Degrees Celsius, the highest of each type of thermal zone; one whose device sleeps cannot be read."""
+    found: dict[str, float] = {}
+    for name in names("/sys/class/thermal"):
+        if name.startswith("thermal_zone"):
+            celsius = number(read(f"/sys/class/thermal/{name}/temp"))
+            kind = read(f"/sys/class/thermal/{name}/type").strip()[:32]
+            if celsius is not None and (kind in found or len(found) < NAMES):
+                found[kind] = max(found.get(kind, -273), celsius / 1000)
+    return found
+
+
+def carrier_losses() -> dict[str, int]:
+    """How often each netdev that is a device lost its carrier since it is there."""
+    found = {}
+    for name in names("/sys/class/net")[:NAMES]:
+        if os.path.exists(f"{ROOT}/sys/class/net/{name}/device"):
+            count = number(read(f"/sys/class/net/{name}/carrier_down_count"))
+            if count is not None:
+                found[name] = int(count)
+    return found
+
+
+def rdma_errors() -> dict[str, int]:
+    """The sum of the error counters of each RDMA device since it is there."""
+    found = {}
+    for device in names("/sys/class/infiniband")[:NAMES]:
+        folder = f"/sys/class/infiniband/{device}/ports/1/hw_counters"
+        counts = [count for name in RDMA_ERRORS if (count := number(read(f"{folder}/{name}"))) is not None]
+        if counts:
+            found[device] = int(sum(counts))
+    return found
+
+
+PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
+
+
+def top() -> list[tuple[str, int, int]]:
+    """Name, pid and kB in memory of the largest processes; never their arguments, which may have a secret."""
+    found = []
+    for pid in names("/proc"):
+        if pid.isdigit():
+            head, _, rest = read(f"/proc/{pid}/stat").rpartition(")")
+            fields = rest.split()  # from the third on: the state is the first, proc_pid_stat(5)
+            if len(fields) > 21:
+                found.append((int(fields[21]) * PAGE_KB, int(pid), head.partition("(")[2]))
+    return [(name, pid, size) for size, pid, name in sorted(found, reverse=True)[:TOP]]
+
+
+class Log:
+    """The kernel's log, from now on.
+
+    A record is one read, and EPIPE stands for those that were overwritten before they were read [@dev-kmsg].
+    """
+
+    def __init__(self) -> None:
+        self.file: int | None = None
+        try:
+            self.file = os.open(f"{ROOT}/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            os.lseek(self.file, 0, os.SEEK_END)
+        except OSError as error:
+            print(f"sparkrig: the kernel's log cannot be read: {error}", flush=True)
+
+    def look(self) -> dict[str, list[Any]]:
+        """By kind: how many lines, and the first of them."""
+        found: dict[str, list[Any]] = {}
+        for line in self.lines():
+            kind = next((kind for mark, kind in LOG.items() if mark in line), None)
+            if kind:
+                row = found.setdefault(kind, [0])
+                row[0] += 1
+                if len(row) <= LINES:
+                    row.append(line[:LINE_B])
+        return found
+
+    def lines(self) -> Iterator[str]:
+        for _ in range(RECORDS if self.file is not None else 0):
+            try:
+                record = os.read(self.file, 8192)  # type: ignore[arg-type]
+            except BrokenPipeError:
+                continue
+            except OSError:  # BlockingIOError: nothing is left
+                return
+            if not record:
+                return
+            for line in record.decode(errors="replace").splitlines():
+                yield line.partition(";")[2] or line
+
+
+class Gpu:
+    """nvidia-smi, which goes on printing a row a step; it is started again where it ended or hangs.
+
+    One that does not end, because the driver holds it, is the last one: there are never two.
+    """
+
+    def __init__(self) -> None:
+        self.pid = self.out = 0
+        self.margin = True  # whether it is asked for T.Limit
+        self.rest = b""
+        self.row: dict[str, Any] = {}
+        self.heard = self.started = -GPU_HUNG_S * 2.0
+
+    def look(self) -> dict[str, Any]:
+        now = time.monotonic()
+        self.hear(now)
+        if not self.pid and now - self.started >= GPU_AGAIN_S:
+            self.start(now)
+        elif self.pid and now - max(self.heard, self.started) >= GPU_HUNG_S:
+            os.kill(self.pid, signal.SIGKILL)
+        return self.row if now - self.heard < GPU_OLD_S else {}
+
+    def start(self, now: float) -> None:
+        fields = ",".join((*GPU, MARGIN) if self.margin else GPU)
+        words = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "-l", str(STEP_S)]
+        self.started, self.rest = now, b""
+        self.out, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        streams = [(os.POSIX_SPAWN_DUP2, end, 1), (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)]
+        streams += [(os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0)]
+        try:
+            self.pid = os.posix_spawnp(words[0], words, os.environ, file_actions=streams, setsigmask=())
+        except OSError:  # it is not installed
+            os.close(self.out)
+        os.close(end)
+
+    def hear(self, now: float) -> None:
+        """The last row that it printed, of the first GPU; a row in between two steps counts for the next."""
+        if not self.pid:
+            return
+        try:
+            while part := os.read(self.out, 8192):
+                self.rest += part
+        except BlockingIOError:
+            pass
+        *rows, self.rest = self.rest[-8192:].split(b"\n")
+        for row in rows:
+            fields = [each.strip() for each in row.decode(errors="replace").split(",")]
+            if len(fields) == len(GPU) + self.margin:
+                self.row = told(fields)
+                self.heard = now
+        if os.waitpid(self.pid, os.WNOHANG)[0]:
+            os.close(self.out)
+            self.pid = 0
+            if self.heard < self.started:  # it printed no row of what was asked for
+                self.margin = not self.margin
+
+    def end(self) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+class Guard:
+    """Acts where it goes on: stops the servers where the memory ends, caps the GPU's clock where it stays hot.
+
+    It acts once, before the row is written, and for the memory again only after all was well. Nothing is started
+    again, and the cap stays until a person lifts it, or the next boot.
+    """
+
+    def __init__(self) -> None:
+        self.low = self.hot = 0  # steps in a row
+        self.stopped = self.capped = False
+        self.started: list[int] = []  # processes that are still to be waited for
+
+    def look(self, found: dict[str, Any]) -> list[str]:
+        """What was done in this step, in words."""
+        self.started = [pid for pid in self.started if not os.waitpid(pid, os.WNOHANG)[0]]
+        return [*self.memory(found["memory"], found["pressure"]), *self.heat(found["zones"], found["gpu"])]
+
+    def memory(self, kb: dict[str, int], waited: dict[str, float]) -> list[str]:
+        if not kb.get("total") or "available" not in kb:
+            return []
+        share, stalled = 100 * kb["available"] / kb["total"], waited.get("memory_full", 0)
+        bad = share < LOW_PERCENT or (share < NEAR_PERCENT and stalled >= STALLED_PERCENT)
+        self.low = self.low + 1 if bad else 0
+        self.stopped = self.stopped and share < NEAR_PERCENT
+        if self.low < LOW_STEPS or self.stopped:
+            return []
+        self.stopped = True
+        waiting = f"all processes waited for {stalled:.0f} % of ten seconds"
+        return [
+            self.act("stopped the server", f"{share:.1f} % of the memory was available, and {waiting}", SERVER)
+        ]
+
+    def heat(self, celsius: dict[str, float], gpu: dict[str, Any]) -> list[str]:
+        warmest = max(celsius.get("acpitz", 0), gpu.get("celsius", 0))
+        self.hot = self.hot + 1 if warmest >= HOT_C else 0
+        if self.hot < HOT_STEPS or self.capped:
+            return []
+        self.capped = True
+        seen = f"it was at {HOT_C} C and more for {self.hot * STEP_S} s, now at {warmest:.0f} C"
+        return [self.act("capped the GPU at 2000 MHz", seen, CAP)]
+
+    def act(self, done: str, seen: str, words: tuple[str, ...]) -> str:
+        """Do it, and keep the reason where a doctor finds it."""
+        try:
+            self.started.append(os.posix_spawnp(words[0], words, os.environ, setsigmask=()))
+        except OSError as error:
+            done = f"could not run {words[0]} ({error.strerror})"
+        row = f"{time.time():.0f} {done}: {seen}"
+        print(f"sparkrig: the guard {done}: {seen}", flush=True)
+        try:
+            write_whole(ROOT + ACTS, [*read(ACTS).splitlines(), row][-MOST_ACTS:])
+        except OSError as error:  # a full disk; the ring has it, too
+            print(f"sparkrig: what the guard did cannot be kept: {error}", flush=True)
+        return f"{done}: {seen}"
+
+
+def told(fields: list[str]) -> dict[str, Any]:
+    """By GPU_KEYS; what nvidia-smi does not report (`[N/A]`) is left out."""
+    found: dict[str, Any] = {}
+    for key, text in zip(GPU_KEYS, fields, strict=False):
+        value = text[:18] if key == "reasons" and text.startswith("0x") else number(text)
+        if value is not None:
+            found[key] = value
+    return found
+
+
+def number(text: str) -> float | None:
+    """None for `[N/A]` and its like, and for what is not finite."""
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if abs(found) < 1e15 else None  # NaN is not
+
+
+def names(path: str) -> list[str]:
+    """What a folder has, none where it is not there."""
+    try:
+        return sorted(os.listdir(ROOT + path))
+    except OSError:
+        return []
+
+
+def read(path: str) -> str:
+    """A small file, empty where there is none; a process or a device may go at any moment."""
+    try:
+        file = os.open(ROOT + path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return ""
+    try:
+        return os.read(file, 65536).decode(errors="replace")
+    except OSError:
+        return ""
+    finally:
+        os.close(file)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

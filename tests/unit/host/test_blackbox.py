@@ -1,0 +1,252 @@
+"""What the black box kept, and what of it stands out; tests/unit/blackboxes writes rows as the program does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sparkrig.host import blackbox
+from sparkrig.host.blackbox import RECENT_S, BlackBox, parse
+from tests.tables import each_row
+from tests.unit.blackboxes import BEFORE, GIB, Change, Step, box, falling, printed, rows
+
+
+def signs(change: Change, count: int = 720) -> dict[str, str]:
+    reset = box(change, count).reset
+    assert reset
+    return {sign.id: sign.text for sign in reset.signs}
+
+
+def test_the_sentence_of_a_memory_that_fell() -> None:
+    reset = box(falling).reset
+    assert reset
+    assert reset.sentence == (
+        "it was reset at 03:12 on 2026-11-26; memory was falling for 40 minutes, from 21.8 to 0.4 GiB available"
+    )
+    assert [sign.id for sign in reset.signs] == ["memory-falling", "memory-low", "stalled", "nvrm"]
+    assert reset.signs[1].text == (
+        "0.4 of 121.6 GiB memory was available at last; VLLM::Worker_TP (pid 4242) had 27.6 GiB and 92.2 GiB was "
+        "held by no process, as what CUDA takes is"
+    )
+
+
+def test_a_reset_without_any_sign_says_so() -> None:
+    reset = box().reset
+    assert reset and reset.signs == []
+    assert reset.sentence.endswith("nothing stood out before: the power was cut, or it stopped at once")
+
+
+def available(gib: float) -> Change:
+    return lambda _, found: found["memory"].update(available=int(gib * GIB))
+
+
+def at(left: int, least: int, most: int, **values: object) -> Step:
+    """values where a row is that many seconds before the end, else nothing."""
+    return dict(values) if least <= left <= most else {}
+
+
+def heat(celsius: float, seconds: int) -> Change:
+    return lambda left, found: found.update(at(left, 600, 600 + seconds - 10, zones={"acpitz": celsius}))
+
+
+def fall(seconds: int, gib: float, rise: float = 0.0) -> Change:
+    """A fall of that many GiB; in its middle, for a minute, that many GiB more."""
+
+    def change(left: int, found: Step) -> None:
+        level = 60 - gib * max(0.0, 1 - left / seconds)
+        found["memory"]["available"] = int((level + (rise if seconds / 2 <= left < seconds / 2 + 60 else 0)) * GIB)
+
+    return change
+
+
+SIGNS: dict[str, tuple[Change, dict[str, str]]] = {
+    "a fall of an hour": (
+        fall(3600, 30),
+        {"memory-falling": "memory was falling for 60 minutes, from 60.0 to 30.0 GiB available"},
+    ),
+    "a fall of a minute": (
+        fall(60, 30),
+        {"memory-falling": "memory was falling for 60 s, from 60.0 to 30.0 GiB available"},
+    ),
+    "a fall that is too small": (fall(3600, 5), {}),
+    "a rise in between": (
+        fall(3600, 40, rise=-3),
+        {"memory-falling": "memory was falling for 29 minutes, from 39.3 to 20.0 GiB available"},
+    ),
+    "a memory that was low all the time": (
+        available(10),
+        {
+            "memory-low": "10.0 of 121.6 GiB memory was available at last; VLLM::Worker_TP (pid 4242) had 6.0 "
+            "GiB and 92.6 GiB was held by no process, as what CUDA takes is"
+        },
+    ),
+    "all waited for memory": (
+        lambda left, found: found["pressure"].update(at(left, 100, 110, memory_full=60.0)),
+        {"stalled": "for 60 % of ten seconds every process waited for memory"},
+    ),
+    "all waited for less": (
+        lambda left, found: found["pressure"].update(at(left, 100, 110, memory_full=59.0)),
+        {},
+    ),
+    "they waited long before": (
+        lambda left, found: found["pressure"].update(at(left, 900, 910, memory_full=90.0)),
+        {},
+    ),
+    "five lines of the driver within a minute": (
+        lambda left, found: found.update(at(left, 1000, 1040, log={"nvrm": [1, "NVRM: Xid"]})),
+        {"nvrm": "the driver logged 5 lines in a minute, the first 17 minutes before the end: NVRM: Xid"},
+    ),
+    "a line of the driver every minute": (
+        lambda left, found: found.update(log={"nvrm": [1, "NVRM: Xid"]} if left % 60 == 0 else {}),
+        {},
+    ),
+    "240 s at 88 C": (
+        heat(88, 240),
+        {"hot": "it was at 88 C and more for 4 minutes without a break, 88 C at most"},
+    ),
+    "230 s at 88 C": (heat(88, 230), {}),
+    "hours at 87 C": (heat(87, 5000), {}),
+    "an SSD that is hot": (lambda _, found: found["zones"].update(nvme=99.0), {}),
+    "a GPU that is hot": (
+        lambda left, found: found["gpu"].update(at(left, 0, 590, celsius=91.0)),
+        {"hot": "it was at 88 C and more for 10 minutes without a break, 91 C at most"},
+    ),
+    "slowed by heat": (
+        lambda left, found: found["gpu"].update(at(left, 50, 60, reasons="0x60")),
+        {"slowed": "heat slowed the GPU for 20 s (HW Thermal Slowdown and SW Thermal Slowdown)"},
+    ),
+    "held by power": (
+        lambda left, found: found["gpu"].update(at(left, 50, 340, reasons="0x80")),
+        {"braked": "power slowed the GPU for 5 minutes (HW Power Brake Slowdown)"},
+    ),
+    "clamped": (
+        lambda _, found: found["gpu"].update(mhz=611.0, watts=12.0),
+        {
+            "power-clamp": "the SM clock is 611 MHz at 96 % utilization and 12 W, 2200 MHz and more expected "
+            "(active: SW Power Cap)"
+        },
+    ),
+    "a process that the kernel ended": (
+        lambda left, found: found.update(
+            at(left, 30, 30, log={"killed": [1, "Out of memory: Killed process 7 (x)"]})
+        ),
+        {"killed": "the kernel ended processes to get memory (once): Out of memory: Killed process 7 (x)"},
+    ),
+    "a cable that was pulled": (
+        lambda left, found: found["down"].update(enp1s0f0np0=3 if left < 500 else 1),
+        {"carrier": "enp1s0f0np0 lost its carrier 2 times"},
+    ),
+    "errors of RDMA, before and after its device came anew": (
+        lambda left, found: found["rdma"].update(rocep1s0f0=1 if left < 500 else 4 if left < 600 else 0),
+        {"rdma": "rocep1s0f0 counted 4 RDMA errors"},
+    ),
+    "errors of PCIe": (
+        lambda left, found: found.update(at(left, 20, 30, log={"aer": [2, "pcieport: AER: Corrected"]})),
+        {"aer": "PCIe reported errors in 4 lines (AER): pcieport: AER: Corrected"},
+    ),
+}
+
+
+def test_each_sign_and_what_is_none() -> None:
+    each_row(SIGNS, lambda change, wanted: _same(signs(change), wanted))
+
+
+def _same(found: dict[str, str], wanted: dict[str, str]) -> None:
+    assert found == wanted
+
+
+def test_a_host_that_stood_still_before_it_was_lost() -> None:
+    kept = [row for row in printed() if " step " not in row or not 690 < int(row.split(" ")[1]) < 695]
+    reset = parse(kept).reset
+    assert reset
+    assert [sign.text for sign in reset.signs] == ["nothing could be kept for 50 s, so the host stood still"]
+
+
+def test_the_boot_before_is_no_part_of_the_judgement() -> None:
+    """It is drawn, and what happened in it was another end."""
+    earlier = rows(lambda _, found: found.update(log={"nvrm": [50, "NVRM: x"]}), 100, BEFORE)
+    reset = parse([*earlier, *printed(count=200)]).reset
+    assert reset and len(reset.steps) == 300 and len(reset.boot) == 200 and reset.signs == []
+
+
+def test_it_is_news_for_a_day_from_when_the_host_came_back() -> None:
+    assert box(ago=RECENT_S - 60).recent and not box(ago=RECENT_S + 60).recent
+    assert box(ago=RECENT_S + 60).reset
+
+
+def test_a_host_without_one_and_one_that_saw_no_reset() -> None:
+    assert parse(["now 5 +0100"]) == BlackBox(now=5, zone=60)
+    assert parse(["now 5 -0330", "runs"]) == BlackBox(True, 5, zone=-210)
+
+
+BAD = (
+    "row 5 step aaaaaaaa 1795659120 {",
+    "row 5 step aaaaaaaa 1795659120 []",
+    "row 5 step aaaaaaaa nan {}",
+    "row 5 step aaaaaaaa 99999999999999 {}",
+    'row 5 step aaaaaaaa 1795659120 {"memory":[1]}',
+    'row 5 step aaaaaaaa 1795659120 {"top":[["x",1]]}',
+    'row 5 step aaaaaaaa 1795659120 {"top":{"x":1}}',
+    'row 5 step aaaaaaaa 1795659120 {"log":{"nvrm":[]}}',
+    'row 5 step aaaaaaaa 1795659120 {"gpu":{"reasons":"zzz"}}',
+    "row 5 stop aaaaaaaa 1795659120 {}",
+    "row",
+    "row 5",
+    "row \ufffd\ufffd",
+)
+
+
+@pytest.mark.parametrize("row", BAD)
+def test_a_row_that_is_none_is_skipped(row: str) -> None:
+    reset = parse([*printed()[:10], row, *printed()[10:]]).reset
+    assert reset and len(reset.steps) == 720
+
+
+def test_where_no_row_is_left_nothing_is_made_up() -> None:
+    assert parse(["now 1795659120 +0100", *BAD, "row booted 1795659120 x"]).reset is None
+
+
+@pytest.mark.parametrize("rows", [[], ["runs"], ["now 5", "other"]])
+def test_another_answer_is_an_error(rows: list[str]) -> None:
+    with pytest.raises((ValueError, LookupError)):
+        parse(rows)
+
+
+@pytest.mark.parametrize("row", ["now x", "now nan +0100", "now"])
+def test_a_clock_that_is_none_is_an_error(row: str) -> None:
+    with pytest.raises((ValueError, LookupError)):
+        parse([row, *printed()[2:]])
+    with pytest.raises((ValueError, LookupError)):
+        parse(printed()[2:])
+
+
+def test_an_act_that_is_none_is_skipped() -> None:
+    found = parse(["now 1795659120 +0100", "act", "act x y", "act 5 did: x\x1b", "act 99999999999999 z"])
+    assert [(act.at, act.text) for act in found.acts] == [(5, "did: x ")]
+
+
+def test_what_a_host_calls_things_is_plain() -> None:
+    def named(_: int, found: Step) -> None:
+        found["top"] = [["x\x1b[31m\u202ey", 1, 9 * GIB]]
+        found["log"] = {"nvrm": [9, "NVRM: \x1b]0;x\x07"]}
+        found["memory"]["available"] = GIB
+
+    shown = json.dumps(signs(named), ensure_ascii=False)
+    assert "\\u001b" not in shown and "\u202e" not in shown
+
+
+def test_absent_figures_are_absent() -> None:
+    def bare(_: int, found: Step) -> None:
+        found.clear()
+
+    reset = box(bare).reset
+    assert reset and reset.signs == [] and reset.steps[0].hottest is None and reset.steps[0].swapped is None
+
+
+def test_the_steps_are_those_of_the_program() -> None:
+    from sparkrig import programs
+
+    text = programs.file("watch/blackbox.py")
+    assert f"\nSTEP_S = {blackbox.STEP_S}\n" in text
+    assert f"\nHOT_C, HOT_STEPS = {blackbox.HOT_C}, {blackbox.HOT_S // blackbox.STEP_S} " in text

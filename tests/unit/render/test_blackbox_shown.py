@@ -1,0 +1,73 @@
+"""What preceded a reset, on a screen of any width and as a page."""
+
+from __future__ import annotations
+
+import io
+
+from sparkrig.host.blackbox import BlackBox, parse
+from sparkrig.io.screen import Screen
+from sparkrig.render import blackbox
+from sparkrig.render.blackbox_html import html
+from tests.unit.blackboxes import Step, box, falling, printed
+
+
+def shown(found: BlackBox, width: int, *, seconds: float = 1800, encoding: str = "utf-8") -> list[str]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    Screen(file=file, width=width).print(blackbox.Picture("spark-b", found, seconds))
+    file.seek(0)
+    return [line.rstrip() for line in file.read().splitlines()]
+
+
+def test_the_bars_on_eighty_columns() -> None:
+    lines = shown(box(falling), 80)
+    assert "  02:42:10 to 03:12:00, the last row" in lines
+    assert "  memory available    ██▇▇▇▇▇▆▆▆▆▆▅▅▅▅▅▄▄▄▄▄▃▃▃▃▃▂▂▂▂▂▁▁ 16.5 → 0.4 GiB" in lines
+    assert "  waiting for memory  ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▂▂▃▄▅▆▇█ 0 → 93 %" in lines
+    assert "  GPU power           ███████████████████████████▃▃▃▃▃▃▃ 44.3 → 15 W" in lines
+
+
+def test_every_width_holds() -> None:
+    for width in (20, 40, 60, 79, 80, 120):
+        for line in shown(box(falling), width):
+            assert len(line) <= width, (width, line)
+
+
+def test_a_screen_without_blocks() -> None:
+    lines = shown(box(falling), 80, encoding="ascii")
+    assert "".join(lines).isascii() and any(line.startswith("  memory available    ##") for line in lines)
+
+
+def test_the_worst_of_a_column_counts_and_where_nothing_was_kept_nothing_is_drawn() -> None:
+    def peak(left: int, found: Step) -> None:
+        if left == 900:
+            found["pressure"]["memory_full"] = 80.0
+
+    (bars,) = [line for line in shown(box(peak), 80) if "waiting for memory" in line]
+    assert bars.count("█") == 1 and bars.endswith("0 → 0 % (most 80)")
+    kept = [row for row in printed() if " step " not in row or not 600 < int(row.split(" ")[1]) < 660]
+    (bars,) = [line for line in shown(parse(kept), 80) if "page cache" in line]
+    assert "█ " + " " * 8 in bars
+
+
+def test_a_single_row_is_a_picture_too() -> None:
+    assert any(line.startswith("  page cache          █ 18 → 18 GiB") for line in shown(box(count=1), 80))
+    assert "spark-b" in html({"spark-b": box(count=1)}, 1800, "now")
+
+
+def test_what_was_not_shown_has_no_row() -> None:
+    def bare(_: int, found: Step) -> None:
+        for name in ("gpu", "zones", "pressure"):
+            del found[name]
+
+    lines = "\n".join(shown(box(bare), 80))
+    assert "GPU" not in lines and "temperature" not in lines and "waiting" not in lines and "NVRM" not in lines
+
+
+def test_the_page_escapes_what_a_host_calls_things() -> None:
+    def named(_: int, found: Step) -> None:
+        found["top"] = [["<b>x", 1, 9]]
+        found["log"] = {"nvrm": [9, "NVRM: <script>"]}
+
+    page = html({"spark-<i>": box(named), "spark-a": BlackBox(True), "spark-c": BlackBox()}, 1800, "now")
+    assert "<b>x" not in page and "<script" not in page and "spark-<i>" not in page and "&lt;b&gt;x" in page
+    assert blackbox.NO_RESET in page and blackbox.NO_BOX in page

@@ -1,0 +1,449 @@
+"""The black box on this machine: its own steps on a made /proc and /sys, its ring on a real disk.
+
+Its clock moves by steps alone; nvidia-smi is a stand-in, whose rows are those of an H100 with driver 580.159.04
+(`-l` prints each row at once, also into a pipe; a field that it does not know ends it: seen 2026-11-26).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sparkrig.host import watch
+from tests.unit.shells import tool
+
+PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "watch" / "blackbox.py"
+A, B = "aaaaaaaa", "bbbbbbbb"
+EURO = "\u20ac"  # three bytes, and six characters of JSON
+ROW = "96, 2405, 44.30, 63, 0x0000000000000004, 33"
+STAT = "{pid} ({name}) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 1000000 {pages} 184467 1 1"
+NVRM = "4,{n},1,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
+
+
+def loaded() -> Any:
+    spec = importlib.util.spec_from_file_location("blackbox_program", PROGRAM)
+    assert spec and spec.loader
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
+class Host:
+    """A host in a folder, and its black box."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.now = root, 1000.0
+        self.has(
+            "proc/meminfo", "MemTotal: 127535084 kB\nMemFree: 9 kB\nMemAvailable: 419430 kB\nAnonPages: 5 kB\n"
+        )
+        self.has("proc/uptime", "12.50 1.00\n")
+        self.has("dev/kmsg", "")
+        self.boot(A)
+        self.program = loaded()
+        self.program.time = SimpleNamespace(monotonic=lambda: self.now, time=lambda: 1795600000 + self.now)
+        self.ring = root / "var/lib/sparkrig/blackbox/ring"
+        self.reset = root / "var/lib/sparkrig/blackbox/reset"
+
+    def has(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def boot(self, id: str) -> None:
+        self.has("proc/sys/kernel/random/boot_id", f"{id}-1111-4222-8333-444444444444\n")
+
+    def smi(self, script: str) -> None:
+        tool(self.root / "bin", "nvidia-smi", f'echo "$*" >>{self.root}/asked; {script}')
+
+    @property
+    def asked(self) -> list[str]:
+        file = self.root / "asked"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def box(self, id: str = A) -> Any:
+        """As after a start in that boot: the rows of the boot before it are kept where it was lost."""
+        ring = self.program.Ring(str(self.ring))
+        self.program.keep_reset(ring, id)
+        return self.program.Box(ring, id)
+
+    def steps(self, box: Any, count: int) -> None:
+        for _ in range(count):
+            box.step()
+            self.now += self.program.STEP_S
+
+    def rows(self) -> list[Any]:
+        found = self.program.Ring(str(self.ring)).rows()
+        return sorted(found, key=lambda row: row.number)
+
+    def found(self) -> dict[str, Any]:
+        """What the newest row has."""
+        return dict(json.loads(self.rows()[-1].text.split(" ", 4)[4]))
+
+    def kept(self) -> list[str]:
+        return self.reset.read_text().splitlines()
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    return Host(tmp_path)
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) -> None:
+    host.has("proc/pressure/memory", "some avg10=12.50 avg60=1.00 total=1\nfull avg10=3.25 avg60=1.00 total=1\n")
+    for number, kind, milli in ((0, "acpitz", "54300"), (1, "acpitz", "61000"), (2, "nvme", "-"), (3, "iwl", "")):
+        host.has(f"sys/class/thermal/thermal_zone{number}/temp", milli)
+        host.has(f"sys/class/thermal/thermal_zone{number}/type", f"{kind}\n")
+    host.has("sys/class/net/enp1s0f0np0/carrier_down_count", "3\n")
+    host.has("sys/class/net/enp1s0f0np0/device/vendor", "")
+    host.has("sys/class/net/lo/carrier_down_count", "0\n")
+    for name, count in (("packet_seq_err", 4), ("out_of_sequence", 5), ("np_cnp_sent", 900)):
+        host.has(f"sys/class/infiniband/rocep1s0f0/ports/1/hw_counters/{name}", f"{count}\n")
+    for pid, name, pages in ((7, "VLLM::Worker (0)", 3000), (8, "sshd", 20), (9, "a) b", 500)):
+        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name=name, pages=pages))
+        host.has(f"proc/{pid}/cmdline", "--api-key\0SECRET")
+    before = NVRM.format(n=0)  # of before the start, which is no part of the first step
+    host.has("dev/kmsg", before)
+    box = host.box()
+    host.has(
+        "dev/kmsg",
+        before
+        + "".join(NVRM.format(n=n) for n in range(5))
+        + "3,9,1,-;pcieport 0002:00: AER: Corrected\n6,1,1,-;x\n",
+    )
+    box.step()
+    found, page = host.found(), os.sysconf("SC_PAGE_SIZE") // 1024
+    assert found["memory"] == {"total": 127535084, "free": 9, "available": 419430, "anon": 5}
+    assert found["pressure"] == {"memory_some": 12.5, "memory_full": 3.25}
+    assert found["zones"] == {"acpitz": 61.0}
+    assert found["down"] == {"enp1s0f0np0": 3} and found["rdma"] == {"rocep1s0f0": 9}
+    assert found["top"] == [["VLLM::Worker (0)", 7, 3000 * page], ["a) b", 9, 500 * page], ["sshd", 8, 20 * page]]
+    assert [found["log"][kind][0] for kind in ("nvrm", "aer")] == [5, 1]
+    assert len(found["log"]["nvrm"]) == 4 and found["log"]["nvrm"][1].startswith("NVRM: nvCheckOk")
+    assert b"SECRET" not in host.ring.read_bytes()
+
+
+def test_an_empty_host_has_rows_too(host: Host) -> None:
+    (host.root / "proc/meminfo").unlink()
+    host.steps(host.box(), 2)
+    assert [row.kind for row in host.rows()] == ["step", "step"] and host.found() == {}
+
+
+def test_the_ring_has_its_size_from_the_start_and_keeps_the_newest_day(host: Host) -> None:
+    host.program.SLOTS = 256  # of 8640
+    box = host.box()
+    size = host.ring.stat().st_size
+    host.steps(box, 300)
+    assert size == host.ring.stat().st_size == 256 * 4096
+    assert host.ring.stat().st_blocks * 512 >= size  # and the disk's room with it
+    assert [row.number for row in host.rows()] == list(range(45, 301))
+    whole = loaded()
+    assert whole.SLOTS * whole.STEP_S == 24 * 3600 and whole.SLOTS * whole.SLOT_B <= 50_000_000
+    assert host.ring.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_row_never_outgrows_its_slot(host: Host) -> None:
+    for pid in range(100, 110):
+        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name=EURO * 15, pages=3))
+    for number in range(200):
+        host.has(f"sys/class/net/{EURO * 20}{number}/carrier_down_count", "3\n")
+        host.has(f"sys/class/net/{EURO * 20}{number}/device/vendor", "")
+    box = host.box()
+    host.has("dev/kmsg", "".join(f"4,{n},1,-;NVRM: AER {EURO * 4000}\n" for n in range(50)))
+    host.steps(box, 2)
+    assert [len(row.text) < 4096 for row in host.rows()] == [True, True]
+    assert host.found()["memory"]["available"] == 419430
+
+
+def test_torn_rows_are_skipped_and_the_next_number_follows_the_newest_whole_one(host: Host) -> None:
+    host.steps(host.box(), 5)
+    text = bytearray(host.ring.read_bytes())
+    text[5 * 4096 + 30] ^= 1  # row 5, the last one
+    text[3 * 4096 + 100 : 4 * 4096] = bytes(4096 - 100)  # the end of row 3 never came
+    text[4 * 4096 : 4 * 4096 + 6] = b"\xff\xfe\xff\xfe\xff\xfe"
+    host.ring.write_bytes(text)
+    assert [row.number for row in host.rows()] == [1, 2]
+    assert host.program.Ring(str(host.ring)).next == 3
+
+
+def test_each_row_is_synced_before_the_step_ends(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[bytes] = []
+    monkeypatch.setattr(os, "fdatasync", lambda _: synced.append(host.ring.read_bytes()[4096:8192].rstrip()))
+    host.box().step()
+    assert len(synced) == 1 and b" step aaaaaaaa " in synced[0]
+
+
+def test_a_boot_that_ended_without_being_asked_leaves_its_last_rows(host: Host) -> None:
+    host.program.KEPT = 20
+    host.steps(host.box(A), 30)
+    box = host.box(B)
+    assert [int(row.split(" ")[0]) for row in host.kept()[:-1]] == list(range(11, 31))
+    assert host.kept()[-1] == f"booted {1795600000 + host.now - 12.5:.0f} {B}"
+    host.steps(box, 40)
+    assert len(host.kept()) == 21  # the ring goes on, and it stays
+    assert host.reset.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_an_end_that_was_asked_for_leaves_nothing(host: Host, clean: bool) -> None:
+    box = host.box(A)
+    host.steps(box, 3)
+    if clean:  # a shutdown, or by hand
+        box.end()
+        assert [row.kind for row in host.rows()] == ["step"] * 3 + ["stop"]
+    host.steps(host.box(B if clean else A), 2)  # a start in the same boot is no reset either
+    assert not host.reset.exists()
+
+
+def test_a_full_disk_costs_what_is_kept_and_not_the_ring(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host.steps(host.box(A), 3)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(host.program, "write_whole", full)
+    host.steps(host.box(B), 2)
+    assert "No space left" in capsys.readouterr().out and [row.boot for row in host.rows()][-1] == B
+
+
+def test_one_nvidia_smi_prints_row_after_row(host: Host) -> None:
+    host.smi(f"while :; do echo '{ROW}'; sleep 0.02; done")
+    box = host.box()
+    host.steps(box, 1)
+    until(lambda: box.gpu.look())
+    host.steps(box, 2)
+    expected = {"used": 96.0, "mhz": 2405.0, "watts": 44.3, "celsius": 63.0, "margin": 33.0}
+    assert host.found()["gpu"] == {**expected, "reasons": "0x0000000000000004"}
+    assert len(host.asked) == 1 and host.asked[0].endswith("--format=csv,noheader,nounits -l 10")
+    box.end()
+    assert os.waitstatus_to_exitcode(os.waitpid(box.gpu.pid, 0)[1]) == -signal.SIGKILL
+
+
+def test_what_the_gpu_does_not_report_is_left_out(host: Host) -> None:
+    host.smi("echo '[N/A], [N/A], 4.29, nan, [N/A], [N/A]'; exec sleep 60")
+    box = host.box()
+    box.step()
+    until(lambda: box.gpu.look())
+    assert box.gpu.look() == {"watts": 4.29}
+    box.end()
+
+
+def test_a_driver_that_knows_no_limit_is_asked_without_it(host: Host) -> None:
+    host.smi(
+        "case $* in *tlimit*) echo 'Field is not a valid field to query.'; exit 2 ;; esac; "
+        f"echo '{ROW[:-4]}'; exec sleep 60"
+    )
+    box = host.box()
+    box.step()
+    until(lambda: (box.gpu.look(), not box.gpu.pid)[1])
+    host.now += host.program.GPU_AGAIN_S
+    box.step()
+    until(lambda: box.gpu.look())
+    assert box.gpu.look()["reasons"] == "0x0000000000000004" and len(host.asked) == 2
+    box.end()
+
+
+def test_one_that_ends_or_is_not_there_is_started_once_a_minute_at_most(host: Host) -> None:
+    host.smi("exit 1")
+    box = host.box()
+    for _ in range(60):
+        box.step()
+        until(lambda: (box.gpu.hear(host.now), not box.gpu.pid)[1])
+        host.now += 10
+    assert len(host.asked) == 10  # of ten minutes
+    (host.root / "bin/nvidia-smi").unlink()
+    os.environ["PATH"] = f"{host.root}/bin"
+    host.steps(box, 20)
+    assert not box.gpu.pid
+
+
+def test_one_that_hangs_is_killed_and_an_old_row_counts_no_more(host: Host) -> None:
+    host.smi(f"echo '{ROW}'; exec sleep 600")
+    box = host.box()
+    box.step()
+    until(lambda: box.gpu.look())
+    first = box.gpu.pid
+    host.now += 31
+    assert box.gpu.look() == {}
+    host.now += 100
+    box.step()  # killed
+    until(lambda: (box.gpu.hear(host.now), not box.gpu.pid)[1])
+    box.step()
+    assert box.gpu.pid not in (0, first)
+    until(lambda: len(host.asked) == 2)
+    box.end()
+
+
+# --- the guard
+
+
+class Guarded:
+    """A host whose guard looks at what a step shows; it acts on stand-ins."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        for name in ("systemctl", "nvidia-smi"):
+            tool(
+                host.root / "bin", name, f'case $* in *--query*) ;; *) echo "{name} $*" >>{host.root}/did ;; esac'
+            )
+        ring = host.program.Ring(str(host.ring))
+        self.box = host.program.Box(ring, A, host.program.Guard())
+
+    def steps(self, count: int, *, percent: float = 50, full: float = 0, celsius: float = 60) -> None:
+        host = self.host
+        host.has("proc/meminfo", f"MemTotal: 1000000 kB\nMemAvailable: {percent * 10000:.0f} kB\n")
+        host.has("proc/pressure/memory", f"some avg10=99 avg60=1\nfull avg10={full} avg60=1.00 total=1\n")
+        host.has("sys/class/thermal/thermal_zone0/temp", f"{celsius * 1000:.0f}")
+        host.has("sys/class/thermal/thermal_zone0/type", "acpitz\n")
+        host.has("sys/class/thermal/thermal_zone1/temp", "99000")
+        host.has("sys/class/thermal/thermal_zone1/type", "nvme\n")
+        host.steps(self.box, count)
+
+    def did(self) -> list[str]:
+        until(lambda: all(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT) for pid in self.box.guard.started))
+        file = self.host.root / "did"
+        found = file.read_text().splitlines() if file.exists() else []
+        file.unlink(missing_ok=True)
+        return found
+
+
+STOP, CAP = "systemctl stop --no-block sparkrig-serve*.service", "nvidia-smi -lgc 0,2000"
+
+
+def test_the_guard_stops_the_server_once_where_the_memory_ends(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(2, percent=2.9)
+    guarded.steps(1, percent=3.1)
+    guarded.steps(2, percent=2.9)
+    assert guarded.did() == []  # not in a row
+    guarded.steps(1, percent=2.9)
+    assert guarded.did() == [STOP]
+    assert host.found()["guard"] == [
+        "stopped the server: 2.9 % of the memory was available, and all processes waited for 0 % of ten seconds"
+    ]
+    acts = host.root / "var/lib/sparkrig/blackbox/guard"
+    assert acts.read_text().startswith(f"{1795600000 + host.now - 10:.0f} stopped the server: 2.9 %")
+    guarded.steps(30, percent=0.5)
+    guarded.steps(1, percent=4.9)
+    guarded.steps(5, percent=0.5)
+    assert guarded.did() == []  # once, until all was well
+    guarded.steps(1, percent=5)
+    guarded.steps(3, percent=0.5)
+    assert guarded.did() == [STOP] and len(acts.read_text().splitlines()) == 2
+
+
+def test_the_guard_waits_for_more_where_all_processes_wait(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(10, percent=4.9, full=59)
+    guarded.steps(10, percent=5, full=99)
+    assert guarded.did() == []
+    guarded.steps(3, percent=4.9, full=60)
+    assert guarded.did() == [STOP]
+
+
+def test_the_guard_caps_the_clock_where_it_stays_hot(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(23, celsius=88)
+    guarded.steps(1, celsius=87)
+    guarded.steps(23, celsius=95)
+    assert guarded.did() == []
+    guarded.steps(40, celsius=88)
+    assert guarded.did() == [CAP]
+    assert (
+        "capped the GPU at 2000 MHz: it was at 88 C and more for 240 s, now at 88 C"
+        in (host.root / "var/lib/sparkrig/blackbox/guard").read_text()
+    )
+
+
+def test_the_guard_says_what_it_could_not_do_and_keeps_a_few(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    guarded = Guarded(host)
+    monkeypatch.setenv("PATH", "/nowhere")
+    for _ in range(10):
+        guarded.steps(3, percent=1)
+        guarded.steps(1)
+    rows = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
+    assert len(rows) == 8 and "could not run systemctl (No such file or directory)" in rows[0]
+
+
+def test_without_the_word_nothing_is_done(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.box = host.box()
+    guarded.steps(30, percent=0.1, full=99, celsius=99)
+    assert not (host.root / "did").exists() and "guard" not in host.found()
+
+
+COST = """
+import importlib.util, os, sys
+spec = importlib.util.spec_from_file_location("box", sys.argv[1])
+box = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(box)
+begun = []
+sys.addaudithook(lambda event, _: begun.append(event) if event in
+    ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen") else None)
+limit, waits = int(sys.argv[2]), iter(range(int(sys.argv[2])))
+def asked(_):
+    next_step = next(waits, None)
+    return next_step is None
+box.asked_to_end = asked
+box.main(["digest"])
+status = open("/proc/self/status").read().split("\\n")
+rss = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+print(len(begun), rss)
+"""
+
+
+def test_what_it_costs(host: Host) -> None:
+    """200 steps with the processes of this machine: one process in all, less than 30 MiB at any time."""
+    host.smi(f"while :; do echo '{ROW}'; sleep 0.02; done")
+    for pid in range(1, 500):
+        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name="python3", pages=pid))
+    words = [sys.executable, "-IBS", "-c", COST, str(PROGRAM), "200"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    processes, kib = map(int, done.stdout.split()[-2:])
+    assert processes == 1
+    assert kib < 30 * 1024
+    assert len(host.rows()) == 202  # and its last one
+    assert host.rows()[-1].kind == "stop"
+
+
+def test_the_unit_starts_it_and_systemd_ends_it(host: Host) -> None:
+    """The real process: it notes as what it runs, writes a row at once, and a last one when it is asked to end."""
+    file = next(each for each in watch.plan({}, on=True).write if each.path == watch.UNIT_FILE)
+    words = next(row for row in file.content.splitlines() if row.startswith("ExecStart=")).split(" ")
+    assert words[1:3] == ["-IBS", watch.PROGRAM]
+    begun = subprocess.Popen([sys.executable, "-IBS", str(PROGRAM), *words[3:]], stdout=subprocess.DEVNULL)
+    started = host.root / watch.STARTED[1:]
+    until(lambda: started.exists() and host.ring.exists() and host.rows())
+    assert started.read_text() == f"{words[3]}\n"
+    begun.send_signal(signal.SIGTERM)
+    assert begun.wait(20) == 0
+    assert [(row.kind, row.boot) for row in host.rows()] == [("step", A), ("stop", A)]
+
+
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    """systemd-analyze knows every setting of it; the program and python3 are stood in for."""
+    file = next(each for each in watch.plan({}, on=True).write if each.path == watch.UNIT_FILE)
+    (tmp_path / watch.UNIT).write_text(file.content.replace("/usr/bin/python3", "/bin/true"))
+    words = ["systemd-analyze", "verify", "--recursive-errors=no", str(tmp_path / watch.UNIT)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
