@@ -22,6 +22,7 @@ from tests.unit.sshd import free_port
 
 RING, SWITCH = Cluster(3, "ring"), Cluster(3, "switch")
 A, B, C = RING.names
+MEASURED = "Bandwidth: ib_write_bw on each rail"
 
 
 @dataclass(frozen=True)
@@ -355,7 +356,7 @@ def test_one_of_three_takes_its_place_and_both_others_are_put_right(anew: Third)
     assert [each["kind"] for each in told["replaced"]["host_keys"]] == ["ssh-ed25519"]
     for name in (A, B):
         steps = [step for step in told["hosts"][name]["steps"] if step != "close the run"]
-        assert steps == ["Trust: this host and its peers"], "nothing else of them is touched"
+        assert steps == ["Trust: this host and its peers", MEASURED], "and their rails to the new one are measured"
     (lack,) = told["replaced"]["weights"]
     assert lack["name"] == "Qwen/Qwen3-8B" and f"ssh {A} sudo tar" in lack["cure"], "from the first that has it"
     anew.unchanged(before, done, 0)
