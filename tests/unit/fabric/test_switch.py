@@ -231,3 +231,22 @@ def test_other_machines_on_the_switch_are_no_finding() -> None:
     hosts = switch()
     hosts[A] = made.hears(hosts[A], P0, "b8:3f:d2:00:00:01")
     assert said(shown(3, "switch", hosts)) == [("healthy", "", "cluster")]
+
+
+def lost_from(seen: Seen, sender: str) -> Seen:
+    """No large frame of that host came through, and small ones did."""
+    heard = seen.neighbours or Neighbours()
+    theirs = {made.mac(sender, twin) for twin in TWINS["p0"]}
+    left = tuple(row for row in heard.heard_long if row.mac not in theirs)
+    assert len(left) < len(heard.heard_long)
+    return replace(seen, neighbours=replace(heard, heard_long=left))
+
+
+def test_large_frames_that_were_lost_on_one_way_alone_blame_no_port() -> None:
+    """As on a busy host: seen once on three virtual Sparks whose switch was well."""
+    hosts = switch()
+    assert said(shown(3, "switch", {**hosts, C: lost_from(hosts[C], B)})) == [("healthy", "", "cluster")]
+    silent = {**hosts, A: lost_from(hosts[A], B), C: lost_from(hosts[C], B)}
+    found = shown(3, "switch", silent)
+    assert said(found) == [("fault", "switch-mtu", "spark-b p0")]
+    assert "no other end gets a frame of 9000 bytes from p0 of spark-b" in found.findings[0].verdict.evidence
