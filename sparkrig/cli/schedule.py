@@ -255,7 +255,7 @@ def _remove(inventory: Path) -> None:
 
     before = _before(inventory)
     were = _forget_units(inventory)
-    if not were and not schedule_files.folder(inventory).exists():
+    if not were and not schedule_files.exist(inventory):
         terminal.echo(f"nothing to do: nothing is scheduled for {inventory}")
         return
     schedule_files.forget(inventory)

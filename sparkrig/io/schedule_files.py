@@ -38,6 +38,14 @@ def folder(inventory: Path) -> Path:
     return report.parents[1] / "schedule" / report.stem
 
 
+def exist(inventory: Path) -> bool:
+    """Whether anything of it lies there; a folder that cannot be has nothing."""
+    try:
+        return folder(inventory).exists()
+    except OSError:
+        return False
+
+
 def schedule(inventory: Path) -> Schedule | None:
     """What was asked for; None where nothing was. Raises Refusal."""
     return _read(folder(inventory) / "schedule.json", Schedule)

@@ -45,9 +45,11 @@ INSTEAD = {
     "support": ["inventories/pair.py", "--yes", "--output", "NEW"],
     "unlock": ["inventories/pair.py", "--yes"],
     "explain": [],
+    "schedule": ["inventories/pair.py", "--remove"],
+    "mcp": ["NOWHERE"],
 }
 # verbs with an inventory that wait for no host
-AT_ONCE = {"accept", "doctor", "drift", "plan", "support", "update"}
+AT_ONCE = {"accept", "blackbox", "doctor", "drift", "mcp", "plan", "schedule", "support", "update"}
 TOO_LONG = "/" + 300 * "x"  # root is refused it, too
 
 

@@ -96,7 +96,7 @@ def halves() -> list[Host]:
     for host, log in ((one, "pair-head"), (other, "pair-worker")):
         # the first match wins: what the evidence says of a journal would answer for these, too
         own = {JOURNAL: [CLEAN], STARTUP: started(log).split("\n"), FORECAST: ["simulated 0", "bytes 0"]}
-        host.first = {**own, **host.first, **evidence(), BOX: ["now 1795230000 +0000"]}
+        host.first = {**own, **host.first, BOX: ["now 1795230000 +0000"], **evidence()}
         host.first[LOOK] = [*host.first[LOOK], *joined(updating()).splitlines()]
     return [one, other]
 
