@@ -12,7 +12,6 @@ from sparkrig.cli import applying, files
 from sparkrig.cli.updating import Updating
 from sparkrig.cure import quoted_path
 from sparkrig.io import terminal
-from sparkrig.operations.update import TRIAL_S
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -112,7 +111,7 @@ def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None
     for name in set(own).intersection(due):
         terminal.echo(
             f"{name} is the machine that this runs on, and comes last: its reboot ends this command, and the same "
-            f"command goes on once it is back, within {TRIAL_S * at.fleet[name].patience / 60:.0f} min"
+            f"command goes on once it is back, within {at.trial_minutes(name):.0f} min"
         )
     if not _agreed({name: updating.irreversible(made[name]) for name in due}, asked):
         return None

@@ -21,7 +21,6 @@ from sparkrig.host.update_record import OTHER, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.io import project, terminal
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
-from sparkrig.operations.update import TRIAL_S
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
@@ -199,11 +198,15 @@ class Updating:
         if task in ("boot", "apply"):
             self._rebooted(name, found, FIRMWARE_S if task == "apply" else BACK_S)
 
+    def trial_minutes(self, name: str) -> float:
+        """How long a new kernel of a host has for its proof."""
+        return update.TRIAL_S * self.fleet[name].patience / 60
+
     def _ends_here(self, name: str, task: Task) -> Refusal:
         """That the machine which this runs on reboots, and what goes on afterwards."""
         what = "it is the machine that this runs on: its reboot has begun, and ends this command"
         if task == "boot":
-            minutes = TRIAL_S * self.fleet[name].patience / 60
+            minutes = self.trial_minutes(name)
             what += f"; a new kernel has {minutes:.0f} min for its proof, and else the earlier one boots again"
         return Refusal(what, f"{self.again()}, once it is back, which goes on from there")
 

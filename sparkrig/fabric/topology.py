@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
-from sparkrig.clusters import by_domain
+from sparkrig import clusters
 from sparkrig.fabric import cabling_judge, neighbours, ring_judge, switch_judge
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
 from sparkrig.fabric.neighbours import Neighbours
@@ -168,8 +168,7 @@ def cage_of(netdev: str, network: Network | None) -> str:
     link = network.links.get(netdev) if network else None
     if link and link.port:
         return link.port
-    ending = re.search(r"n(p\d+)$", netdev)
-    return ending.group(1) if ending else netdev
+    return clusters.cage_of(netdev) or netdev
 
 
 def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, str]) -> Host:
@@ -179,7 +178,7 @@ def _host(fleet: Fleet, name: str, seen: Seen | None, strangers: Mapping[End, st
     declared = set(fleet[name].fabric) if fleet.peers(name) else set()
     numbers = {rail.netdev: rail.number for rail in fleet.rails(name)}
     twins: dict[str, list[Twin]] = {cage: [] for cage in _CAGES}
-    for netdev in sorted(real | declared, key=by_domain):
+    for netdev in sorted(real | declared, key=clusters.by_domain):
         twin = _twin(fleet, name, netdev, seen, numbers.get(netdev))
         twins.setdefault(cage_of(netdev, network), []).append(twin)
     return Host(
@@ -226,7 +225,7 @@ def _silence(seen: Seen | None) -> str:
         return seen.neighbours.trouble
     told = {*seen.neighbours.sent, *seen.neighbours.down}
     lit = {link.name for link in seen.network.links.values() if link.carrier and re.fullmatch(r"p\d", link.port)}
-    missing = sorted(lit - told, key=by_domain)
+    missing = sorted(lit - told, key=clusters.by_domain)
     return f"it says nothing of {missing[0]}" if missing else ""
 
 
