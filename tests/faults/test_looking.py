@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.cli import main
 from tests.faults import endstate
+from tests.faults.looks import LOOKS
 from tests.faults.record import Seen
-from tests.lab.commands import CLUSTER, LAB, run
+from tests.lab.commands import run
 from tests.lab.guests import Pair
 
 # what services of a guest write by themselves
@@ -17,32 +17,6 @@ OTHERS = ("/var/log", "/var/lib/NetworkManager", "/var/lib/systemd", "/var/cache
 YOUNGER = "sudo find /etc /var /usr /root /home /boot /srv -xdev -newer /run/mark" + "".join(
     f" -not -path '{place}*'" for place in OTHERS
 )
-LOOKS = {
-    "deploy --dry": ("pyinfra", "--dry", LAB, CLUSTER),
-    "deploy --dry --diff": ("pyinfra", "--dry", "--diff", LAB, CLUSTER),
-    "plan": ("sparkrig", "plan", LAB),
-    "summary": ("sparkrig", "summary", LAB),
-    "topology": ("sparkrig", "topology", LAB),
-    "status": ("sparkrig", "status", LAB),
-    "undo --dry": ("sparkrig", "undo", LAB, "--dry"),
-    "drift": ("sparkrig", "drift", LAB),
-    "doctor": ("sparkrig", "doctor", LAB),
-    "startup": ("sparkrig", "startup", LAB, "--once"),
-    "storage": ("sparkrig", "storage", LAB),
-    "update --check": ("sparkrig", "update", LAB, "--check"),
-    "support": ("sparkrig", "support", LAB, "--yes", "--output", "FOLDER/sent.tar.gz"),
-}
-# the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host
-# up, one loads what is served; two start others of these; the rest ask no host
-NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench"} | {
-    *("accept", "completion", "docs", "explain", "init", "lab", "mcp", "models", "lint", "schedule")
-}
-
-
-@pytest.mark.representative
-def test_every_verb_is_either_tried_here_or_none_that_looks() -> None:
-    tried = {words[1] for words in LOOKS.values() if words[0] == "sparkrig"}
-    assert set(main._VERBS) == tried | NOT_LOOKS
 
 
 @pytest.mark.promise(5)

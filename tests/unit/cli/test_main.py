@@ -15,6 +15,7 @@ import pytest
 from docs.commands import contexts
 from sparkrig.cli.main import _VERBS
 from tests import warm
+from tests.faults.looks import LOOKS, NOT_LOOKS
 from tests.tables import each_row
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
@@ -32,6 +33,12 @@ def test_help_names_every_verb(flag: str) -> None:
     assert {"lab", "summary"} <= set(VERBS)
     for verb in VERBS:
         assert re.search(rf"^  {verb} +\S", shown.stdout, re.MULTILINE), verb
+
+
+def test_each_verb_is_tried_as_one_that_only_looks_or_is_none() -> None:
+    """By tests/faults/test_looking.py, on guests: a new verb has to say which it is."""
+    tried = {words[1] for words in LOOKS.values() if words[0] == "sparkrig"}
+    assert set(VERBS) == tried | NOT_LOOKS
 
 
 def test_help_loads_nothing_heavy() -> None:
