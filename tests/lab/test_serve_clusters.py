@@ -1,8 +1,8 @@
 """T3: one model on three virtual Sparks in a ring, and on four at a switch, by vLLM's own multi-node launch.
 
 No test on `@fake` shows that image and weights reach hosts which have no cable to where they came from, that
-docker and systemd start every part with its own rank, and that the head's store is reached by each of them: over the
-management network in a ring, where no subnet of the fabric is in common, and over the fabric at a switch.
+docker and systemd start every part with its own rank, and that the head's store is reached by each of them: over
+the management network in a ring, where no subnet of the fabric is in common, and over the fabric at a switch.
 What answers is lab/standin.py: no model computes here.
 """
 
