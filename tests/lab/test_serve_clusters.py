@@ -8,6 +8,7 @@ What answers is lab/standin.py: no model computes here.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -45,12 +46,16 @@ def made_ready(wanted: Layout, inventory: str, source: Source) -> list[Guest]:
 
 
 def launched(guest: Guest) -> str:
+    """The words of what runs in the container."""
     return guest.output("sudo docker exec sparkrig-serve cat /proc/1/cmdline | tr '\\0' ' '")
 
 
 def assert_each_has_its_part(guests: Sequence[Guest], topology: str) -> None:
     for rank, guest in enumerate(guests):
-        command = launched(guest)
+        end = time.monotonic() + 300
+        while "--node-rank" not in (command := launched(guest)):  # start.sh becomes the server
+            assert time.monotonic() < end, command
+            time.sleep(2)
         assert f"--nnodes {len(guests)} --node-rank {rank} --master-addr {MASTER[topology]}" in command, command
         assert SIZES[topology] in command and ("--headless" in command) == bool(rank), command
 
