@@ -1,4 +1,7 @@
-"""The black box of a host: unit and program that keep what precedes a reset (templates/watch/blackbox.py)."""
+"""The black box of a host: unit and program that keep what precedes a reset (templates/watch/blackbox.py).
+
+Its metrics go through Debian's node exporter, with that package's own unit and defaults [@node-exporter-deb].
+"""
 
 from __future__ import annotations
 
@@ -16,42 +19,74 @@ LINK = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"  # by which it star
 PROGRAM = "/usr/local/lib/sparkrig/blackbox.py"
 STARTED = "/run/sparkrig-blackbox/started"  # as what the process was started; it goes when that ends
 
+EXPORTER = "prometheus-node-exporter"
+EXPORTER_UNIT = f"/lib/systemd/system/{EXPORTER}.service"  # it is there with the package
+EXPORTER_RUNS = f"/sys/fs/cgroup/system.slice/{EXPORTER}.service/cgroup.procs"  # while the unit is active
+# Notes that a deploy installed the package. With it the package goes, by a deploy and by an undo.
+INSTALLED = "/usr/local/lib/sparkrig/node-exporter"
+_INSTALLED_TEXT = f"{EXPORTER} was installed by sparkrig, and is removed with this file: docs/watching.md\n"
+
 # Has systemd do what the two files say, which may have come, changed or gone.
 SETTLE = programs.text("operations/watch_settle.sh")
+# Has the package go once INSTALLED is gone.
+RELEASE = programs.text("operations/watch_release.sh")
 FILES = (
     Managed(UNIT_FILE, reload=SETTLE),
     Managed(PROGRAM, reload=SETTLE),
     Managed(LINK, "seen"),
     Managed(STARTED, "seen"),
+    Managed(INSTALLED, reload=RELEASE),
+    Managed(EXPORTER_UNIT, "seen"),
+    Managed(EXPORTER_RUNS, "seen"),
 )
 
 Lack = Literal[
     "", "it does not run", "another version of it runs", "it does not start with the host", "it still runs"
 ]
+Exporter = Literal["", "is not installed", "does not run"]
 
 
 @dataclass(frozen=True)
 class Plan:
     """What makes the black box what is declared.
 
-    write: files; remove: paths of files that are declared no more; lack: what else is not as it should be.
+    write: files; remove: paths of files that are declared no more; lack: what else is not as it should be;
+    exporter: what is wrong with the node exporter that its metrics go through.
     """
 
     write: tuple[File, ...] = ()
     remove: tuple[str, ...] = ()
     lack: Lack = ""
+    exporter: Exporter = ""
 
     def __bool__(self) -> bool:
-        return bool(self.write or self.remove or self.lack)
+        return bool(self.write or self.remove or self.lack or self.exporter)
+
+    @property
+    def reloads(self) -> list[str]:
+        """The files of ours that are to be read again."""
+        changed = {*(file.path for file in self.write), *self.remove}
+        unit = [UNIT_FILE] if changed - {INSTALLED} or self.lack else []
+        return [*unit, *([INSTALLED] if INSTALLED in self.remove else [])]
 
 
-def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False) -> Plan:
-    """What is to be done. files: ours, as they stand on the host; on, guard: whether these are declared."""
-    words = ["--guard"] if guard else []
+def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False, metrics: bool = False) -> Plan:
+    """What is to be done. files: ours, as they stand on the host; the others: whether these are declared."""
+    words = [*(["--guard"] if guard else []), *(["--metrics"] if metrics else [])]
     wanted = _files(words) if on else []
+    if metrics and (INSTALLED in files or EXPORTER_UNIT not in files):  # else it is its owner's, and stays
+        wanted.append(File(INSTALLED, _INSTALLED_TEXT))
     paths = {each.path for each in wanted}
-    remove = tuple(path for path in (UNIT_FILE, PROGRAM) if path in files and path not in paths)
-    return Plan(tuple(stale(wanted, files)), remove, _lack(files, words, on=on))
+    remove = tuple(path for path in (UNIT_FILE, PROGRAM, INSTALLED) if path in files and path not in paths)
+    return Plan(
+        tuple(stale(wanted, files)), remove, _lack(files, words, on=on), _exporter(files) if metrics else ""
+    )
+
+
+def _exporter(files: Mapping[str, Found]) -> Exporter:
+    if EXPORTER_UNIT not in files:
+        return "is not installed"
+    return "" if EXPORTER_RUNS in files else "does not run"
 
 
 def _lack(files: Mapping[str, Found], words: Sequence[str], *, on: bool) -> Lack:
