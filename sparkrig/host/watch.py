@@ -17,11 +17,13 @@ UNIT = "sparkrig-blackbox.service"
 UNIT_FILE = f"/etc/systemd/system/{UNIT}"
 LINK = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"  # by which it starts with the host
 PROGRAM = "/usr/local/lib/sparkrig/blackbox.py"
+METRICS = "/usr/local/lib/sparkrig/metrics.py"  # the same program, with metrics
 STARTED = "/run/sparkrig-blackbox/started"  # as what the process was started; it goes when that ends
 
 EXPORTER = "prometheus-node-exporter"
 EXPORTER_UNIT = f"/lib/systemd/system/{EXPORTER}.service"  # it is there with the package
 EXPORTER_RUNS = f"/sys/fs/cgroup/system.slice/{EXPORTER}.service/cgroup.procs"  # while the unit is active
+_MEASURES = "--metrics"
 # Notes that a deploy installed the package. With it the package goes, by a deploy and by an undo.
 INSTALLED = "/usr/local/lib/sparkrig/node-exporter"
 _INSTALLED_TEXT = f"{EXPORTER} was installed by sparkrig, and is removed with this file: docs/watching.md\n"
@@ -33,6 +35,7 @@ RELEASE = programs.text("operations/watch_release.sh")
 FILES = (
     Managed(UNIT_FILE, reload=SETTLE),
     Managed(PROGRAM, reload=SETTLE),
+    Managed(METRICS, reload=SETTLE),
     Managed(LINK, "seen"),
     Managed(STARTED, "seen"),
     Managed(INSTALLED, reload=RELEASE),
@@ -72,12 +75,14 @@ class Plan:
 
 def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False, metrics: bool = False) -> Plan:
     """What is to be done. files: ours, as they stand on the host; the others: whether these are declared."""
-    words = [*(["--guard"] if guard else []), *(["--metrics"] if metrics else [])]
+    words = [*(["--guard"] if guard else []), *([_MEASURES] if metrics else [])]
     wanted = _files(words) if on else []
     if metrics and (INSTALLED in files or EXPORTER_UNIT not in files):  # else it is its owner's, and stays
         wanted.append(File(INSTALLED, _INSTALLED_TEXT))
     paths = {each.path for each in wanted}
-    remove = tuple(path for path in (UNIT_FILE, PROGRAM, INSTALLED) if path in files and path not in paths)
+    remove = tuple(
+        path for path in (UNIT_FILE, PROGRAM, METRICS, INSTALLED) if path in files and path not in paths
+    )
     return Plan(
         tuple(stale(wanted, files)), remove, _lack(files, words, on=on), _exporter(files) if metrics else ""
     )
@@ -102,11 +107,17 @@ def _lack(files: Mapping[str, Found], words: Sequence[str], *, on: bool) -> Lack
 
 def digest(words: Sequence[str] = ()) -> str:
     """Of the program and its words: it stands in the unit, so that both change together, and shows what runs."""
-    text = " ".join([programs.file("watch/blackbox.py"), *words])
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
+    texts = (programs.file(name) for name in _programs(words).values())
+    return hashlib.sha256(" ".join([*texts, *words]).encode()).hexdigest()[:12]
+
+
+def _programs(words: Sequence[str]) -> dict[str, str]:
+    """The paths of the programs, and what each is of. The last one is started, and imports the first."""
+    return {PROGRAM: "watch/blackbox.py"} | ({METRICS: "watch/metrics.py"} if _MEASURES in words else {})
 
 
 def _files(words: Sequence[str]) -> list[File]:
+    made = [File(path, programs.file(name), "0755") for path, name in _programs(words).items()]
     rows = [
         "# Written by sparkrig: docs/watching.md",
         "[Unit]",
@@ -115,7 +126,7 @@ def _files(words: Sequence[str]) -> list[File]:
         "",
         "[Service]",
         "Type=exec",
-        f"ExecStart=/usr/bin/python3 -IBS {' '.join([PROGRAM, digest(words), *words])}",
+        f"ExecStart=/usr/bin/python3 -IBS {' '.join([made[-1].path, digest(words), *words])}",
         "RuntimeDirectory=sparkrig-blackbox",
         "Restart=always",
         "RestartSec=10",
@@ -127,4 +138,4 @@ def _files(words: Sequence[str]) -> list[File]:
         "[Install]",
         "WantedBy=multi-user.target",
     ]
-    return [File(PROGRAM, programs.file("watch/blackbox.py"), "0755"), File(UNIT_FILE, "\n".join(rows) + "\n")]
+    return [*made, File(UNIT_FILE, "\n".join(rows) + "\n")]

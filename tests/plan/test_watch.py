@@ -26,15 +26,13 @@ def keeping(letter: str, *, metrics: bool = False, **changed: str | None) -> str
 
     metrics: also with the node exporter that a deploy installed; without `installed` it is its owner's.
     """
-    program, unit, *note = watch.plan({}, on=True, metrics=metrics).write
+    files = {file.path: file for file in watch.plan({}, on=True, metrics=metrics).write}
     made = {
-        watch.PROGRAM: ("755", program.content),
-        watch.UNIT_FILE: ("644", unit.content),
-        watch.LINK: ("644", unit.content),
+        **{path: (file.mode.lstrip("0"), file.content) for path, file in files.items()},
+        watch.LINK: ("644", files[watch.UNIT_FILE].content),
         watch.STARTED: ("600", watch.digest(["--metrics"] if metrics else []) + "\n"),
     }
     if metrics:
-        made |= {note[0].path: ("644", note[0].content)}
         made |= dict.fromkeys((watch.EXPORTER_UNIT, watch.EXPORTER_RUNS), ("644", ""))
     contents = {path: changed.get(name, text) for path, (_, text) in made.items() for name in [_name(path)]}
     rows = [
@@ -56,6 +54,7 @@ _NAMES = {
     watch.UNIT_FILE: "unit",
     watch.LINK: "link",
     watch.STARTED: "started",
+    watch.METRICS: "measures",
     watch.INSTALLED: "installed",
     watch.EXPORTER_UNIT: "exporter",
     watch.EXPORTER_RUNS: "runs",
@@ -262,7 +261,8 @@ def test_metrics_need_the_black_box(deploy: Deploy) -> None:
 
 def test_the_half_without_an_exporter_gets_one_and_that_of_its_owner_stays(deploy: Deploy) -> None:
     """spark-b has the package already, and no note of ours."""
-    owners = keeping("b", metrics=True, program=None, unit=None, link=None, started=None, installed=None)
+    ours = dict.fromkeys(("program", "measures", "unit", "link", "started", "installed"))
+    owners = keeping("b", metrics=True, **ours)
     run = deploy(pair(converged("a"), owners, **GIVEN), "-y")
     assert run.code == 0, run.stderr
     assert on(run.changes, INSTALLS) == {"spark-a"} and on(run.changes, SETTLED) == {"spark-a", "spark-b"}
@@ -288,9 +288,7 @@ def test_a_second_run_with_metrics_is_empty_and_drift_is_clean(deploy: Deploy, t
     assert done.code == 0 and done.row(B, "watch.metrics")["status"] == "ok"
 
 
-def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(
-    deploy: Deploy, tmp_path: Path
-) -> None:
+def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path) -> None:
     a = keeping("a", metrics=True, exporter=None, runs=None)
     hosts = pair(a, keeping("b", metrics=True, runs=None), **GIVEN)
     (tmp_path / "desk").mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,8 +21,13 @@ STAT = "{pid} ({name}) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 1000000 {
 NVRM = "4,{n},1,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
 
 
-def loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("blackbox_program", PROGRAM)
+METRICS = PROGRAM.with_name("metrics.py")
+
+
+def loaded(file: Path = PROGRAM) -> Any:
+    """The program as a module of its own."""
+    sys.modules.pop("blackbox", None)  # which metrics.py imports
+    spec = importlib.util.spec_from_file_location("blackbox_program", file)
     assert spec and spec.loader
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
@@ -31,7 +37,7 @@ def loaded() -> Any:
 class Host:
     """A host in a folder, and its black box."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, file: Path = PROGRAM) -> None:
         self.root, self.now = root, 1000.0
         self.has(
             "proc/meminfo", "MemTotal: 127535084 kB\nMemFree: 9 kB\nMemAvailable: 419430 kB\nAnonPages: 5 kB\n"
@@ -39,7 +45,7 @@ class Host:
         self.has("proc/uptime", "12.50 1.00\n")
         self.has("dev/kmsg", "")
         self.boot(A)
-        self.program = loaded()
+        self.program = loaded(file)
         self.program.time = SimpleNamespace(monotonic=lambda: self.now, time=lambda: 1795600000 + self.now)
         self.ring = root / "var/lib/sparkrig/blackbox/ring"
         self.reset = root / "var/lib/sparkrig/blackbox/reset"
@@ -68,7 +74,7 @@ class Host:
     def steps(self, box: Any, count: int) -> None:
         for _ in range(count):
             box.step()
-            self.now += self.program.STEP_S
+            self.now += getattr(self.program, "blackbox", self.program).STEP_S
 
     def rows(self) -> list[Any]:
         found = self.program.Ring(str(self.ring)).rows()

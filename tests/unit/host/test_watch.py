@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -147,30 +148,28 @@ EXPORTER = Found("", "0644", "root:root")
 
 
 def with_metrics(*, installed: bool = True, runs: bool = True, ours: bool = True) -> dict[str, Found]:
-    made = found(watch.plan({}, on=True, metrics=True).write[:2], watch.digest(["--metrics"]))
+    made = found(watch.plan({}, on=True, metrics=True).write[:3], watch.digest(["--metrics"]))
     made |= {watch.EXPORTER_UNIT: EXPORTER} if installed else {}
     made |= {watch.EXPORTER_RUNS: EXPORTER} if runs else {}
-    note = watch.plan({}, on=True, metrics=True).write[2]
+    note = watch.plan({}, on=True, metrics=True).write[3]
     return made | ({watch.INSTALLED: Found(note.content, "0644", "root:root")} if ours else {})
 
 
 def test_an_exporter_that_a_deploy_installed_is_noted_and_goes_with_the_setting() -> None:
-    assert [each.path for each in watch.plan(found(), on=True, metrics=True).write] == [
-        watch.UNIT_FILE,
-        watch.INSTALLED,
-    ]
-    assert watch.plan(found(), on=True, metrics=True).exporter == "is not installed"
+    plan = watch.plan(found(), on=True, metrics=True)
+    assert [each.path for each in plan.write] == [watch.METRICS, watch.UNIT_FILE, watch.INSTALLED]
+    assert plan.exporter == "is not installed"
     assert not watch.plan(with_metrics(), on=True, metrics=True)
     off = watch.plan(with_metrics(), on=True)
-    assert off.remove == (watch.INSTALLED,) and off.reloads == [watch.UNIT_FILE, watch.INSTALLED]
+    assert off.remove == (watch.METRICS, watch.INSTALLED) and off.reloads == [watch.UNIT_FILE, watch.INSTALLED]
     assert watch.plan(with_metrics(), on=False).reloads == [watch.UNIT_FILE, watch.INSTALLED]
 
 
 def test_an_exporter_of_its_owner_is_never_noted_and_stays() -> None:
     standing = {**found(), watch.EXPORTER_UNIT: EXPORTER, watch.EXPORTER_RUNS: EXPORTER}
     plan = watch.plan(standing, on=True, metrics=True)
-    assert [each.path for each in plan.write] == [watch.UNIT_FILE] and not plan.exporter
-    assert watch.plan(with_metrics(ours=False), on=False).remove == (watch.UNIT_FILE, watch.PROGRAM)
+    assert [each.path for each in plan.write] == [watch.METRICS, watch.UNIT_FILE] and not plan.exporter
+    assert watch.plan(with_metrics(ours=False), on=False).remove == (watch.UNIT_FILE, watch.PROGRAM, watch.METRICS)
 
 
 def test_one_that_does_not_run_leaves_the_black_box_alone() -> None:
@@ -245,3 +244,10 @@ def test_an_undo_takes_package_and_readings_away(host: Host) -> None:
     assert host.sh(RESTORE, "before", stdin=plan.files(docker=False).replace(" /", f" {host.root}/")) == (0, "")
     assert host.sh("\n".join(plan.reloads)) == (0, "")
     assert packages.there == "" and not prom.exists() and not host.at("/usr/local/lib/sparkrig").exists()
+
+
+def test_a_black_box_without_metrics_is_what_it_was_before_there_were_any() -> None:
+    """A host that has one already keeps it, with its digest, as it is."""
+    assert [each.path for each in WANTED] == [watch.PROGRAM, watch.UNIT_FILE]
+    assert watch.digest() == hashlib.sha256(WANTED[0].content.encode()).hexdigest()[:12]
+    assert f"{watch.PROGRAM} {DIGEST}\n" in WANTED[1].content

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sparkrig.host import watch
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
 from sparkrig.serving.runtimes import RUNTIMES
-from tests.unit.blackbox_host import NVRM, PROGRAM, ROW, STAT, A, Host, until
+from tests.unit.blackbox_host import METRICS, NVRM, ROW, STAT, A, Host, until
 
 FOLDER = "var/lib/prometheus/node-exporter"
 MEMORY = (
@@ -57,8 +57,10 @@ llamacpp:requests_deferred 5
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
-    made = Host(tmp_path)
-    made.program.SLOTS = 256  # of 8640
+    made = Host(tmp_path, METRICS)
+    made.program.blackbox.SLOTS = 256  # of 8640
+    made.program.blackbox.time = made.program.time
+    monkeypatch.setattr(sys, "argv", ["metrics.py"])
     made.has("proc/meminfo", MEMORY)
     (tmp_path / FOLDER).mkdir(parents=True)
     return made
@@ -66,8 +68,8 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def box(host: Host, *, guarded: bool = False) -> Any:
     program = host.program
-    guard = program.Guard() if guarded else None
-    return program.Box(program.Ring(str(host.ring)), A, guard, program.Metrics(guarded=guarded))
+    sys.argv[1:] = ["--guard"] * guarded
+    return program.blackbox.Box(program.Ring(str(host.ring)), A, program.blackbox.Guard() if guarded else None)
 
 
 def written(host: Host) -> dict[tuple[str, str], float]:
@@ -86,6 +88,9 @@ def left(host: Host) -> list[str]:
 def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
     host.smi(f"echo '{ROW}'; exec sleep 60")
     host.has("sys/class/infiniband/rocep1s0f0/ports/1/hw_counters/packet_seq_err", "4\n")
+    for number, milli in ((0, "54300"), (1, "61000"), (2, "")):
+        host.has(f"sys/class/thermal/thermal_zone{number}/temp", milli)
+        host.has(f"sys/class/thermal/thermal_zone{number}/type", "acpitz\n")
     page = os.sysconf("SC_PAGE_SIZE")
     for pid, name, pages in ((7, "VLLM::Worker", 30), (8, "VLLM::Worker", 20), (9, 'a"\n\\}\xe9', 10)):
         host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name=name, pages=pages))
@@ -99,7 +104,7 @@ def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
     made.step()
     found = written(host)
     made.gpu.end()
-    assert {key: value for key, value in found.items() if "throttle" not in key[0] and "step" not in key[0]} == {
+    assert {key: value for key, value in found.items() if "throttle" not in key[0] and "write" not in key[0]} == {
         ("sparkrig_gpu_utilization_ratio", ""): 0.96,
         ("sparkrig_gpu_clock_hertz", ""): 2405e6,
         ("sparkrig_gpu_power_watts", ""): 44.3,
@@ -111,6 +116,7 @@ def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
         ("sparkrig_kernel_log_lines_total", "nvrm"): 3,
         ("sparkrig_kernel_log_lines_total", "aer"): 1,
         ("sparkrig_kernel_log_lines_total", "killed"): 1,
+        ("sparkrig_thermal_zone_celsius", "acpitz"): 61,
         ("sparkrig_rdma_errors_total", "rocep1s0f0"): 4,
         ("sparkrig_guard_enabled", ""): 0,
         ("sparkrig_guard_acts_total", "stopped"): 0,
@@ -148,7 +154,7 @@ def test_a_host_that_shows_nothing_has_what_is_of_the_black_box_alone(host: Host
         "sparkrig_guard_acts_total",
         *(
             f"sparkrig_blackbox_{each}"
-            for each in ("rows_total", "row_timestamp_seconds", "step_seconds", "gpu_answers")
+            for each in ("rows_total", "row_timestamp_seconds", "write_seconds", "gpu_answers")
         ),
     }
 
@@ -344,7 +350,7 @@ def test_one_that_answers_nothing_of_it_is_down(host: Host) -> None:
 
 def test_nine_that_hang_cost_less_than_a_step(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host.program, "time", time)
-    assert host.program.SERVERS * host.program.ASK_S < host.program.STEP_S
+    assert host.program.SERVERS * host.program.ASK_S < host.program.blackbox.STEP_S
     host.program.ASK_S = 0.05
     drips = threading.Event()
 
@@ -398,8 +404,8 @@ def test_what_it_costs(host: Host) -> None:
             sys.executable,
             "-IBS",
             "-c",
-            COST.replace('"digest"', '"digest", "--metrics"'),
-            str(PROGRAM),
+            COST.replace('"digest"', '"digest", "--metrics"').replace("box.asked", "box.blackbox.asked"),
+            str(METRICS),
             "200",
         ]
         done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
@@ -412,7 +418,7 @@ def test_what_it_costs(host: Host) -> None:
 def test_the_unit_has_it_write_and_systemd_ends_it(host: Host) -> None:
     file = next(each for each in watch.plan({}, on=True, metrics=True).write if each.path == watch.UNIT_FILE)
     words = next(row for row in file.content.splitlines() if row.startswith("ExecStart=")).split(" ")
-    begun = subprocess.Popen([sys.executable, "-IBS", str(PROGRAM), *words[3:]], stdout=subprocess.DEVNULL)
+    begun = subprocess.Popen([sys.executable, "-IBS", str(METRICS), *words[3:]], stdout=subprocess.DEVNULL)
     prom = host.root / FOLDER / "sparkrig.prom"
     until(prom.exists)
     begun.terminate()
