@@ -29,7 +29,7 @@ from sparkrig.render import schedule_prom
 from sparkrig.reports.drift import Host as Drifted
 from sparkrig.reports.drift import Report, Row
 from sparkrig.reports.schedule import Ran, Schedule, State
-from tests.unit.blackbox_host import METRICS, NVRM, STAT, Host
+from tests.unit.blackbox_host import METRICS, NVRM, STAT
 from tests.unit.prometheus import programs
 from tests.unit.shells import tool
 from tests.unit.sshd import free_ports
@@ -85,7 +85,9 @@ class Spark:
         ]
         self.begin(words)
 
-    has = Host.has
+    def has(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
 
     def stall(self, microseconds: int) -> None:
         for name in ("memory", "io", "cpu"):
@@ -193,8 +195,8 @@ def sparks(root: Path) -> Iterator[tuple[Prometheus, list[Spark]]]:
 def test_every_alert_fires_and_every_graph_has_lines(tmp_path: Path) -> None:
     with sparks(tmp_path) as (prometheus, (a, b, c, d)), serving(says(ENGINES["vllm"])) as port:
         drifted(d.root / FOLDER)
-        record(a, port)  # type: ignore[arg-type]
-        record(b, free_ports(1)[0], service="down")  # type: ignore[arg-type]
+        record(a, port)
+        record(b, free_ports(1)[0], service="down")
         a.watches(CLAMPED)
         b.watches(HOT)
         c.watches()

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -290,7 +290,13 @@ def says(text: str, status: str = "200 OK") -> Any:
     return answer
 
 
-def record(host: Host, port: int, engine: str = "vllm", service: str = "", **more: Any) -> None:
+class Has(Protocol):
+    """What files can be put into."""
+
+    def has(self, path: str, text: str) -> None: ...
+
+
+def record(host: Has, port: int, engine: str = "vllm", service: str = "", **more: Any) -> None:
     told = {"rank": 0, "trial_port": port, **({"engine": engine} if engine != "vllm" else {}), **more}
     host.has(f"etc/sparkrig/serve/{service}/serve.json", json.dumps(told))
 
