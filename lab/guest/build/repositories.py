@@ -5,8 +5,8 @@
 DGX OS goes to SRV/dgx-os (its factory packages also to SRV/dgx-os/factory), what comes after it to SRV/ota, with a
 folder for each state of the same repository, and NVIDIA's container toolkit to SRV/libnvidia-container, laid out
 like the real one; OUT/toolkit.json says how to reach and trust it. DGX OS and the toolkit have a key each, made
-here and thrown away after signing. SRV/dgx-os/debian has Debian's own packages of the folder OTHERS, for which a Spark
-has Ubuntu's repository.
+here and thrown away after signing. SRV/dgx-os/debian has Debian's own packages of the folder OTHERS, for which a
+Spark has Ubuntu's repository.
 """
 
 from __future__ import annotations

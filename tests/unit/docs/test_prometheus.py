@@ -12,17 +12,12 @@ import re
 import signal
 import subprocess
 import sys
-import time
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 
 from docs import alerts, dashboard
 from sparkrig.render import schedule_prom
@@ -30,7 +25,7 @@ from sparkrig.reports.drift import Host as Drifted
 from sparkrig.reports.drift import Report, Row
 from sparkrig.reports.schedule import Ran, Schedule, State
 from tests.unit.blackbox_host import METRICS, NVRM, STAT
-from tests.unit.prometheus import programs
+from tests.unit.prometheus import Prometheus, programs, waited
 from tests.unit.shells import tool
 from tests.unit.sshd import free_ports
 from tests.unit.templates.test_blackbox_metrics import ENGINES, FOLDER, record, says, serving
@@ -45,7 +40,6 @@ spec.loader.exec_module(metrics)
 metrics.blackbox.STEP_S, metrics.blackbox.SLOTS = 0.5, 256
 metrics.main(sys.argv[2:])
 """
-WITHIN_S = 40  # a host of CI is slow; alone it takes seven
 PSI = "".join(f"{kind} avg10=0.00 avg60=0.00 avg300=0.00 total={{stalled}}\n" for kind in ("some", "full"))
 
 
@@ -107,58 +101,10 @@ class Spark:
         self.begin(words, SPARKRIG_ROOT=str(self.root), PATH=f"{self.root}/bin:{os.environ['PATH']}")
 
 
-class Prometheus:
-    """One that scrapes each second."""
-
-    def __init__(self, root: Path, left: ExitStack, port: int, targets: list[str]) -> None:
-        self.url = f"http://127.0.0.1:{port}/api/v1"
-        (root / "rules.yml").write_text(short(alerts.rules()))
-        told: dict[str, Any] = {
-            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
-            "rule_files": [str(root / "rules.yml")],
-            "scrape_configs": [{"job_name": alerts.JOB, "static_configs": [{"targets": targets}]}],
-        }
-        (root / "prometheus.yml").write_text(yaml.safe_dump(told))
-        words = [
-            str(programs() / "prometheus"),
-            f"--config.file={root}/prometheus.yml",
-            f"--storage.tsdb.path={root}/tsdb",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ]
-        log = left.enter_context((root / "log").open("w"))
-        begun = subprocess.Popen(words, cwd=root, stdout=log, stderr=log)
-        left.callback(begun.wait)
-        left.callback(begun.kill)
-
-    def ask(self, what: str, **words: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/{what}?{urllib.parse.urlencode(words)}", timeout=10) as answer:
-            return json.load(answer)["data"]
-
-    def series(self, expr: str) -> list[Any]:
-        return list(self.ask("query", query=expr)["result"])
-
-    @property
-    def firing(self) -> set[str]:
-        return {each["labels"]["alertname"] for each in self.ask("alerts")["alerts"] if each["state"] == "firing"}
-
-
 def short(text: str) -> str:
-    """The rules with every time cut short."""
+    """The rules with every time cut short, though not so short that a few scrapes may not be lost."""
     text = re.sub(r"\n    for: \d+s", "\n    for: 1s", text)
-    return text.replace("[1m]", "[5s]").replace("[10m]", "[8s]").replace("offset 60s", "offset 3s")
-
-
-def waited(holds: Any) -> None:
-    end = time.monotonic() + WITHIN_S
-    while True:
-        try:
-            found = holds()
-        except OSError:  # it does not listen yet
-            found = "no answer"
-        if not found:
-            return
-        assert time.monotonic() < end, found
-        time.sleep(0.3)
+    return text.replace("[1m]", "[10s]").replace("[10m]", "[1m]").replace("offset 60s", "offset 5s")
 
 
 def drifted(place: Path) -> None:
@@ -188,7 +134,7 @@ def sparks(root: Path) -> Iterator[tuple[Prometheus, list[Spark]]]:
             made.append(Spark(root / name, left, port))
         (root / "prometheus").mkdir()
         targets = [*(each.at for each in made), f"127.0.0.1:{nothing}"]
-        yield Prometheus(root / "prometheus", left, own, targets), made
+        yield Prometheus(root / "prometheus", left, own, targets, short(alerts.rules())), made
 
 
 @pytest.mark.slow  # nine processes of Go and Python, and five seconds of scraping

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sparkrig.host import watch
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
 from sparkrig.serving.runtimes import RUNTIMES
-from tests.unit.blackbox_host import METRICS, NVRM, ROW, STAT, A, Host, until
+from tests.unit.blackbox_host import METRICS, NVRM, ROW, STAT, A, Host, loaded, until
 
 FOLDER = "var/lib/prometheus/node-exporter"
 MEMORY = (
@@ -79,6 +79,11 @@ def written(host: Host) -> dict[tuple[str, str], float]:
     samples = [sample for family in families for sample in family.samples]
     assert all(len(sample.labels) <= 1 for sample in samples)
     return {(sample.name, "".join(sample.labels.values())): sample.value for sample in samples}
+
+
+def written_by() -> set[str]:
+    """The names of all metrics that the program knows."""
+    return {f"sparkrig_{row[0]}" for row in loaded(METRICS).METRICS}
 
 
 def left(host: Host) -> list[str]:
