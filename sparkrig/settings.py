@@ -323,6 +323,11 @@ class Settings(BaseModel):
         description="Let the black box act: it stops the servers where the memory ends, and caps the GPU's clock "
         "where the host stays at 88 C and more for 240 seconds (docs/watching.md). Needs `watch`.",
     )
+    watch_metrics: bool = Field(
+        False,
+        description="Hand the readings of the black box to Prometheus, through Debian's node exporter, which is "
+        "installed where it is absent and listens on port 9100 (docs/watching.md). Needs `watch`.",
+    )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
         description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
@@ -497,8 +502,9 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _guard_watches(self) -> Settings:
-        if self.watch_guard and not self.watch:
-            raise ValueError("setting watch_guard is of the black box; set watch = True too, or leave it out")
+        for name in ("watch_guard", "watch_metrics"):
+            if getattr(self, name) and not self.watch:
+                raise ValueError(f"setting {name} is of the black box; set watch = True too, or leave it out")
         return self
 
     @model_validator(mode="after")
