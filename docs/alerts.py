@@ -72,6 +72,8 @@ _LINES = 'sparkrig_kernel_log_lines_total{kind="nvrm"}'
 _SOC = health.SOC_ZONE.pattern.replace(r"\d", "0-9")  # PromQL has no such class in a set
 _ZONES = f'sparkrig_thermal_zone_celsius{{type=~"(?i){_SOC}"}}'
 _BOX = "sparkrig blackbox INVENTORY, and sparkrig doctor INVENTORY"
+# a boot sets counters of the kernel back, and that is no rise
+_SINCE_BOOT = "unless on (instance) node_time_seconds - node_boot_time_seconds < 900"
 _ROW = "sparkrig_blackbox_row_timestamp_seconds"
 _SCHEDULE = "docs/scheduling.md"
 _RAN = "sparkrig_schedule_run_timestamp_seconds"
@@ -168,7 +170,7 @@ HOSTS = (
     Alert(
         "SparkCarrierLost",
         "net.NETDEV.carrier",
-        _rose(f'node_network_carrier_down_changes_total{{device!~"{DEVICES}"}}'),
+        _rose(f'node_network_carrier_down_changes_total{{device!~"{DEVICES}"}}') + f" {_SINCE_BOOT}",
         "lost the carrier of {{ $labels.device }}",
         cure="sparkrig topology INVENTORY",
     ),

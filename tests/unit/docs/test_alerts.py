@@ -117,9 +117,15 @@ CASES: dict[str, list[Case]] = {
         Case({RAN: ("late 0", "gone", "late 0")}, {LATE: "100+0x2000"}),
     ],
 }
-# what needs no limit: another kind of device, and a reason that is no fault
+# what needs no limit: another kind of device, a reason that is no fault, and a counter that a boot set back
 SILENT: dict[str, list[Case]] = {
-    "SparkCarrierLost": [counter("node_network_carrier_down_changes_total", 'device="veth1234"')],
+    "SparkCarrierLost": [
+        counter("node_network_carrier_down_changes_total", 'device="veth1234"'),
+        Case(
+            {f'node_network_carrier_down_changes_total{{{ON},device="enp1s0f0np0"}}': (9, 2, 2)},
+            {f"node_boot_time_seconds{{{ON}}}": f"{BELOW_S}+0x2000", **TIME},
+        ),
+    ],
     "SparkSlowedByPower": [gauge(THROTTLE, 0, 1, 'reason="SW Power Cap"')],
     "SparkHot": [gauge("sparkrig_thermal_zone_celsius", 40, 99, 'type="nvme"')],
     "SparkMemoryEnds": [memory(120, 31)],
@@ -249,6 +255,7 @@ def test_the_limits_are_those_of_the_guard_where_it_has_them() -> None:
 
 # those of node_exporter that rules and dashboard name
 OTHERS = {
+    "node_boot_time_seconds",
     "node_memory_MemAvailable_bytes",
     "node_memory_MemTotal_bytes",
     "node_memory_SwapFree_bytes",
