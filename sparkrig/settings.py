@@ -61,6 +61,8 @@ _OF_TEXT = re.compile(r"(?:^|_)TOKEN_(?:BUDGETS?|IDS|MAP|PROB|THRESHOLD|TREE)(?=
 # what vLLM reads in place of such a flag (vllm/envs.py; huggingface_hub's constants.py)
 _VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
 _TWO_SUBNETS = 23  # prefix length of the smallest network with two subnets of /24
+# RFC 6890: this network, loopback, multicast, reserved
+_NO_LINKS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -439,6 +441,8 @@ class Settings(BaseModel):
             raise ValueError(
                 f"{network} has no room for two subnets of /24; /{_TWO_SUBNETS} or a larger network is expected"
             )
+        if network is not None and any(network.overlaps(other) for other in _NO_LINKS):
+            raise ValueError(f"{network} has addresses that no link can have; such as 192.168.96.0/20 is expected")
         return network
 
     @field_validator("fabric")
@@ -452,7 +456,7 @@ class Settings(BaseModel):
                 )
             if network.prefixlen < 31 and address.ip in (network.network_address, network.broadcast_address):
                 raise ValueError(f"{address} on {netdev} is no host address of {network}")
-            if address.ip.is_loopback or address.ip.is_multicast or address.ip.is_unspecified:
+            if any(address.ip in other for other in _NO_LINKS):
                 raise ValueError(f"{address} on {netdev} is not an address that a link can have")
         if shared := in_one_subnet(fabric):
             raise ValueError(shared[0])
