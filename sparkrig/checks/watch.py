@@ -31,7 +31,7 @@ KINDS = (
     Kind(
         "watch.metrics",
         "health",
-        "the node exporter that the metrics of the black box go through is installed and runs",
+        "the node exporter of its metrics is installed and runs",
         "it was removed or stopped by hand, or another program has its port 9100",
         "docs/watching.md#metrics",
     ),

@@ -191,7 +191,7 @@ def _usable(made: Schedule) -> None:
         notify.heartbeat(Path(made.heartbeat))
     if made.textfile and not os.access(made.textfile, os.W_OK | os.X_OK):
         raise Refusal(
-            f"no file can be written into {made.textfile}; a folder that you may write to is expected",
+            f"{made.textfile} is no folder that you may write to, as is expected of one for metrics",
             f"sudo chown $USER {quoted_path(Path(made.textfile))}",
         )
 

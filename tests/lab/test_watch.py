@@ -25,10 +25,9 @@ from tests.faults.record import Seen
 from tests.lab.commands import deploy, planned, run, wrong
 from tests.lab.guests import Guest, Pair
 from tests.lab.inventories import inventory_with
-from tests.unit.docs.test_alerts import OTHERS
-from tests.unit.prometheus import Prometheus, waited
+from tests.unit.blackbox_host import written_by
+from tests.unit.prometheus import OTHERS, Prometheus, waited
 from tests.unit.sshd import free_ports
-from tests.unit.templates.test_blackbox_metrics import written_by
 
 pytestmark = pytest.mark.exhaustive  # two deploys, an undo and a boot under emulation
 

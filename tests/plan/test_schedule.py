@@ -246,7 +246,7 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--cron", "--every", "50m"], "cron has no line for every 50 min"),
             (["--cron", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
             (["--cron", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
-            (["--cron", "--textfile", str(desk.folder / "none")], "no file can be written into"),
+            (["--cron", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
             (["--cron", "--notify", str(desk.folder)], "cannot be read: it is no file"),
             (["--cron", "--notify", str(desk.folder / "empty")], "has no address in it"),
             (["--cron", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),

@@ -18,6 +18,18 @@ import yaml
 from docs import alerts
 
 ROOT = Path(__file__).resolve().parents[2]
+# those of node_exporter that rules and dashboard name
+OTHERS = {
+    "node_boot_time_seconds",
+    "node_memory_MemAvailable_bytes",
+    "node_memory_MemTotal_bytes",
+    "node_memory_SwapFree_bytes",
+    "node_memory_SwapTotal_bytes",
+    "node_network_carrier_down_changes_total",
+    "node_network_receive_bytes_total",
+    "node_pressure_memory_stalled_seconds_total",
+    "node_time_seconds",
+}
 
 
 @cache

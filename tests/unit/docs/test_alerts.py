@@ -19,7 +19,8 @@ from sparkrig.checks import reference
 from sparkrig.cli.docs import MONITORING, _section
 from sparkrig.host import blackbox
 from tests.tables import each_row
-from tests.unit.prometheus import ROOT, programs
+from tests.unit.blackbox_host import written_by
+from tests.unit.prometheus import OTHERS, ROOT, programs
 
 RULES: dict[str, dict[str, Any]] = {
     rule["alert"]: rule for group in yaml.safe_load(alerts.rules())["groups"] for rule in group["rules"]
@@ -253,26 +254,11 @@ def test_the_limits_are_those_of_the_guard_where_it_has_them() -> None:
     assert program["HOT_C"] == blackbox.HOT_C
 
 
-# those of node_exporter that rules and dashboard name
-OTHERS = {
-    "node_boot_time_seconds",
-    "node_memory_MemAvailable_bytes",
-    "node_memory_MemTotal_bytes",
-    "node_memory_SwapFree_bytes",
-    "node_memory_SwapTotal_bytes",
-    "node_network_carrier_down_changes_total",
-    "node_network_receive_bytes_total",
-    "node_pressure_memory_stalled_seconds_total",
-    "node_time_seconds",
-}
-
-
 def test_every_metric_that_is_asked_for_is_one_that_is_written() -> None:
     from docs.dashboard import dashboard
     from sparkrig.render import schedule_prom
 
-    program = runpy.run_path(str(ROOT / "templates/watch/metrics.py"))
-    ours = {f"sparkrig_{row[0]}" for row in program["METRICS"]} | set(schedule_prom.NAMES)
+    ours = written_by() | set(schedule_prom.NAMES)
     asked = set(re.findall(r"\b(?:sparkrig|node)_[a-zA-Z_]+", alerts.rules() + dashboard()))
     assert asked - ours == OTHERS
     left = ours - asked  # what a rule or a graph has no use for

@@ -24,11 +24,11 @@ from sparkrig.render import schedule_prom
 from sparkrig.reports.drift import Host as Drifted
 from sparkrig.reports.drift import Report, Row
 from sparkrig.reports.schedule import Ran, Schedule, State
-from tests.unit.blackbox_host import METRICS, NVRM, STAT
+from tests.unit.blackbox_host import FOLDER, METRICS, NVRM, STAT
+from tests.unit.engine_metrics import ENGINES, record, says, serving
 from tests.unit.prometheus import Prometheus, programs, waited
 from tests.unit.shells import tool
 from tests.unit.sshd import free_ports
-from tests.unit.templates.test_blackbox_metrics import ENGINES, FOLDER, record, says, serving
 
 # rows as of an H100 with driver 580.159.04: a clamped GPU, and one that is slowed by heat and by its power supply
 CLAMPED, HOT = "96, 600, 14.30, 63, 0x0000000000000000, 33", "96, 1500, 44.30, 90, 0x00000000000000e0, -2"

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.host import watch
-from tests.unit.blackbox_host import EURO, NVRM, PROGRAM, ROW, STAT, A, B, Host, loaded, until
+from tests.unit.blackbox_host import COST, EURO, NVRM, PROGRAM, ROW, STAT, A, B, Host, loaded, until
 from tests.unit.shells import tool
 
 
@@ -309,26 +309,6 @@ def test_without_the_word_nothing_is_done(host: Host) -> None:
     guarded.box = host.box()
     guarded.steps(30, percent=0.1, full=99, celsius=99)
     assert not (host.root / "did").exists() and "guard" not in host.found()
-
-
-COST = """
-import importlib.util, os, sys
-spec = importlib.util.spec_from_file_location("box", sys.argv[1])
-box = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(box)
-begun = []
-sys.addaudithook(lambda event, _: begun.append(event) if event in
-    ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen") else None)
-limit, waits = int(sys.argv[2]), iter(range(int(sys.argv[2])))
-def asked(_):
-    next_step = next(waits, None)
-    return next_step is None
-box.asked_to_end = asked
-box.main(["digest"])
-status = open("/proc/self/status").read().split("\\n")
-rss = next(line.split()[1] for line in status if line.startswith("VmHWM"))
-print(len(begun), rss)
-"""
 
 
 def test_what_it_costs(host: Host) -> None:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,37 +17,12 @@ from prometheus_client.parser import text_string_to_metric_families
 from sparkrig.host import watch
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
 from sparkrig.serving.runtimes import RUNTIMES
-from tests.unit.blackbox_host import METRICS, NVRM, ROW, STAT, A, Host, loaded, until
+from tests.unit.blackbox_host import COST, FOLDER, METRICS, NVRM, ROW, STAT, A, Host, until
+from tests.unit.engine_metrics import ENGINES, record, says, serving
 
-FOLDER = "var/lib/prometheus/node-exporter"
 MEMORY = (
     "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 200 kB\nCached: 150 kB\nAnonPages: 250 kB\nSlab: 50 kB\n"
 )
-# each as the engine prints it: [@vllm-metrics], [@sglang-metrics], [@llama-server]
-ENGINES = {
-    "vllm": """\
-# HELP vllm:num_requests_running Number of requests in model execution batches.
-# TYPE vllm:num_requests_running gauge
-vllm:num_requests_running{engine="0",model_name="Qwen/Qwen3} 4"} 2.0
-vllm:num_requests_running{engine="1",model_name="Qwen/Qwen3} 4"} 1.0
-vllm:num_requests_waiting{engine="0",model_name="Qwen/Qwen3} 4"} 5.0
-vllm:prompt_tokens_total{engine="0",model_name="Qwen/Qwen3} 4"} 8.128902e+06
-vllm:generation_tokens_total{engine="0",model_name="Qwen/Qwen3} 4"} 12.0 1795600000000
-vllm:generation_tokens_created{engine="0"} 1.7e+09
-""",
-    "sglang": """\
-sglang:num_running_reqs{model_name="m"} 3.0
-sglang:num_queue_reqs{model_name="m"} 5.0
-sglang:prompt_tokens_total{model_name="m"} 8.128902e+06
-sglang:generation_tokens_total{model_name="m"} 12.0
-""",
-    "llama.cpp": """\
-llamacpp:prompt_tokens_total 8128902
-llamacpp:tokens_predicted_total 12
-llamacpp:requests_processing 3
-llamacpp:requests_deferred 5
-""",
-}
 
 
 @pytest.fixture
@@ -79,11 +51,6 @@ def written(host: Host) -> dict[tuple[str, str], float]:
     samples = [sample for family in families for sample in family.samples]
     assert all(len(sample.labels) <= 1 for sample in samples)
     return {(sample.name, "".join(sample.labels.values())): sample.value for sample in samples}
-
-
-def written_by() -> set[str]:
-    """The names of all metrics that the program knows."""
-    return {f"sparkrig_{row[0]}" for row in loaded(METRICS).METRICS}
 
 
 def left(host: Host) -> list[str]:
@@ -265,47 +232,6 @@ def test_it_goes_with_the_black_box(host: Host) -> None:
 # --- servers
 
 
-@contextmanager
-def serving(answers: Any) -> Iterator[int]:
-    """A port; each connection is given to `answers`, with the bytes that were asked with."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def accept() -> None:
-            while True:
-                try:
-                    made, _ = listening.accept()
-                except OSError:
-                    return
-                with made:
-                    answers(made, made.recv(4096))
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-
-
-def says(text: str, status: str = "200 OK") -> Any:
-    whole = f"HTTP/1.0 {status}\r\nContent-Type: text/plain\r\n\r\n{text}".encode()
-
-    def answer(made: socket.socket, asked: bytes) -> None:
-        assert asked.startswith(b"GET /metrics HTTP/1.0\r\n")
-        for part in (whole[:150], whole[150:]):
-            made.sendall(part)
-
-    return answer
-
-
-class Has(Protocol):
-    """What files can be put into."""
-
-    def has(self, path: str, text: str) -> None: ...
-
-
-def record(host: Has, port: int, engine: str = "vllm", service: str = "", **more: Any) -> None:
-    told = {"rank": 0, "trial_port": port, **({"engine": engine} if engine != "vllm" else {}), **more}
-    host.has(f"etc/sparkrig/serve/{service}/serve.json", json.dumps(told))
-
-
 def of_servers(host: Host) -> dict[str, float]:
     return {f"{name[17:]} {unit}": value for (name, unit), value in written(host).items() if "_serving_" in name}
 
@@ -403,8 +329,6 @@ def test_no_record_of_a_server_here_is_no_server(host: Host) -> None:
 
 def test_what_it_costs(host: Host) -> None:
     """The real process, with metrics and a server: no more processes, and less than 30 MiB at any time."""
-    from tests.unit.templates.test_blackbox import COST
-
     host.smi(f"while :; do echo '{ROW}'; sleep 0.02; done")
     for pid in range(1, 500):
         host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name="python3", pages=pid))
