@@ -82,7 +82,7 @@ HOSTS = (
     Alert(
         "SparkMemoryLow",
         "health.memory",
-        _low(health.MEMORY_FLOOR_PERCENT),
+        _low(blackbox.NEAR_PERCENT),  # the doctor's floor is that of an idle host: a server takes what is above
         'has {{ $value | printf "%.1f" }} % of its memory available',
         60,
         cure=_MEMORY,

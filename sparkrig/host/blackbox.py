@@ -36,6 +36,9 @@ LAST_S = 600  # of what came last, where a sign says nothing of how long
 NAMED_PERCENT, UNHELD_PERCENT = 2, 10  # of all memory, from which on a process, or what none has, is named
 POWER = frozenset({"HW Slowdown", "HW Power Brake Slowdown"})
 ENDS_PERCENT = 3  # of all memory, below which the guard stops a server: LOW_PERCENT of the program
+# Below which it does so while processes wait for memory: NEAR_PERCENT of the program. A pair that served had 6 %
+# and more [@gb10-ops].
+NEAR_PERCENT = 5
 
 
 @dataclass(frozen=True)

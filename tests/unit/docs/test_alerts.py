@@ -67,7 +67,7 @@ RAN, LATE = (
     f'sparkrig_schedule_{each}{{inventory="pair.py"}}' for each in ("run_timestamp_seconds", "late_seconds")
 )
 CASES: dict[str, list[Case]] = {
-    "SparkMemoryLow": [memory(120, 119)],
+    "SparkMemoryLow": [memory(50, 49)],
     "SparkMemoryEnds": [memory(30, 29)],
     "SparkStalled": [gauge("node_pressure_memory_stalled_seconds_total", "+5.9", "+6.1")],
     "SparkOomKill": [counter("sparkrig_kernel_log_lines_total", 'kind="killed"')],
@@ -129,7 +129,7 @@ SILENT: dict[str, list[Case]] = {
     ],
     "SparkSlowedByPower": [gauge(THROTTLE, 0, 1, 'reason="SW Power Cap"')],
     "SparkHot": [gauge("sparkrig_thermal_zone_celsius", 40, 99, 'type="nvme"')],
-    "SparkMemoryEnds": [memory(120, 31)],
+    "SparkMemoryEnds": [memory(50, 31)],
 }
 
 
@@ -210,7 +210,7 @@ def test_an_alert_says_which_host_what_and_what_to_do(tmp_path: Path) -> None:
                 {
                     "exp_labels": {"severity": "warning", "instance": "a:9100"},
                     "exp_annotations": {
-                        "summary": "a:9100 has 11.9 % of its memory available",
+                        "summary": "a:9100 has 4.9 % of its memory available",
                         "description": "Expected: the host has memory enough to stay alive. Try: stop a model "
                         "server, or start it with a GPU memory utilization of 0.80.",
                         "check": "health.memory",
@@ -250,6 +250,7 @@ def test_each_alert_has_a_check_of_ours_or_a_page_and_it_is_there() -> None:
 def test_the_limits_are_those_of_the_guard_where_it_has_them() -> None:
     program = runpy.run_path(str(ROOT / "templates/watch/blackbox.py"))
     assert program["LOW_PERCENT"] == blackbox.ENDS_PERCENT
+    assert program["NEAR_PERCENT"] == blackbox.NEAR_PERCENT
     assert program["STALLED_PERCENT"] == blackbox.STALLED_PERCENT
     assert program["HOT_C"] == blackbox.HOT_C
 
