@@ -37,4 +37,4 @@ def test_three_in_a_ring_are_set_up_checked_and_undone_as_one(seen: Seen) -> Non
     assert undone.code == 0, undone.stdout + undone.stderr
     assert [addresses(guest) for guest in GUESTS] == before
     assert all(not guest.output("apt-mark showhold") for guest in GUESTS)
-    seen("deployed, nothing left to do, tests/state green, drift empty, the one cable that was out named, undone on all three")
+    seen("deployed, nothing left to do, tests/state green, drift empty, the cable that was out named, undone")
