@@ -8,22 +8,20 @@ What answers is lab/standin.py: no model computes here.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from lab import CABLED, pair
+from lab import pair
 from lab.image import Source
-from lab.layout import Layout, cluster
-from lab.machine import Machine
-from lab.standin_image import build, weights
+from lab.layout import cluster
+from lab.waiting import wait_until
 from tests.faults.record import Seen
-from tests.lab.commands import CLUSTER, deploy, run
+from tests.lab.commands import run
 from tests.lab.guests import Guest
 from tests.lab.inventories import inventory_with
-from tests.lab.serving import DISK, IDS, SETTINGS, TWO, models, planned, serve, unit, until_it_answers, wrong
+from tests.lab.serving import SETTINGS, TWO, models, planned, prepare, serve, unit, until_it_answers, wrong
 
 pytestmark = pytest.mark.exhaustive  # images are made, copied and started under emulation
 
@@ -31,42 +29,39 @@ MASTER = {"ring": "10.0.2.", "switch": "192.168.100."}
 SIZES = {"ring": "--pipeline-parallel-size 3", "switch": "--tensor-parallel-size 4"}
 
 
-def made_ready(wanted: Layout, inventory: str, source: Source) -> list[Guest]:
-    """Set up, with a login over the fabric; image and weights on spark-a alone."""
-    pair.lay(wanted, source)
-    pair.restore(wanted)
-    guests = [Guest(node) for node in wanted.nodes]
-    done = deploy(inventory=inventory, file=CLUSTER)
-    assert done.code == 0, done.stderr[-3000:]
-    build(guests[0].node)
-    weights(guests[0].node, f"/srv/models/{IDS[TWO]}")
-    for guest in guests[1:]:
-        guest.output(DISK, timeout=300)
-    return guests
-
-
 def launched(guest: Guest) -> str:
-    """The words of what runs in the container."""
-    return guest.output("sudo docker exec sparkrig-serve cat /proc/1/cmdline | tr '\\0' ' '")
+    """The words of the server in the container, once start.sh has become it."""
+
+    def words() -> str:
+        return guest.output("sudo docker exec sparkrig-serve cat /proc/1/cmdline | tr '\\0' ' '")
+
+    wait_until(
+        lambda: "--node-rank" in words(),
+        300,
+        happened=f"{guest.node} starts no server",
+        attempt=f"docker logs sparkrig-serve on {guest.node}",
+    )
+    return words()
 
 
 def assert_each_has_its_part(guests: Sequence[Guest], topology: str) -> None:
     for rank, guest in enumerate(guests):
-        end = time.monotonic() + 300
-        while "--node-rank" not in (command := launched(guest)):  # start.sh becomes the server
-            assert time.monotonic() < end, command
-            time.sleep(2)
+        command = launched(guest)
         assert f"--nnodes {len(guests)} --node-rank {rank} --master-addr {MASTER[topology]}" in command, command
         assert SIZES[topology] in command and ("--headless" in command) == bool(rank), command
 
 
+@pytest.mark.usefixtures("pair_again")
 @pytest.mark.parametrize(("topology", "count"), [("ring", 3), ("switch", 4)])
 def test_a_cluster_serves_as_one_loses_a_part_and_serves_again(
     topology: str, count: int, source: Source, tmp_path: Path, seen: Seen
 ) -> None:
     wanted = cluster(topology, count)
+    pair.lay(wanted, source)
+    pair.restore(wanted)
     inventory = inventory_with(tmp_path, f"'node_ssh': True, {SETTINGS}", f"lab_{topology}")
-    guests = made_ready(wanted, inventory, source)
+    guests = [Guest(node) for node in wanted.nodes]
+    prepare(guests, inventory)
     head, last = guests[0], guests[-1]
     done = serve(inventory, TWO, "--data", f"serve_nodes={count}")
     assert done.code == 0, done.stderr[-3000:]
@@ -82,6 +77,4 @@ def test_a_cluster_serves_as_one_loses_a_part_and_serves_again(
         undone = run("sparkrig", "undo", inventory, "--yes")
         assert undone.code == 0, undone.stdout + undone.stderr
     assert [unit(guest) for guest in guests] == ["inactive"] * count
-    for node in CABLED[2:]:
-        Machine(node).stop()
     seen(f"{TWO} by {SIZES[topology]}, a part lost its power, served again, undone")
