@@ -2,13 +2,13 @@
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host import blackbox
+from sparkrig.host import blackbox, blackbox_rows
 
 
 class Blackbox(Noun[blackbox.BlackBox]):
     """Whether it runs, and the rows before the last end that was not asked for."""
 
-    parse = staticmethod(blackbox.parse)
+    parse = staticmethod(blackbox_rows.parse)
     script = programs.text("facts/blackbox.sh")
 
     @staticmethod

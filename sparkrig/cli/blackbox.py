@@ -73,7 +73,7 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     if html:
         from sparkrig.render.blackbox_html import html as page
 
-        files.write(html, page(found, last, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"))
+        files.write(html, page(looked, last, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"))
     if len(found) < len(looked):
         files.try_doctor(inventory_file)
         raise SystemExit(3)

@@ -79,7 +79,7 @@ class Picture:
         reset = self.found.reset
         if reset is None:
             level: Level = "healthy" if self.found.runs else "unknown"
-            yield Text.assemble((f"{signs[level]} ", STYLES[level]), (self.name, "bold"), ": ", _none(self.found))
+            yield Text.assemble((f"{signs[level]} ", STYLES[level]), (self.name, "bold"), ": ", none(self.found))
             return
         yield Text.assemble((f"{signs['fault']} ", STYLES["fault"]), (self.name, "bold"), f": {reset.sentence}")
         back = f"{reset.when(reset.booted):%H:%M on %Y-%m-%d}"
@@ -104,7 +104,8 @@ class Picture:
                 yield Text.assemble(f"  {figure.title}: {told}\n  ", bars)
 
 
-def _none(found: BlackBox) -> str:
+def none(found: BlackBox) -> str:
+    """Why a black box without a reset shows nothing."""
     return NO_RESET if found.runs else NO_BOX
 
 

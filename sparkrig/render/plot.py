@@ -135,11 +135,16 @@ def over_time(
 
 
 def steps(
-    times: Sequence[datetime], panels: Sequence[tuple[str, Sequence[float | None]]], *, width: float, prefix: str
+    times: Sequence[datetime],
+    panels: Sequence[tuple[str, Sequence[float | None]]],
+    marks: Sequence[datetime],
+    *,
+    width: float,
+    prefix: str,
 ) -> str:
     """A small panel for each figure over the same time, with its title; a gap where nothing is known.
 
-    Width and prefix as in `cases`.
+    marks: times at which something was done, each a broken line. Width and prefix as in `cases`.
     """
     import matplotlib.style
     from matplotlib.figure import Figure
@@ -151,6 +156,8 @@ def steps(
         drawn = figure.subplots(lines, columns, squeeze=False).flatten()
         for axes, (title, values) in zip(drawn, panels, strict=False):
             _line(axes, times, values)
+            for when in marks:
+                axes.axvline(_day(when), color=_COLOUR["degraded"], linewidth=1.2, linestyle=(0, (3, 2)))
             axes.set_title(title, loc="left", fontsize=9.5)
             _dates(axes, times[0], max(times[-1], times[0] + timedelta(minutes=1)))
             axes.xaxis.get_offset_text().set_visible(False)  # the page has the day

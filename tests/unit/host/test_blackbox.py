@@ -7,7 +7,8 @@ import json
 import pytest
 
 from sparkrig.host import blackbox
-from sparkrig.host.blackbox import RECENT_S, BlackBox, parse
+from sparkrig.host.blackbox import RECENT_S, BlackBox
+from sparkrig.host.blackbox_rows import parse
 from tests.tables import each_row
 from tests.unit.blackboxes import BEFORE, GIB, Change, Step, box, falling, printed, rows
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
-from sparkrig.host.blackbox import BlackBox, parse
+from sparkrig.host.blackbox import Act, BlackBox
+from sparkrig.host.blackbox_rows import parse
+from sparkrig.io.remote import Failed
 from sparkrig.io.screen import Screen
 from sparkrig.render import blackbox
-from sparkrig.render.blackbox_html import html
-from tests.unit.blackboxes import Step, box, falling, printed
+from sparkrig.render.blackbox_html import html, panels
+from tests.unit.blackboxes import END, Step, box, falling, printed
 
 
 def shown(found: BlackBox, width: int, *, seconds: float = 1800, encoding: str = "utf-8") -> list[str]:
@@ -71,3 +74,24 @@ def test_the_page_escapes_what_a_host_calls_things() -> None:
     page = html({"spark-<i>": box(named), "spark-a": BlackBox(True), "spark-c": BlackBox()}, 1800, "now")
     assert "<b>x" not in page and "<script" not in page and "spark-<i>" not in page and "&lt;b&gt;x" in page
     assert blackbox.NO_RESET in page and blackbox.NO_BOX in page
+
+
+def test_the_page_has_what_a_guard_did_and_draws_when() -> None:
+    done = Act(END - 600, "stopped <the> server: 2.1 % of the memory was available")
+    before = replace(done, at=END - 7200)
+    sentence = "Its guard stopped &lt;the&gt; server at 03:02 on 2026-11-26: 2.1 % of the memory was available."
+    found = box()
+    assert found.reset
+    page = html({"spark-b": replace(found, acts=(done,)), "spark-a": BlackBox(True)}, 1800, "now")
+    assert page.count(sentence) == 1 and "a broken line is what the guard did" in page
+    assert page.count("stroke-dasharray") == 2 * len(panels(list(found.reset.steps)))
+    page = html({"spark-b": replace(box(), acts=(before,))}, 1800, "now")
+    assert "Its guard stopped" in page and "stroke-dasharray" not in page and "broken line" not in page
+    page = html({"spark-b": BlackBox(True, zone=60, acts=(done,))}, 1800, "now")
+    assert f"spark-b: {sentence}" in page
+
+
+def test_the_page_names_a_host_that_was_not_read() -> None:
+    assert "spark-c: it &lt;refused&gt;" in html(
+        {"spark-a": box(), "spark-c": Failed("it <refused>")}, 1800, "now"
+    )
