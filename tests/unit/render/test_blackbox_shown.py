@@ -88,7 +88,7 @@ def test_the_page_has_what_a_guard_did_and_draws_when() -> None:
     page = html({"spark-b": replace(box(), acts=(before,))}, 1800, "now")
     assert "Its guard stopped" in page and "stroke-dasharray" not in page and "broken line" not in page
     page = html({"spark-b": BlackBox(True, zone=60, acts=(done,))}, 1800, "now")
-    assert f"spark-b: {sentence}" in page
+    assert f"spark-b: i{sentence[1:]}" in page
 
 
 def test_the_page_names_a_host_that_was_not_read() -> None:
