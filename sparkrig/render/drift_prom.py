@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -14,11 +15,15 @@ _VALUES: dict[Status, int] = {"ok": 0, "drift": 1, "missing": 1, "extra": 1, "un
 
 
 def metrics(report: Report) -> str:
-    """Gauges of each host. One that could not be read has no time of a success, so that its absence can alert."""
+    """Gauges of each host. One that could not be read has no time of a success, so that its absence can alert.
+
+    Every sample has the name of its inventory: one machine may look after several, and no sample may come twice.
+    """
     registry = CollectorRegistry()
+    inventory = plain(PurePath(report.inventory).name)
 
     def gauge(name: str, meaning: str, *labels: str) -> Gauge:
-        return Gauge(f"sparkrig_{name}", meaning, labels, registry=registry)
+        return Gauge(f"sparkrig_{name}", meaning, ("inventory", *labels), registry=registry)
 
     up = gauge("up", "1 where the host could be read.", "host")
     status = gauge("check_status", "0 holds, 1 does not, 2 could not be told; accepted or not.", "host", "check")
@@ -27,19 +32,20 @@ def metrics(report: Report) -> str:
     accepted = gauge("accepted_items", "Checks that do not hold, and are accepted.", "host")
     success = gauge("last_success_timestamp_seconds", "When the host was last read.", "host")
     for host in report.hosts:
-        up.labels(host.name).set(host.unread is None)
+        of_host = (inventory, host.name)
+        up.labels(*of_host).set(host.unread is None)
         if host.unread is not None:
             continue
-        success.labels(host.name).set(report.started.timestamp())
-        unknown.labels(host.name).set(sum(row.status == "unknown" and row.counts for row in host.rows))
-        accepted.labels(host.name).set(sum(row.accepted is not None for row in host.rows))
+        success.labels(*of_host).set(report.started.timestamp())
+        unknown.labels(*of_host).set(sum(row.status == "unknown" and row.counts for row in host.rows))
+        accepted.labels(*of_host).set(sum(row.accepted is not None for row in host.rows))
         for mover in get_args(Mover):
-            items.labels(host.name, mover).set(_moved(host, mover))
+            items.labels(*of_host, mover).set(_moved(host, mover))
         for row in host.rows:
             if row.status in _VALUES:
-                status.labels(host.name, plain(row.id)).set(_VALUES[row.status])
-    gauge("report_timestamp_seconds", "When the report began.").set(report.started.timestamp())
-    gauge("report_duration_seconds", "How long all hosts took.").set(report.seconds)
+                status.labels(*of_host, plain(row.id)).set(_VALUES[row.status])
+    gauge("report_timestamp_seconds", "When the report began.").labels(inventory).set(report.started.timestamp())
+    gauge("report_duration_seconds", "How long all hosts took.").labels(inventory).set(report.seconds)
     return generate_latest(registry).decode()
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig.cure import quoted
+from sparkrig.host import watch
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.runs import journal
@@ -203,6 +204,8 @@ def rows(plan: Plan) -> list[_Row]:
         told.append(("stays", f"{listed(kept)}{remove}"))
     if plan.login:
         told.append(("remove", "the peer's line in authorized_keys, and this host's key pair for the peer"))
+    if plan.exporter:
+        told.append(("remove", f"package {watch.EXPORTER}, unless another one came to need it"))
     if plan.docker:
         told.append(("restart", "docker, which reads its daemon.json only then"))
     return told

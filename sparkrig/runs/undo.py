@@ -2,7 +2,8 @@
 
 An item that a later run changed too goes back with it, past both. Only what a run itself wrote is taken back:
 where another one changed it since, both are merged, or the file is left alone and the difference shown. Packages
-stay, for others may have come to need them; weights and images that were removed are kept nowhere.
+stay, for others may have come to need them, but for the node exporter of the watch; weights and images that were
+removed are kept nowhere.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Literal
 from sparkrig import programs
 from sparkrig.cure import over_ssh
 from sparkrig.files import MEASURED
-from sparkrig.host import containers, targets, trust
+from sparkrig.host import containers, targets, trust, watch
 from sparkrig.host.targets import Barred
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
@@ -135,6 +136,11 @@ class Plan:
     def docker(self) -> bool:
         """Whether docker must restart."""
         return any(each.name == containers.DAEMON_JSON for each in self.pending)
+
+    @property
+    def exporter(self) -> bool:
+        """Whether the node exporter goes, with the note that we installed it."""
+        return any(each.name == watch.INSTALLED and each.act == "remove" for each in self.pending)
 
     @property
     def login(self) -> bool:

@@ -197,7 +197,7 @@ def test_all_outputs_are_of_one_look(desk: Desk, tmp_path: Path) -> None:
     assert done.code == 2
     assert "driver.hold" in done.out and "mends it: pyinfra " in done.out and "2 hosts · " in done.out
     assert (JUnitXml.fromfile(str(junit)).failures, JUnitXml.fromfile(str(junit)).errors) == (1, 0)
-    assert f'sparkrig_drift_items{{host="{B}",mover="declaration"}} 1.0' in prom.read_text()
+    assert f'host="{B}",inventory="sparks.py",mover="declaration"}} 1.0' in prom.read_text()
     assert "driver.hold" in page.read_text()
     assert {stat.S_IMODE(file.stat().st_mode) for file in (junit, prom, page)} == {0o644}
     assert [file.name for file in tmp_path.glob(".*")] == [], "nothing is left of the files that were renamed"

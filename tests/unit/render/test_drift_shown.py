@@ -365,6 +365,14 @@ def test_each_host_and_check_has_its_figures() -> None:
     assert found[("report_timestamp_seconds",)] == NOW.timestamp()
 
 
+def test_each_figure_names_its_inventory_for_one_machine_may_look_after_several() -> None:
+    report = DRIFTED.model_copy(update={"inventory": "/srv/inventories/my pair.py"})
+    samples = [
+        sample for each in text_string_to_metric_families(drift_prom.metrics(report)) for sample in each.samples
+    ]
+    assert {sample.labels.get("inventory") for sample in samples} == {"my pair.py"}
+
+
 def test_a_host_that_was_not_read_has_no_figures_that_look_well() -> None:
     found = metrics(HALF)
     assert found["up", B] == 0

@@ -14,7 +14,7 @@ import pytest
 from pyinfra.api import StringCommand
 from rich.console import Console
 
-from sparkrig.host import time, trust
+from sparkrig.host import time, trust, watch
 from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
@@ -337,6 +337,15 @@ def test_what_is_planned_says_why() -> None:
     console.print(undoing(both, dict.fromkeys(both, SETTLED)))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.count("both changed a") == 1 and shown.index("+b") < shown.index("spark-b alone:")
+
+
+def test_the_package_that_goes_with_its_note_is_named() -> None:
+    note = f"file {watch.INSTALLED}"
+    package = ("remove", "package prometheus-node-exporter, unless another one came to need it")
+    found = host(run(1, NOTHING, {note: "644 a"}), now={note: "644 a"})
+    assert package in rows(undo.plan(found, "R1", everything=False))
+    edited = host(run(1, NOTHING, {note: "644 a"}), now={note: "644 b"})
+    assert package not in rows(undo.plan(edited, "R1", everything=False))
 
 
 def test_a_host_without_runs_and_a_lock_that_stands_are_shown() -> None:
