@@ -58,7 +58,7 @@ def _way_out(shown: Topology, loop: Cable) -> str:
     """Which plug of a loop belongs where."""
     for cable in shown.cables:
         for kept, far in (cable.ends, cable.ends[::-1]):
-            if cable.wanted and kept in loop.ends:
+            if cable.wanted and kept in loop.ends and not shown.taken(far):
                 moved = loop.one if kept == loop.other else loop.other
                 return f"move the plug from {moved} to {far}"
     return f"take the cable out of {loop.one.host}"

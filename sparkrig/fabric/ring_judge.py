@@ -19,7 +19,8 @@ def findings(shown: Topology) -> Iterator[Finding]:
     """The findings of a ring, causes first; nothing where all is well."""
     yield from strangers(shown)
     yield from loops(shown)
-    stray = [cable for cable in shown.cables if cable.real and not cable.wanted and not cable.loops]
+    yield from _switch(shown)
+    stray = [cable for cable in shown.cables if _leads_elsewhere(shown, cable)]
     wanted = _plan(cable for cable in shown.cables if cable.wanted)
     cure = _way_out(stray, shown, wanted) if stray else ""
     for cable in stray:
@@ -27,6 +28,29 @@ def findings(shown: Topology) -> Iterator[Finding]:
     for cable in shown.cables:
         if cable.wanted and not shown.explained(cable) and shown.read(*cable.ends):
             yield from cables.of_cable(shown, cable)
+
+
+def _leads_elsewhere(shown: Topology, cable: Cable) -> bool:
+    """Whether a cable joins two hosts where none is wanted; ways through a switch are no cables."""
+    return cable.real and not cable.wanted and not cable.loops and not shown.switched(cable)
+
+
+def _switch(shown: Topology) -> Iterator[Finding]:
+    """A switch between the Sparks: one finding, whatever number of cages it joins."""
+    joined = [cable for cable in shown.cables if cable.heard and shown.switched(cable)]
+    ends = sorted({end for cable in joined for end in cable.ends})
+    if not ends:
+        return
+    apart = [cable for cable in shown.cables if cable.wanted and not cable.real and {*cable.ends} & {*ends}]
+    numbers = tuple(sorted(rail for cable in apart for rail in cable.rails))
+    lacking = f", and not {listed(' to '.join(map(str, cable.ends)) for cable in apart)}" if apart else ""
+    verdict = Verdict(
+        "fault" if apart else "degraded",
+        "switch",
+        f"a switch joins {listed(map(str, ends))}{lacking}, and a ring is wanted",
+        "declare topology switch, with one plug of each Spark in it; or join the Sparks by three cables",
+    )
+    yield Finding("cluster", verdict, numbers)
 
 
 def _plan(wanted: Iterable[Cable]) -> _Plan:

@@ -7,7 +7,7 @@ drops large frames is our own reasoning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkrig.cure import deploy
@@ -40,10 +40,12 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
     ends = [end for end in wanted(shown) if shown.read(end)]
     unfit = {end: verdict for end in ends if (verdict := _unfit(shown, end))}
     yield from (_at(shown, end, verdict) for end, verdict in unfit.items())
-    lit = [end for end in ends if end not in unfit]
+    astray = {end: verdict for end in ends if end not in unfit and (verdict := _astray(shown, end, unfit))}
+    yield from (_at(shown, end, verdict) for end, verdict in astray.items())
+    lit = [end for end in ends if end not in unfit and end not in astray]
     yield from _apart(shown, lit)
     yield from _deaf_twins(shown, lit)
-    for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(signs)):
+    for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(ends, signs)):
         yield from (_at(shown, end, verdict) for end, verdict in judged)
 
 
@@ -107,6 +109,26 @@ def _dark(shown: Topology, end: End) -> Verdict:
         "cable-out",
         f"{end} has no carrier: no cable, a plug that is not seated, or a port of the switch that is off",
         f"seat the plugs in {end} and in the switch until they click, and enable the port of the switch",
+    )
+
+
+def _astray(shown: Topology, end: End, unfit: Collection[End]) -> Verdict | None:
+    """Why a cage reaches nothing but cages that are not wanted on the switch: a cable; None for any other.
+
+    Where a host's plug sits in its other cage, the finding on that host says so.
+    """
+    reached = shown.reached(end)
+    if not reached or {*reached} & {*wanted(shown)} or any(at.host in {far.host for far in reached} for at in unfit):
+        return None
+    if [far.host for far in reached] == [end.host]:
+        text = f"{end} reaches {reached[0]}: both plugs of one cable sit in the same Spark"
+        return Verdict("fault", "loop", text, f"move the plug from {reached[0]} to the switch")
+    return Verdict(
+        "fault",
+        "cable-crossed",
+        f"{end} reaches {listed(map(str, reached))} alone, and wanted is the switch",
+        f"seat the plug at the far end of the cable in {end} in the switch, or declare what the cables join "
+        "(docs/clusters.md)",
     )
 
 
@@ -272,7 +294,8 @@ def _lossy(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
             yield end, Verdict(level, "switch-slow", text, cure)
 
 
-def _one_subnet(signs: Signs) -> Iterator[tuple[End, Verdict]]:
-    for end, said in signs.sharing.items():
+def _one_subnet(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
+    """Twins that share a subnet; those of a cage that the inventory does not name belong to others."""
+    for end, said in ((end, signs.sharing[end]) for end in ends if end in signs.sharing):
         text = f"{said} on {end}, as from the switch's DHCP: NCCL cannot tell such twins apart"
         yield end, Verdict("fault", "switch-subnet", text, deploy(what="network"))

@@ -24,7 +24,8 @@ from sparkrig.network.seen import Network
 from sparkrig.rdma import gid
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
-from sparkrig.verdict import Finding
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Verdict
 
 # Drawn even where a Spark shows none of them, because an uncabled ConnectX-7 is not there: section 1.
 _CAGES = ("p0", "p1")
@@ -67,6 +68,8 @@ def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -
 
 def _findings(known: Topology, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[Finding, ...]:
     """Causes first; one healthy finding where all is well."""
+    if twice := [*_twice(hosts, seen)]:  # who hears whom is not known then
+        return (*cabling_judge.unread(known), *twice)
     match known.form:
         case "switch":
             found = switch_judge.findings(known, _signs(hosts, seen))
@@ -76,6 +79,25 @@ def _findings(known: Topology, hosts: Sequence[str], seen: Mapping[str, Seen | N
             found = cabling_judge.findings(known)
     well = switch_judge.all_well if known.form == "switch" else cabling_judge.all_well
     return tuple([*cabling_judge.unread(known), *found] or [well(known)])
+
+
+def _twice(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Iterator[Finding]:
+    """MAC addresses that netdevs of two hosts have, one finding for each such hosts."""
+    shared: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for mac, owners in sorted(_owners(seen).items()):
+        names = tuple(dict.fromkeys(end.host for end, _ in owners))
+        if len(names) > 1 and {*names} & {*hosts}:
+            shared[names].append(f"{listed(f'{netdev} of {end.host}' for end, netdev in owners)} ({mac})")
+    for names, said in shared.items():
+        verdict = Verdict(
+            "fault",
+            "mac-twice",
+            f"one MAC address is that of {'; one of '.join(said)}: a switch sends their frames to one of them, and "
+            "nothing can distinguish whose they are",
+            f"on {listed(names)}: ip -br link; remove a MAC address that a profile sets, or reset it to the NIC's "
+            "own (ethtool -P NETDEV)",
+        )
+        yield Finding(listed(names), verdict)
 
 
 def _signs(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Signs:
@@ -234,13 +256,16 @@ def _heard(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[set[H
     owners = _owners(seen)
     found: set[Heard] = set()
     strangers: dict[End, str] = {}
+    all_known = all(seen.get(name) for name in hosts)  # else an address that no one has may be that host's
     for name in hosts:
         here = seen.get(name)
         for row in here.neighbours.heard if here and here.neighbours else ():
             listener = End(name, cage_of(row.netdev, here.network if here else None))
             senders = owners.get(row.mac, [])
-            if not senders:
+            if not senders and all_known:
                 strangers[listener] = f"a machine that the inventory does not name ({row.mac})"
+            elif not senders:
+                continue
             elif len({end for end, _ in senders}) > 1:
                 continue  # a bond gives its address to netdevs of several cages, and they cannot be distinguished
             elif senders[0][0].host not in hosts:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import combinations
 
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.cabling_judge import judge
 from sparkrig.fabric.topology import Seen, obstacles
 from tests.tables import each_row
 from tests.unit import topologies as made
-from tests.unit.clustered import ELSEWHERE, NAMES, RING, Cables, Hosts, fleet, half, out, ring, shown
+from tests.unit.clustered import ELSEWHERE, NAMES, RING, Cables, Hosts, fleet, half, out, ring, shown, switch
 from tests.unit.topologies import TWINS, A, B, C, End
 
 
@@ -131,3 +132,49 @@ def test_a_cable_that_is_wanted_and_elsewhere_is_out_in_the_drawing() -> None:
     assert verdicts["p0 of spark-a", "p1 of spark-c"] == "cable-crossed"
     assert verdicts["p0 of spark-a", "p1 of spark-b"] == "cable-out"
     assert replace(found, findings=()).form == "ring"
+
+
+def switched(*cages: str) -> Hosts:
+    """Three hosts with those cages on one switch."""
+    hosts = made.bare(A, B, C)
+    for one, other in combinations([(host, cage) for host in NAMES[:3] for cage in cages], 2):
+        hosts = made.cable(hosts, one, other)
+    return hosts
+
+
+def test_a_switch_in_place_of_a_ring_is_one_finding() -> None:
+    """Six plugs in one switch reach one another in fifteen ways, and no cable is in a wrong cage."""
+    every = shown(3, "ring", switched("p0", "p1"))
+    assert said(every) == [("degraded", "switch", "cluster")]
+    assert "declare topology switch" in every.findings[0].verdict.cure
+    assert {judge(every, cable).cause for cable in every.cables} == {"", "switch"}
+    first = shown(3, "ring", switched("p0"))
+    assert said(first) == [("fault", "switch", "cluster")] and first.findings[0].rails == (0, 1, 2, 3, 4, 5)
+    told = first.findings[0].verdict.evidence
+    assert "a switch joins p0 of spark-a, p0 of spark-b and p0 of spark-c, and not p0 of spark-a to p1" in told
+
+
+def test_the_frames_of_a_host_that_was_not_read_are_no_strangers() -> None:
+    """Its probe ran, and what it answered could not be read: its MAC addresses are unknown."""
+    assert said(shown(3, "ring", {**ring(), C: None})) == [("unknown", "unread", C)]
+    assert obstacles(fleet(3, "ring"), NAMES[:3], {**ring(), C: None}) == []
+
+
+def test_a_plug_is_not_moved_to_a_cage_that_is_taken() -> None:
+    loop, between = ((A, "p0"), (A, "p1")), ((B, "p1"), (C, "p0"))
+    found = shown(3, "ring", ring(loop, between))
+    cures = {each.verdict.cause: each.verdict.cure for each in found.findings}
+    assert cures["loop"] == "take the cable out of spark-a"
+
+
+def test_two_hosts_with_one_mac_address_are_named_and_nothing_else() -> None:
+    def copied(hosts: Hosts) -> Hosts:
+        links = hosts[C].network.links
+        same = {name: replace(link, mac=made.mac(B, name)) for name, link in links.items()}
+        return made.changed(hosts, C, network=replace(hosts[C].network, links=same))
+
+    found = shown(3, "ring", copied(ring()))
+    assert said(found) == [("fault", "mac-twice", "spark-b and spark-c")]
+    told = found.findings[0].verdict.evidence
+    assert told.startswith("one MAC address is that of enp1s0f0np0 of spark-b and enp1s0f0np0 of spark-c (52:54")
+    assert said(shown(4, "switch", copied(switch(4)))) == [("fault", "mac-twice", "spark-b and spark-c")]

@@ -11,7 +11,7 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.topology import Seen, obstacles
 from tests.tables import each_row
 from tests.unit import topologies as made
-from tests.unit.clustered import NAMES, Hosts, fleet, shown, switch
+from tests.unit.clustered import NAMES, Hosts, fleet, ring, shown, switch
 from tests.unit.topologies import TWINS, A, B, C
 
 D = NAMES[3]
@@ -250,3 +250,43 @@ def test_large_frames_that_were_lost_on_one_way_alone_blame_no_port() -> None:
     found = shown(3, "switch", silent)
     assert said(found) == [("fault", "switch-mtu", "spark-b p0")]
     assert "no other end gets a frame of 9000 bytes from p0 of spark-b" in found.findings[0].verdict.evidence
+
+
+def test_cables_between_sparks_are_no_port_in_another_vlan() -> None:
+    """A ring's cables, one to a free cage, and a loop, where a switch is declared."""
+    rows: dict[str, tuple[Mapping[str, Seen | None], list[tuple[str, str, str]], str]] = {
+        "a ring": (
+            ring(),
+            [("fault", "cable-crossed", f"{name} p0") for name in (A, B, C)],
+            "p0 of spark-a reaches p1 of spark-b alone, and wanted is the switch",
+        ),
+        "one cable": (
+            made.cable(switch(4, dark=[A]), (A, "p0"), (B, "p1")),
+            [("fault", "cable-crossed", "spark-a p0")],
+            "p0 of spark-a reaches p1 of spark-b alone",
+        ),
+        "a loop": (
+            made.cable(switch(3, dark=[A]), (A, "p0"), (A, "p1")),
+            [("fault", "loop", "spark-a p0")],
+            "both plugs of one cable sit in the same Spark",
+        ),
+        "two of them, one in the other cage": (
+            made.cable(made.bare(A, B), (A, "p0"), (B, "p1")),
+            [("fault", "cable-crossed", "spark-b p0")],
+            "the plug sits in the other cage of spark-b",
+        ),
+    }
+
+    def holds(hosts: Mapping[str, Seen | None], expected: list[tuple[str, str, str]], evidence: str) -> None:
+        found = shown(len(hosts), "switch", hosts)
+        assert said(found) == expected
+        assert evidence in found.findings[0].verdict.evidence
+
+    each_row(rows, holds)
+
+
+def test_the_addresses_of_a_cage_that_is_not_declared_are_no_finding() -> None:
+    """Such as 169.254.0.0/16 on both twins of a free cage, which no deploy of ours removes."""
+    hosts = switch()
+    free = dict(zip(TWINS["p1"], ("169.254.3.4/16", "169.254.3.5/16"), strict=True))
+    assert said(shown(3, "switch", {**hosts, C: addressed(hosts[C], **free)})) == [("healthy", "", "cluster")]
