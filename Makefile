@@ -75,7 +75,7 @@ venv: $(READY)
 
 lint: $(READY)
 	@scripts/packages shellcheck
-	@shellcheck scripts/packages scripts/venv templates/90-sparkrig-gid templates/serving/*.sh .ci/run \
+	@shellcheck scripts/packages scripts/prometheus scripts/venv templates/90-sparkrig-gid templates/serving/*.sh .ci/run \
 	  lab/guest/build/switch/init lab/guest/build/switch/make.sh
 	@find -H templates/programs -name '*.sh' -exec shellcheck -x -P SCRIPTDIR {} +
 	@$(BIN)/python -c 'from sparkrig.rdma import gid; print("#!/bin/sh", gid.COMMAND)' | shellcheck -

@@ -7,16 +7,20 @@ from pyinfra.api import deploy
 from sparkrig.deploys.spark import Spark, alone
 from sparkrig.host import watch
 from sparkrig.operations import files
+from sparkrig.operations import watch as operations
 
 
 @deploy("Watch")
 def apply(spark: Spark) -> None:
     """Put unit and program in place and start them; or stop it and take all of it away."""
-    on = spark.settings.watch
-    plan = watch.plan(spark.found.files, on=on, guard=spark.settings.watch_guard)
+    mine = spark.settings
+    on = mine.watch
+    plan = watch.plan(spark.found.files, on=on, guard=mine.watch_guard, metrics=mine.watch_metrics)
     if on or plan:
         files.place(name="black box", wanted=plan.write, found=spark.found.files, unwanted=plan.remove)
-        files.reload(name="let systemd run it" if on else "stop it", paths=[watch.UNIT_FILE] if plan else [])
+        if mine.watch_metrics:
+            operations.exporter(name="Prometheus' node exporter", plan=plan, patience=mine.patience)
+        files.reload(name="let systemd run it" if on else "stop it", paths=plan.reloads)
 
 
 alone(__name__, apply)

@@ -1,4 +1,4 @@
-"""Make commands, settings, faults, sources, schema/; tables in fabric, drift, models, lint: python -m docs.make"""
+"""Make pages and tables from the code, and the files of templates/watch/ for Prometheus: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from docs import commands, schemas
+from docs import alerts, commands, dashboard, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.io.catalogue_files import catalogue
@@ -29,6 +29,7 @@ DRIFT = HERE / "drift.md"
 MODELS = HERE / "models.md"
 LINT = HERE / "lint.md"
 SOURCES = HERE / "sources.md"
+WATCHING = HERE / "watching.md"
 GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
 
 _WORDS = {"string": "text", "integer": "whole number", "number": "number", "boolean": "True or False"}
@@ -215,6 +216,17 @@ def with_rules(text: str) -> str:
     return _marked(text, "rules", _table(heads, rows))
 
 
+def with_metrics(text: str) -> str:
+    """The same of docs/watching.md and the tables of metrics and alerts."""
+    program = runpy.run_path(str(HERE.parent / "templates" / "watch" / "metrics.py"))
+    metrics = [
+        (_code(f"sparkrig_{name}" + f"{{{label}}}" * bool(label)), kind, meaning.rstrip("."))
+        for name, kind, label, meaning in program["METRICS"]
+    ]
+    text = _marked(text, "metrics", _table(("metric", "type", "meaning"), metrics))
+    return _marked(text, "alerts", _table(("alert", "fires where", "for", "about"), alerts.table()))
+
+
 def _standing(rule: Rule) -> str:
     """Its severity, whether a source contests it, and its age where that is a year by the newest source of all."""
     newest = date.fromisoformat(max(each.newest for each in RULES if len(each.newest) == len("2026-11-24")))
@@ -302,6 +314,9 @@ if __name__ == "__main__":
     MODELS.write_text(with_memory(with_models(MODELS.read_text(encoding="utf-8"))), encoding="utf-8")
     LINT.write_text(with_rules(LINT.read_text(encoding="utf-8")), encoding="utf-8")
     SOURCES.write_text(sources(), encoding="utf-8")
+    WATCHING.write_text(with_metrics(WATCHING.read_text(encoding="utf-8")), encoding="utf-8")
+    alerts.RULES.write_text(alerts.rules(), encoding="utf-8")
+    dashboard.DASHBOARD.write_text(dashboard.dashboard(), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")

@@ -741,14 +741,19 @@ class Server(ThreadingHTTPServer):
             super().handle_error(request, client_address)
 
 
-def store(options: argparse.Namespace, stopping: threading.Event) -> None:
-    """torch's store of several nodes, on the head: each other one stays connected, and does not end with it."""
+def store(options: argparse.Namespace, stopping: threading.Event, met: threading.Event) -> None:
+    """torch's store of several nodes, on the head: each other one stays connected, and does not end with it.
+
+    met: set on the head once all the others have come, which it waits for before it loads anything.
+    """
     held = []
     with suppress(OSError):
         if options.node_rank == 0:
             with socket.create_server((options.master_addr, options.master_port)) as server:
                 while not stopping.is_set():
                     held.append(server.accept())
+                    if len(held) == options.nnodes - 1:
+                        met.set()
     while options.node_rank and not held and not stopping.wait(0.2):
         with suppress(OSError):
             held.append((socket.create_connection((options.master_addr, options.master_port), timeout=3), None))
@@ -761,8 +766,11 @@ def serve(options: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: engine.stopping.set())
     print(f"stand-in for {options.role}: no model computes here, every answer is made up", flush=True)
+    met = threading.Event()
     if options.nnodes > 1:
-        threading.Thread(target=store, args=(options, engine.stopping), daemon=True).start()
+        threading.Thread(target=store, args=(options, engine.stopping, met), daemon=True).start()
+    else:
+        met.set()
     if options.headless:
         engine.stopping.wait()
         return 0
@@ -770,6 +778,8 @@ def serve(options: argparse.Namespace) -> int:
     server = Server((options.host, options.port), Handler, bind_and_activate=False)
     try:
         server.server_bind()  # as vLLM does: the port is taken early, and listened on when the model is there
+        while not met.wait(0.2) and not engine.stopping.is_set():
+            pass
         if not start_up(options, engine.stopping, server.server_address[1]):
             return 0 if engine.stopping.is_set() else 1
         server.server_activate()

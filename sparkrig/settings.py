@@ -61,6 +61,8 @@ _OF_TEXT = re.compile(r"(?:^|_)TOKEN_(?:BUDGETS?|IDS|MAP|PROB|THRESHOLD|TREE)(?=
 # what vLLM reads in place of such a flag (vllm/envs.py; huggingface_hub's constants.py)
 _VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
 _TWO_SUBNETS = 23  # prefix length of the smallest network with two subnets of /24
+# RFC 6890: this network, loopback, multicast, reserved
+_NO_LINKS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"))
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -323,6 +325,11 @@ class Settings(BaseModel):
         description="Let the black box act: it stops the servers where the memory ends, and caps the GPU's clock "
         "where the host stays at 88 C and more for 240 seconds (docs/watching.md). Needs `watch`.",
     )
+    watch_metrics: bool = Field(
+        False,
+        description="Hand the readings of the black box to Prometheus, through Debian's node exporter, which is "
+        "installed where it is absent and listens on port 9100 (docs/watching.md). Needs `watch`.",
+    )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
         description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
@@ -434,6 +441,8 @@ class Settings(BaseModel):
             raise ValueError(
                 f"{network} has no room for two subnets of /24; /{_TWO_SUBNETS} or a larger network is expected"
             )
+        if network is not None and any(network.overlaps(other) for other in _NO_LINKS):
+            raise ValueError(f"{network} has addresses that no link can have; such as 192.168.96.0/20 is expected")
         return network
 
     @field_validator("fabric")
@@ -447,7 +456,7 @@ class Settings(BaseModel):
                 )
             if network.prefixlen < 31 and address.ip in (network.network_address, network.broadcast_address):
                 raise ValueError(f"{address} on {netdev} is no host address of {network}")
-            if address.ip.is_loopback or address.ip.is_multicast or address.ip.is_unspecified:
+            if any(address.ip in other for other in _NO_LINKS):
                 raise ValueError(f"{address} on {netdev} is not an address that a link can have")
         if shared := in_one_subnet(fabric):
             raise ValueError(shared[0])
@@ -497,8 +506,9 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _guard_watches(self) -> Settings:
-        if self.watch_guard and not self.watch:
-            raise ValueError("setting watch_guard is of the black box; set watch = True too, or leave it out")
+        for name in ("watch_guard", "watch_metrics"):
+            if getattr(self, name) and not self.watch:
+                raise ValueError(f"setting {name} is of the black box; set watch = True too, or leave it out")
         return self
 
     @model_validator(mode="after")

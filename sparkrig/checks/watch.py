@@ -29,6 +29,13 @@ KINDS = (
         _PAGE,
     ),
     Kind(
+        "watch.metrics",
+        "health",
+        "the node exporter of its metrics is installed and runs",
+        "it was removed or stopped by hand, or another program has its port 9100",
+        "docs/watching.md#metrics",
+    ),
+    Kind(
         "watch.reset",
         "health",
         "the host was not reset in the last 24 hours without being asked to",
@@ -62,6 +69,10 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield check("watch.files", not odd, want, listed(odd) or want, subject.apply)
     if not odd:
         yield check("watch.running", not plan.lack, want, plan.lack or want, subject.apply)
+    if subject.settings.watch_metrics:
+        runs = f"{watch.EXPORTER} runs"
+        said = f"{watch.EXPORTER} {plan.exporter}" if plan.exporter else runs
+        yield check("watch.metrics", not plan.exporter, runs, said, subject.apply)
 
 
 def guarded(found: BlackBox) -> Iterator[Check]:
@@ -82,4 +93,4 @@ def reset(subject: Subject, found: BlackBox) -> Iterator[Check]:
 
 def _plan(subject: Subject) -> watch.Plan:
     mine = subject.settings
-    return watch.plan(subject.found.files, on=mine.watch, guard=mine.watch_guard)
+    return watch.plan(subject.found.files, on=mine.watch, guard=mine.watch_guard, metrics=mine.watch_metrics)

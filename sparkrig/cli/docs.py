@@ -10,11 +10,13 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from sparkrig import programs
 from sparkrig.cli import files
-from sparkrig.cure import quoted
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import terminal
 from sparkrig.refusal import Refusal
 
+MONITORING = ("rules.yml", "dashboard.json")
 FOLDER = Path(__file__).parents[1] / "docs"
 _HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 _COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
@@ -36,17 +38,43 @@ class _Page(click.ParamType[str]):
 
 @click.command()
 @click.argument("page", metavar="[PAGE[#SECTION]]", required=False, type=_Page())
-def docs(page: str | None) -> None:
+@click.option(
+    "--monitoring",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write the rules of Prometheus and the dashboard of Grafana into FOLDER.",
+)
+def docs(page: str | None, monitoring: Path | None) -> None:
     """Show a page of the documentation, or list the pages.
 
     PAGE is a name from the list. The way that messages name pages works, too: docs/security.md#host-keys.
     On a terminal it opens in your pager; into a pipe it goes as Markdown.
     """
+    if page and monitoring:
+        raise click.UsageError("--monitoring goes with no page.", click.get_current_context())
     with files.refusals():
-        if page is None:
+        if monitoring:
+            _export(monitoring)
+        elif page is None:
             _list()
         else:
             _show(_asked(page))
+
+
+def _export(folder: Path) -> None:
+    """Write the files of docs/watching.md, "Metrics". Raises Refusal before any is written over another one."""
+    from sparkrig.io import atomic_write
+
+    texts = {folder / name: programs.file(f"watch/{name}") for name in MONITORING}
+    for file, text in texts.items():
+        if file.exists() and file.read_bytes() != text.encode():
+            raise Refusal(
+                f"{file} is there already, and is another one", f"mv {quoted_path(file)} {quoted_path(file)}.old"
+            )
+    for file, text in texts.items():
+        atomic_write.folder(file)
+        atomic_write.write(file, text)
+        terminal.echo(str(file))
 
 
 def _names() -> list[str]:

@@ -70,6 +70,12 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
     help="File with one https:// address (mode 0600), asked after each good run.",
 )
 @click.option("--keep", type=click.IntRange(1, 1000), help="Number of reports to keep. [default: 48]")
+@click.option(
+    "--textfile",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="Write metrics of each run into FOLDER, for node_exporter's textfile collector.",
+)
 @click.option("--cron", is_flag=True, help="Print lines for a crontab, where systemd has no user manager.")
 @click.option("--remove", is_flag=True, help="Take all of it back: timers, units, kept reports.")
 @click.option("--now", "run_now", is_flag=True, help="Do one run, as the timer does.")
@@ -80,6 +86,7 @@ def schedule(
     notify: Path | None,
     heartbeat: Path | None,
     keep: int | None,
+    textfile: Path | None,
     cron: bool,
     remove: bool,
     run_now: bool,
@@ -94,7 +101,7 @@ def schedule(
     """
     from sparkrig.cli import scheduled
 
-    given = {"every_s": every, "notify": notify, "heartbeat": heartbeat, "keep": keep}
+    given = {"every_s": every, "notify": notify, "heartbeat": heartbeat, "keep": keep, "textfile": textfile}
     _one_of({"--cron": cron, "--remove": remove, "--now": run_now, "--check": check}, given)
     with files.refusals():
         if remove:
@@ -182,6 +189,11 @@ def _usable(made: Schedule) -> None:
         notify.check(Path(made.notify))
     if made.heartbeat:
         notify.heartbeat(Path(made.heartbeat))
+    if made.textfile and not os.access(made.textfile, os.W_OK | os.X_OK):
+        raise Refusal(
+            f"{made.textfile} is no folder that you may write to, as is expected of one for metrics",
+            f"sudo chown $USER {quoted_path(Path(made.textfile))}",
+        )
 
 
 def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
@@ -199,6 +211,8 @@ def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
                 f"no address in {made.notify} took the first notice, and nothing was scheduled",
                 "sparkrig docs scheduling, which has the form of each",
             )
+    if before and before.textfile != made.textfile:
+        schedule_files.forget_metrics(inventory, before)
     schedule_files.keep_schedule(inventory, made)
 
 
@@ -258,6 +272,7 @@ def _remove(inventory: Path) -> None:
     if not were and not schedule_files.exist(inventory):
         terminal.echo(f"nothing to do: nothing is scheduled for {inventory}")
         return
+    schedule_files.forget_metrics(inventory, before)
     schedule_files.forget(inventory)
     terminal.echo(f"{inventory} is watched no longer; timers, units and kept reports are removed.")
     if before and before.by == "cron":

@@ -48,10 +48,11 @@ def run(inventory: Path) -> int:
             **({"counts": report.counts} if report else {}),
         )
         after = judgement.after_run(before.open, report, trouble, stopped(inventory))
-        state = _told(asked, before.model_copy(update={"ran": ran}), after)
+        state = _told(asked, before.model_copy(update={"ran": ran, "runs": before.runs + 1}), after)
         schedule_files.keep_state(inventory, state)
         if report:
             schedule_files.keep_report(inventory, report, asked.keep)
+        _measure(inventory, asked, state, report)
     what = f"failed: {trouble}" if report is None else judgement.told(report.counts.model_dump())
     terminal.echo(f"{inventory.name}: {what}")
     if report and not state.unsent:
@@ -176,6 +177,18 @@ def _told(asked: Schedule, before: State, after: Sequence[Problem]) -> State:
     if len(failed) == every:
         return before.model_copy(update={"unsent": listed(failed)})
     return before.model_copy(update={"open": tuple(after), "unsent": ""})
+
+
+def _measure(inventory: Path, asked: Schedule, state: State, report: Report | None) -> None:
+    """Write the metrics; where that fails, Prometheus misses them, and says so itself."""
+    from sparkrig.io import schedule_files
+    from sparkrig.render import schedule_prom
+
+    if asked.textfile:
+        try:
+            schedule_files.keep_metrics(inventory, asked, schedule_prom.metrics(asked, state, report))
+        except Refusal as refusal:
+            terminal.echo(f"Warning: {refusal.what}. Try: {refusal.cure}", err=True)
 
 
 def _beat(asked: Schedule) -> None:

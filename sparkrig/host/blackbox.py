@@ -34,7 +34,11 @@ HOT_C, HOT_S = 88, 240  # a Spark was lost after 417 s [@gb10-ops]
 LATE_S = 3 * STEP_S  # without a row
 LAST_S = 600  # of what came last, where a sign says nothing of how long
 NAMED_PERCENT, UNHELD_PERCENT = 2, 10  # of all memory, from which on a process, or what none has, is named
-_POWER = frozenset({"HW Slowdown", "HW Power Brake Slowdown"})
+POWER = frozenset({"HW Slowdown", "HW Power Brake Slowdown"})
+ENDS_PERCENT = 3  # of all memory, below which the guard stops a server: LOW_PERCENT of the program
+# Below which it does so while processes wait for memory: NEAR_PERCENT of the program. A pair that served had 6 %
+# and more [@gb10-ops].
+NEAR_PERCENT = 5
 
 
 @dataclass(frozen=True)
@@ -393,7 +397,7 @@ def _hot(steps: Sequence[Step]) -> Iterator[Sign]:
 
 def _slowed(steps: Sequence[Step]) -> Iterator[Sign]:
     """How long heat, or power, held the GPU's clock down."""
-    for id, word, reasons in (("slowed", "heat", THERMAL), ("braked", "power", _POWER)):
+    for id, word, reasons in (("slowed", "heat", THERMAL), ("braked", "power", POWER)):
         seen = [set(step.reasons or ()) & reasons for step in steps]
         if count := sum(map(bool, seen)):
             names = listed(sorted(set.union(*seen)))

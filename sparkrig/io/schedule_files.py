@@ -75,6 +75,28 @@ def keep_report(inventory: Path, report: Report, most: int) -> None:
         old.unlink(missing_ok=True)
 
 
+def metrics_file(inventory: Path, made: Schedule) -> Path:
+    """Where its metrics are for node_exporter; of each inventory one file."""
+    return Path(made.textfile) / f"sparkrig-{folder(inventory).name}.prom"
+
+
+def keep_metrics(inventory: Path, made: Schedule, text: str) -> None:
+    """Replace them; node_exporter, another user, may read them. Raises Refusal."""
+    atomic_write.write(metrics_file(inventory, made), text, 0o644)
+
+
+def forget_metrics(inventory: Path, made: Schedule | None) -> None:
+    """Remove them: a file that stays would show its last run for ever. Raises Refusal."""
+    if made and made.textfile:
+        file = metrics_file(inventory, made)
+        try:
+            file.unlink(missing_ok=True)
+        except OSError as error:
+            raise Refusal(
+                f"{file} cannot be removed: {reason(error)}", f"ls -ld {quoted_path(file.parent)}"
+            ) from None
+
+
 def forget(inventory: Path) -> None:
     """Remove all of it. Raises Refusal."""
     place = folder(inventory)

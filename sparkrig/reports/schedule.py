@@ -40,7 +40,7 @@ class Schedule(_Model):
     """What was asked for.
 
     inventory, notify, heartbeat: whole paths, the last two of files that only their owner may read, or empty;
-    keep: how many reports.
+    keep: how many reports; textfile: folder for metrics, whole, or empty.
     """
 
     inventory: str
@@ -49,6 +49,7 @@ class Schedule(_Model):
     notify: str = ""
     heartbeat: str = ""
     keep: int = 48
+    textfile: str = ""
 
     @property
     def late_s(self) -> float:
@@ -92,9 +93,13 @@ _OWN = {FAILED: "the run", MISSING: "a missing run", NO_TIMER: "the timer", NO_C
 
 
 class State(_Model):
-    """What lasts from one run to the next. open: what was told; unsent: why the last notice reached nobody."""
+    """What lasts from one run to the next.
+
+    open: what was told; unsent: why the last notice reached nobody; runs: how many there were.
+    """
 
     ran: Ran | None = None
+    runs: int = 0
     open: tuple[Problem, ...] = ()
     unsent: str = ""
 

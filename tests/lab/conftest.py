@@ -80,12 +80,18 @@ def solo(built_solo: Guest) -> Iterator[Guest]:
 
 
 @pytest.fixture(scope="module")
-def ring_once(source: Source) -> Iterator[None]:
-    """Three guests, booted once for all of a file; the pair as it was, afterwards."""
-    pair.lay(cluster("ring", 3), source)
+def pair_again() -> Iterator[None]:
+    """The pair as it was, after a file whose tests lay other cables; the other guests stopped."""
     yield
     pair.reset(NODES)
-    Machine(CABLED[2]).stop()
+    for node in CABLED[2:]:
+        Machine(node).stop()
+
+
+@pytest.fixture(scope="module")
+def ring_once(source: Source, pair_again: None) -> None:
+    """Three guests, booted once for all of a file."""
+    pair.lay(cluster("ring", 3), source)
 
 
 @pytest.fixture

@@ -1,15 +1,16 @@
-"""A model served on the virtual pair: what its tests begin with, do and look at."""
+"""A model served on virtual Sparks: what its tests begin with, do and look at."""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterable
 
 from lab import NODES
 from lab import pair as lab
 from lab.standin_image import NAME, build, weights
 from sparkrig.serving import served
-from tests.lab.commands import CLUSTER, Done, run
+from tests.lab.commands import Done, deploy, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.states import DEPLOYED
 
@@ -76,13 +77,20 @@ def until_it_answers(guest: Guest, seconds: float = 300) -> None:
         time.sleep(2)
 
 
+def prepare(guests: Iterable[Guest], inventory: str) -> None:
+    """Deploys the cluster; image and weights on its first host alone, room for them on the others."""
+    done = deploy(inventory=inventory)
+    assert done.code == 0, done.stderr[-3000:]
+    first, *others = guests
+    build(first.node)
+    for id in IDS.values():
+        weights(first.node, f"/srv/models/{id}")
+    for guest in others:
+        guest.output(DISK, timeout=300)
+
+
 def make_ready(pair: Pair, inventory: str) -> None:
     """Once: the pair with a login over the fabric; image and weights on spark-a alone. Kept as READY."""
     lab.reset(NODES, DEPLOYED)
-    done = run("pyinfra", "-y", inventory, CLUSTER)
-    assert done.code == 0, done.stderr[-3000:]
-    build(pair.a.node)
-    for id in IDS.values():
-        weights(pair.a.node, f"/srv/models/{id}")
-    pair.b.output(DISK, timeout=300)
+    prepare(pair, inventory)
     lab.save(NODES, READY)

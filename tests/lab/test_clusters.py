@@ -30,10 +30,18 @@ A, B, C = GUESTS
 ALL = "it was to change on all of spark-a, spark-b and spark-c, or on none"
 ON_SWITCH = cluster("switch", 3)
 DEPLOYED = "tests-switch-deployed"
+LOOKING = ("topology", "doctor", "bandwidth")
 
 
 def fabric() -> list[set[str]]:
     return [addresses(guest) for guest in GUESTS]
+
+
+def named(verb: str, inventory: str) -> str:
+    """What one of the verbs that look has to say, which must not be that all is well."""
+    done = run("sparkrig", verb, inventory)
+    assert done.code != 0, f"{verb}: {done.stdout[-2000:]}"
+    return words(done.stdout + done.stderr)
 
 
 def words(text: str) -> str:
@@ -74,7 +82,23 @@ def test_one_that_dies_after_the_commit_comes_back_changed_as_the_others_are(see
     seen("spark-c lost its power once all had confirmed; it came back changed, and nothing was left to do")
 
 
-# --- plugs in the wrong cages
+# --- plugs in the wrong cages, and in none
+
+
+@pytest.mark.usefixtures("ring_once")
+@pytest.mark.parametrize(
+    ("topology", "inventory", "said"),
+    [
+        ("ring", RING, "neither p0 of spark-b nor p1 of spark-c has a carrier"),
+        ("switch", SWITCH, "p0 of spark-b has no carrier"),
+    ],
+)
+def test_a_cable_that_is_out_is_named(topology: str, inventory: str, said: str) -> None:
+    pair.restore(cluster(topology, 3))
+    assert lab("cable", "spark-b", "p0", "unplug").returncode == 0
+    for verb in LOOKING:
+        shown = named(verb, inventory)
+        assert said in shown, f"{verb}: {shown[-3000:]}"
 
 
 @pytest.mark.usefixtures("ring_once")
@@ -82,10 +106,10 @@ def test_two_crossed_cables_are_named_and_refused_before_the_first_change() -> N
     wired = lab("rewire", "spark-a:p0=spark-b:p0", "spark-b:p1=spark-c:p1", "spark-c:p0=spark-a:p1")
     assert wired.returncode == 0, wired.stderr
     crossed = "p0 of spark-a reaches p0 of spark-b, and wanted is p1 of spark-b"
-    for verb in ("topology", "doctor"):
-        done = run("sparkrig", verb, RING)
-        assert done.code != 0 and crossed in words(done.stdout), done.stdout[-2000:]
-        assert "swap the two plugs of spark-b" in words(done.stdout) or "swap the plugs in" in words(done.stdout)
+    for verb in LOOKING:
+        shown = named(verb, RING)
+        assert crossed in shown, f"{verb}: {shown[-3000:]}"
+        assert "swap the two plugs of spark-b" in shown or "swap the plugs in" in shown, f"{verb}: {shown[-3000:]}"
     before = fabric()
     refused = deploy(inventory=RING)
     assert refused.code == 1 and crossed in words(refused.stderr), refused.stderr[-2000:]
@@ -151,7 +175,18 @@ PORTS = {
 def test_a_port_that_is_not_as_it_must_be_is_named_and_no_other(what: str) -> None:
     fault, said = PORTS[what]
     fault()
-    for verb in ("topology", "doctor", "bandwidth"):
-        done = run("sparkrig", verb, SWITCH)
-        shown = words(done.stdout + done.stderr)
-        assert done.code != 0 and said in shown, f"{verb}: {shown[-3000:]}"
+    for verb in LOOKING:
+        shown = named(verb, SWITCH)
+        assert said in shown, f"{verb}: {shown[-3000:]}"
+
+
+@pytest.mark.usefixtures("deployed")
+def test_a_port_that_is_slow_is_named_by_what_is_measured_then_by_its_losses_and_no_other() -> None:
+    at_port("--rate", "20")()
+    measured = named("bandwidth", SWITCH)
+    assert "spark-b enp1s0f0np0 and enP2p1s0f0np0: port-slow all 4 edges are slow" in measured, measured[-3000:]
+    assert measured.count("port-slow") == 1, measured[-3000:]
+    for verb in ("topology", "doctor"):  # the port has dropped something by now
+        shown = named(verb, SWITCH)
+        assert "packets came out of order to p0 of spark-b" in shown, f"{verb}: {shown[-3000:]}"
+        assert "of spark-a since" not in shown and "of spark-c since" not in shown, f"{verb}: {shown[-3000:]}"

@@ -10,7 +10,7 @@ import pytest
 
 from lab import CABLED
 from tests.faults.record import Seen
-from tests.lab.commands import deploy, lab, planned, run
+from tests.lab.commands import assert_state, deploy, lab, planned, run
 from tests.lab.guests import Guest
 from tests.lab.links import addresses
 
@@ -25,6 +25,7 @@ def test_three_in_a_ring_are_set_up_checked_and_undone_as_one(seen: Seen) -> Non
     assert done.code == 0, done.stderr[-3000:]
     assert [len(addresses(guest)) for guest in GUESTS] == [4, 4, 4]
     assert planned(RING) == {}
+    assert_state(RING)
     found = run("sparkrig", "drift", RING)
     assert found.code == 0, found.stdout
     assert lab("cable", "spark-b", "p0", "unplug").returncode == 0
@@ -36,4 +37,4 @@ def test_three_in_a_ring_are_set_up_checked_and_undone_as_one(seen: Seen) -> Non
     assert undone.code == 0, undone.stdout + undone.stderr
     assert [addresses(guest) for guest in GUESTS] == before
     assert all(not guest.output("apt-mark showhold") for guest in GUESTS)
-    seen("deployed, nothing left to do, drift empty, the one cable that was out named, undone on all three")
+    seen("deployed, nothing left to do, tests/state green, drift empty, the cable that was out named, undone")

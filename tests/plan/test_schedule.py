@@ -9,12 +9,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from tests.plan.conftest import B
+from tests.plan.conftest import A, B
 from tests.plan.desk import Desk, Done
 from tests.plan.lost import lost
 from tests.plan.short import NETDEV, settled, short_frames
@@ -174,6 +176,38 @@ def test_reports_are_kept_and_bounded(desk: Desk, hook: Webhook) -> None:
         assert file.stat().st_mode & 0o077 == 0, file
 
 
+@pytest.mark.slow  # three runs of drift, a process each
+def test_each_run_leaves_its_metrics_until_the_schedule_goes(desk: Desk, hook: Webhook) -> None:
+    place = desk.folder / "textfiles"
+    place.mkdir()
+    scheduled(desk, hook, "--textfile", str(place))
+    desk.has(short_frames())
+    run(desk)
+    (file,) = place.iterdir()
+    assert file.name == f"sparkrig-{folder(desk).name}.prom" and file.stat().st_mode & 0o777 == 0o644
+    found = measured(file)
+    assert found["sparkrig_schedule_runs_total", ""] == 1 and found["sparkrig_schedule_exit_code", ""] == 2
+    assert [found["sparkrig_schedule_differing_checks", each] for each in (A, B)] == [0, 1]
+    assert found["sparkrig_schedule_late_seconds", ""] == 2 * 3600 + 1800
+    assert abs(found["sparkrig_schedule_run_timestamp_seconds", ""] - time.time()) < 100
+    place.rename(desk.folder / "gone")
+    hook.taken()
+    desk.has(settled())
+    done = run(desk)  # the notice comes all the same
+    assert "Warning: " in done.said and "cannot be written" in done.said and len(hook.taken()) == 1
+    (desk.folder / "gone").rename(place)
+    run(desk)
+    assert measured(file)["sparkrig_schedule_runs_total", ""] == 3
+    assert desk.typed("schedule", "--remove").code == 0 and list(place.iterdir()) == []
+
+
+def measured(file: Path) -> dict[tuple[str, str], float]:
+    """By name and host; each sample has the inventory."""
+    samples = [each for family in text_string_to_metric_families(file.read_text()) for each in family.samples]
+    assert {each.labels.get("inventory") for each in samples} == {"sparks.py"}
+    return {(each.name, each.labels.get("host", "")): each.value for each in samples}
+
+
 # --- secrets, and what is typed wrong
 
 
@@ -212,6 +246,7 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--cron", "--every", "50m"], "cron has no line for every 50 min"),
             (["--cron", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
             (["--cron", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
+            (["--cron", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
             (["--cron", "--notify", str(desk.folder)], "cannot be read: it is no file"),
             (["--cron", "--notify", str(desk.folder / "empty")], "has no address in it"),
             (["--cron", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),

@@ -21,15 +21,19 @@ END = "\n#sparkrig:end files 0"
 ASKED = "cd /var/lib/sparkrig/blackbox"  # of the one look that the verb takes
 
 
-def keeping(letter: str, **changed: str | None) -> str:
-    """A converged host that keeps a black box. changed: other contents of its files; None for absent."""
-    program, unit = watch.plan({}, on=True).write
+def keeping(letter: str, *, metrics: bool = False, **changed: str | None) -> str:
+    """A converged host that keeps a black box. changed: other contents of its files; None for absent.
+
+    metrics: also with the node exporter that a deploy installed; without `installed` it is its owner's.
+    """
+    files = {file.path: file for file in watch.plan({}, on=True, metrics=metrics).write}
     made = {
-        watch.PROGRAM: ("755", program.content),
-        watch.UNIT_FILE: ("644", unit.content),
-        watch.LINK: ("644", unit.content),
-        watch.STARTED: ("600", watch.digest() + "\n"),
+        **{path: (file.mode.lstrip("0"), file.content) for path, file in files.items()},
+        watch.LINK: ("644", files[watch.UNIT_FILE].content),
+        watch.STARTED: ("600", watch.digest(["--metrics"] if metrics else []) + "\n"),
     }
+    if metrics:
+        made |= dict.fromkeys((watch.EXPORTER_UNIT, watch.EXPORTER_RUNS), ("644", ""))
     contents = {path: changed.get(name, text) for path, (_, text) in made.items() for name in [_name(path)]}
     rows = [
         f"{path} {made[path][0]} root:root {base64.b64encode(text.encode()).decode()}"
@@ -42,7 +46,19 @@ def keeping(letter: str, **changed: str | None) -> str:
 
 
 def _name(path: str) -> str:
-    return {watch.PROGRAM: "program", watch.UNIT_FILE: "unit", watch.LINK: "link", watch.STARTED: "started"}[path]
+    return _NAMES[path]
+
+
+_NAMES = {
+    watch.PROGRAM: "program",
+    watch.UNIT_FILE: "unit",
+    watch.LINK: "link",
+    watch.STARTED: "started",
+    watch.METRICS: "measures",
+    watch.INSTALLED: "installed",
+    watch.EXPORTER_UNIT: "exporter",
+    watch.EXPORTER_RUNS: "runs",
+}
 
 
 def on(run: list[tuple[str, str]], text: str) -> set[str]:
@@ -92,7 +108,7 @@ CHANGED: dict[str, tuple[dict[str, str | None], bool, str]] = {
 @pytest.mark.parametrize("what", CHANGED)
 def test_drift_sees_it_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path, what: str) -> None:
     changed, writes, check = CHANGED[what]
-    hosts = pair(keeping("a"), keeping("b", **changed), watch=True)
+    hosts = pair(keeping("a"), keeping("b", metrics=False, **changed), watch=True)
     (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert (done.code, done.wrong) == (2, {A: set(), B: {check}})
@@ -229,3 +245,66 @@ def test_what_the_guard_did_is_shown_and_is_news_for_a_day(tmp_path: Path) -> No
         done = examined.doctor(tmp_path, examined.entries(examined.hosts(examined.examined("a"), b)), "--json")
         row = done.row("spark-b", "watch.guard")
         assert row["status"] == status and (row["found"] == f"it {said}") is (status == "drift")
+
+
+# --- metrics
+
+GIVEN = {"watch": True, "watch_metrics": True}
+INSTALLS, RELEASES = "--no-install-recommends install prometheus-node-exporter", "dpkg --purge"
+
+
+def test_metrics_need_the_black_box(deploy: Deploy) -> None:
+    refused = deploy(pair(converged("a"), converged("b"), watch_metrics=True), "-y")
+    assert refused.code == 1 and refused.commands == []
+    assert "watch_metrics is of the black box; set watch = True too" in refused.stderr
+
+
+def test_the_half_without_an_exporter_gets_one_and_that_of_its_owner_stays(deploy: Deploy) -> None:
+    """spark-b has the package already, and no note of ours."""
+    ours = dict.fromkeys(("program", "measures", "unit", "link", "started", "installed"))
+    owners = keeping("b", metrics=True, **ours)
+    run = deploy(pair(converged("a"), owners, **GIVEN), "-y")
+    assert run.code == 0, run.stderr
+    assert on(run.changes, INSTALLS) == {"spark-a"} and on(run.changes, SETTLED) == {"spark-a", "spark-b"}
+    install = next(command for _, command in run.changes if INSTALLS in command)
+    assert "apt-get -q -o DPkg::Lock::Timeout=300 update" in install
+    # the note comes before the package: a run that breaks off in between still takes it back
+    order = [command for host, command in run.changes if host == "spark-a"]
+    written = next(at for at, command in enumerate(order) if "while read -r folder name mode content" in command)
+    assert written < order.index(install)
+
+
+def test_the_plan_of_metrics_names_the_package(deploy: Deploy) -> None:
+    run = deploy(pair(converged("a"), converged("b"), **GIVEN), "--dry")
+    assert "package prometheus-node-exporter: none -> the newest of its repository" in run.stdout + run.stderr
+
+
+def test_a_second_run_with_metrics_is_empty_and_drift_is_clean(deploy: Deploy, tmp_path: Path) -> None:
+    hosts = pair(keeping("a", metrics=True), keeping("b", metrics=True), **GIVEN)
+    run = deploy(hosts, "-y")
+    assert (run.code, run.changes) == (0, [])
+    (tmp_path / "desk").mkdir()
+    done = Desk(tmp_path / "desk").has(hosts).drift()
+    assert done.code == 0 and done.row(B, "watch.metrics")["status"] == "ok"
+
+
+def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path) -> None:
+    a = keeping("a", metrics=True, exporter=None, runs=None)
+    hosts = pair(a, keeping("b", metrics=True, runs=None), **GIVEN)
+    (tmp_path / "desk").mkdir()
+    done = Desk(tmp_path / "desk").has(hosts).drift()
+    assert done.wrong == {A: {"watch.metrics"}, B: {"watch.metrics"}}
+    found = [done.row(host, "watch.metrics")["found"] for host in (A, B)]
+    assert found == [f"prometheus-node-exporter {what}" for what in ("is not installed", "does not run")]
+    run = deploy(hosts, "-y")
+    assert run.code == 0, run.stderr
+    assert on(run.changes, INSTALLS) == {"spark-a"}
+    assert on(run.changes, "enable --now prometheus-node-exporter.service") == {"spark-b"}
+    assert on(run.changes, SETTLED) == set()  # the black box goes on
+
+
+def test_without_metrics_the_exporter_that_a_deploy_installed_goes(deploy: Deploy) -> None:
+    owners = keeping("b", metrics=True, installed=None)
+    run = deploy(pair(keeping("a", metrics=True), owners, watch=True), "-y")
+    assert run.code == 0, run.stderr
+    assert on(run.changes, SETTLED) == {"spark-a", "spark-b"} and on(run.changes, RELEASES) == {"spark-a"}

@@ -146,6 +146,7 @@ def _other(data: Data, **values: Any) -> Data:
     return data
 
 
+NO_LINK = "has addresses that no link can have"
 BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
     "a ring of four": (
         lambda: cluster(4, "ring"),
@@ -193,6 +194,10 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
         lambda: cluster(3, "ring", "10.0.0.0/22"),
         ["setting fabric_network: 10.0.0.0/22 has room for 4 subnets", "a ring needs 6; /21"],
     ),
+    "a network of loopback": (lambda: cluster(3, "switch", "127.0.0.0/16"), ["127.0.0.0/16", NO_LINK]),
+    "a network of multicast": (lambda: cluster(3, "switch", "224.0.0.0/16"), ["224.0.0.0/16", NO_LINK]),
+    "a reserved network": (lambda: cluster(3, "ring", "255.255.248.0/21"), ["255.255.248.0/21", NO_LINK]),
+    "all addresses": (lambda: cluster(3, "switch", "0.0.0.0/0"), ["spark-a", "0.0.0.0/0", NO_LINK]),
     "no network": (
         lambda: cluster(3, "switch", "10.0.0.1/16"),
         ["spark-a", "fabric_network: an IPv4 network as ADDRESS/PREFIX or None is expected (found '10.0.0.1/16')"],

@@ -30,6 +30,8 @@ PATHS = """
 /etc/systemd/timesyncd.conf.d/60-sparkrig.conf
 /usr/local/lib/sparkrig/blackbox.py
 /usr/local/lib/sparkrig/gid.py
+/usr/local/lib/sparkrig/metrics.py
+/usr/local/lib/sparkrig/node-exporter
 /usr/local/lib/sparkrig/refresh_gid.py
 /usr/local/lib/sparkrig/serve/memory.sh
 /usr/local/lib/sparkrig/serve/start.sh

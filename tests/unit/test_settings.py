@@ -145,6 +145,7 @@ BAD: dict[str, tuple[Data, list[str]]] = {
     "number for an address": ({"spark-a": {"fabric": {"enp0": 167772161}}}, ["spark-a", "no room for a peer"]),
     "network address": (fabric("10.0.0.0/24"), ["spark-a", "10.0.0.0/24 on enp0", "no host address"]),
     "broadcast address": (fabric("10.0.0.255/24"), ["spark-a", "10.0.0.255/24 on enp0", "no host address"]),
+    "reserved": (fabric("240.0.0.2/24"), ["240.0.0.2/24 on enp0", "not an address that a link can have"]),
     "loopback": (fabric("127.0.0.2/8"), ["spark-a", "127.0.0.2/8 on enp0", "not an address that a link can have"]),
     "multicast": (fabric("224.0.0.9/24"), ["spark-a", "224.0.0.9/24 on enp0", "not an address"]),
     "twins in one subnet": (

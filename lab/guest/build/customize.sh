@@ -21,9 +21,13 @@ second=$(python3 -c 'import sys; from lab.guest.build import kernels; print(kern
 mkdir /lab/debian
 (cd /lab/debian && apt-get --quiet download "linux-image-$second")
 
+# What a deploy installs of the distribution itself (the setting watch_metrics), for a guest has no way out.
+mkdir /lab/others
+(cd /lab/others && apt-get --quiet download prometheus-node-exporter)
+
 # The only repositories of a guest are its own, so that apt answers without any network.
 rm -f /etc/apt/sources.list /etc/apt/sources.list.d/0000*
-python3 -m lab.guest.build.repositories "$release" /lab/debian/*.deb /srv "$out"
+python3 -m lab.guest.build.repositories "$release" /lab/debian/*.deb /lab/others /srv "$out"
 dpkg --install /srv/dgx-os/factory/*.deb
 apt-get --quiet update
 

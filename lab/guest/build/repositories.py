@@ -1,17 +1,19 @@
 """Builds the guest's signed apt repositories; runs once inside the new root, with its tools.
 
-    python3 -m lab.guest.build.repositories KERNEL_RELEASE SECOND_KERNEL.deb SRV OUT
+    python3 -m lab.guest.build.repositories KERNEL_RELEASE SECOND_KERNEL.deb OTHERS SRV OUT
 
 DGX OS goes to SRV/dgx-os (its factory packages also to SRV/dgx-os/factory), what comes after it to SRV/ota, with a
 folder for each state of the same repository, and NVIDIA's container toolkit to SRV/libnvidia-container, laid out
 like the real one; OUT/toolkit.json says how to reach and trust it. DGX OS and the toolkit have a key each, made
-here and thrown away after signing.
+here and thrown away after signing. SRV/dgx-os/debian has Debian's own packages of the folder OTHERS, for which a
+Spark has Ubuntu's repository.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -120,7 +122,7 @@ def signer(label: str) -> Iterator[Signer]:
             subprocess.run(["gpgconf", "--homedir", keyring, "--kill", "all"], check=True)
 
 
-def dgx_os(own: str, second_kernel: Path, srv: Path, public_key: Path) -> None:
+def dgx_os(own: str, second_kernel: Path, others: Path, srv: Path, public_key: Path) -> None:
     """The repository of DGX OS in all its states; a package that is in several of them is there once.
 
     Each state has the factory's packages too, as the real repositories keep their earlier versions for months.
@@ -128,6 +130,8 @@ def dgx_os(own: str, second_kernel: Path, srv: Path, public_key: Path) -> None:
     factory = [build(package, srv / "dgx-os/factory") for package in catalogue.factory(own)]
     upgrades = [build(package, srv / "dgx-os/upgrades") for package in catalogue.upgrades()]
     second = kernels.second(own)
+    debian = shutil.copytree(others, srv / "dgx-os/debian")
+    factory += sorted(debian.glob("*.deb"))
     built: dict[tuple[str, str], Path] = {}
     with signer("DGX OS") as who:
         who.publish(srv / "dgx-os", srv / "dgx-os", [*factory, *upgrades])
@@ -150,13 +154,13 @@ def toolkit(site: Path) -> dict[str, str]:
     return {"url": f"file:{flat}", "key_url": f"file://{key}", "fingerprint": fingerprint}
 
 
-def main(own: str, debian_kernel: Path, srv: Path, out: Path) -> None:
+def main(own: str, debian_kernel: Path, others: Path, srv: Path, out: Path) -> None:
     """All repositories."""
     (srv / "ota/pool").mkdir(parents=True)
     second_kernel = kernels.slim(debian_kernel, srv / "ota/pool")
-    dgx_os(own, second_kernel, srv, Path("/usr/share/keyrings/dgx-os.asc"))
+    dgx_os(own, second_kernel, others, srv, Path("/usr/share/keyrings/dgx-os.asc"))
     write(out / "toolkit.json", json.dumps(toolkit(srv / "libnvidia-container")))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(Path, sys.argv[2:5]))
+    main(sys.argv[1], *map(Path, sys.argv[2:6]))

@@ -22,4 +22,5 @@ else
   rm -f "$link"
   systemctl daemon-reload
   rm -rf /var/lib/sparkrig/blackbox
+  rm -f /var/lib/prometheus/node-exporter/sparkrig.prom
 fi

@@ -99,3 +99,26 @@ def test_a_link_is_the_command_that_follows_it() -> None:
 
 def same(found: str, wanted: str) -> None:
     assert found == wanted
+
+
+# --- the files of monitoring
+
+
+def test_the_files_for_prometheus_and_grafana_are_written_and_a_changed_one_is_kept(tmp_path: Path) -> None:
+    place = tmp_path / "sparkrig"
+    done = asked("--monitoring", str(place))
+    assert (done.exit_code, done.output.split()) == (0, [str(place / name) for name in docs.MONITORING])
+    for name in docs.MONITORING:
+        assert (place / name).read_text() == (ROOT / "templates/watch" / name).read_text()
+        assert (place / name).stat().st_mode & 0o777 == 0o644
+    assert asked("--monitoring", str(place)).exit_code == 0
+    (place / "rules.yml").unlink()
+    (place / "dashboard.json").write_text("mine")
+    done = asked("--monitoring", str(place))
+    assert done.exit_code == 1 and f"{place}/dashboard.json is there already" in done.output
+    assert f"Try: mv {place}/dashboard.json" in done.output
+    assert not (place / "rules.yml").exists() and (place / "dashboard.json").read_text() == "mine"
+
+
+def test_the_files_go_with_no_page() -> None:
+    assert asked("watching", "--monitoring", "x").exit_code != 0

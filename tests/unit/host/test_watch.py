@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -139,3 +140,114 @@ def test_an_undo_takes_all_of_it_away(host: Host, runs: bool) -> None:
     assert not host.at("/var/lib/sparkrig/blackbox").exists()
     assert not host.at("/usr/local/lib/sparkrig").exists()
     assert host.did[-2:] == [f"stop {watch.UNIT}", "daemon-reload"]
+
+
+# --- the node exporter of the metrics
+
+EXPORTER = Found("", "0644", "root:root")
+
+
+def with_metrics(*, installed: bool = True, runs: bool = True, ours: bool = True) -> dict[str, Found]:
+    made = found(watch.plan({}, on=True, metrics=True).write[:3], watch.digest(["--metrics"]))
+    made |= {watch.EXPORTER_UNIT: EXPORTER} if installed else {}
+    made |= {watch.EXPORTER_RUNS: EXPORTER} if runs else {}
+    note = watch.plan({}, on=True, metrics=True).write[3]
+    return made | ({watch.INSTALLED: Found(note.content, "0644", "root:root")} if ours else {})
+
+
+def test_an_exporter_that_a_deploy_installed_is_noted_and_goes_with_the_setting() -> None:
+    plan = watch.plan(found(), on=True, metrics=True)
+    assert [each.path for each in plan.write] == [watch.METRICS, watch.UNIT_FILE, watch.INSTALLED]
+    assert plan.exporter == "is not installed"
+    assert not watch.plan(with_metrics(), on=True, metrics=True)
+    off = watch.plan(with_metrics(), on=True)
+    assert off.remove == (watch.METRICS, watch.INSTALLED) and off.reloads == [watch.UNIT_FILE, watch.INSTALLED]
+    assert watch.plan(with_metrics(), on=False).reloads == [watch.UNIT_FILE, watch.INSTALLED]
+
+
+def test_an_exporter_of_its_owner_is_never_noted_and_stays() -> None:
+    standing = {**found(), watch.EXPORTER_UNIT: EXPORTER, watch.EXPORTER_RUNS: EXPORTER}
+    plan = watch.plan(standing, on=True, metrics=True)
+    assert [each.path for each in plan.write] == [watch.METRICS, watch.UNIT_FILE] and not plan.exporter
+    assert watch.plan(with_metrics(ours=False), on=False).remove == (watch.UNIT_FILE, watch.PROGRAM, watch.METRICS)
+
+
+def test_one_that_does_not_run_leaves_the_black_box_alone() -> None:
+    plan = watch.plan(with_metrics(runs=False), on=True, metrics=True)
+    assert plan == watch.Plan(exporter="does not run") and plan.reloads == []
+
+
+def test_what_the_exporter_has_is_looked_at_and_never_written() -> None:
+    for path in (watch.EXPORTER_UNIT, watch.EXPORTER_RUNS):
+        assert path in OWNED and path not in WRITTEN
+    assert watch.INSTALLED in WRITTEN
+
+
+class Packages:
+    """dpkg with one package. It is as dpkg 1.21 behaves: --no-act with a package that others need ends with 1."""
+
+    def __init__(self, host: Host) -> None:
+        self.host, self.state = host, host.root / "state"
+        self.state.write_text("installed")
+        tool(host.root / "bin", "dpkg-query", f"cat {self.state}")
+        tool(
+            host.root / "bin",
+            "dpkg",
+            f"""echo "dpkg $*" >>{host.root}/did
+if [ -e {host.root}/needed ]; then exit 1; fi
+case $* in *--no-act*) exit 0 ;; esac
+if [ -e {host.root}/busy ]; then rm {host.root}/busy; exit 2; fi
+: >{self.state}""",
+        )
+        tool(
+            host.root / "bin",
+            "systemd-run",
+            f'echo "systemd-run" >>{host.root}/did; while [ "$1" != /bin/sh ]; do shift; done; exec "$@"',
+        )
+
+    @property
+    def there(self) -> str:
+        return self.state.read_text()
+
+
+ACT, PURGE = (f"dpkg {words}--purge prometheus-node-exporter" for words in ("--no-act ", ""))
+
+
+def test_a_package_goes_with_its_note_also_where_dpkg_is_busy_for_a_while(host: Host) -> None:
+    packages = Packages(host)
+    (host.root / "busy").touch()
+    assert host.sh(watch.RELEASE) == (0, "")
+    assert (host.did, packages.there) == ([ACT, "systemd-run", PURGE, PURGE], "")
+    assert host.sh(watch.RELEASE) == (0, "") and host.did == []  # it is gone
+
+
+def test_a_package_stays_while_the_note_stands_or_another_one_needs_it(host: Host) -> None:
+    packages = Packages(host)
+    host.at(watch.INSTALLED).write_text("")
+    assert host.sh(watch.RELEASE) == (0, "") and host.did == []
+    host.at(watch.INSTALLED).unlink()
+    (host.root / "needed").touch()
+    assert host.sh(watch.RELEASE) == (0, "") and host.did == [ACT]
+    assert packages.there == "installed"
+
+
+def test_an_undo_takes_package_and_readings_away(host: Host) -> None:
+    packages = Packages(host)
+    files = watch.plan({}, on=True, metrics=True).write
+    for file in files:
+        host.at(file.path).write_text(file.content)
+    prom = host.at("/var/lib/prometheus/node-exporter/sparkrig.prom")
+    prom.parent.mkdir(parents=True)
+    prom.write_text("x")
+    plan = Plan("R1", tuple(Change(f"file {file.path}", "remove") for file in files))
+    assert plan.reloads == [watch.SETTLE, watch.RELEASE]
+    assert host.sh(RESTORE, "before", stdin=plan.files(docker=False).replace(" /", f" {host.root}/")) == (0, "")
+    assert host.sh("\n".join(plan.reloads)) == (0, "")
+    assert packages.there == "" and not prom.exists() and not host.at("/usr/local/lib/sparkrig").exists()
+
+
+def test_a_black_box_without_metrics_is_what_it_was_before_there_were_any() -> None:
+    """A host that has one already keeps it, with its digest, as it is."""
+    assert [each.path for each in WANTED] == [watch.PROGRAM, watch.UNIT_FILE]
+    assert watch.digest() == hashlib.sha256(WANTED[0].content.encode()).hexdigest()[:12]
+    assert f"{watch.PROGRAM} {DIGEST}\n" in WANTED[1].content

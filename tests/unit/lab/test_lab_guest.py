@@ -117,3 +117,23 @@ def test_ctk_adds_the_runtime_and_writes_the_file_anew_each_time(program: Path, 
         assert config.stat().st_mtime_ns > before
     runtime = {"args": [], "path": "nvidia-container-runtime"}
     assert json.loads(config.read_text()) == {"log-driver": "local", "runtimes": {"nvidia": runtime}}
+
+
+BLACKBOX = "--query-gpu=utilization.gpu,clocks.sm,power.draw,temperature.gpu,clocks_event_reasons.active"
+
+
+def test_nvidia_smi_goes_on_printing_rows_with_what_was_changed_meanwhile(program: Path, tmp_path: Path) -> None:
+    """As the black box asks it; a row is seen before the next one comes."""
+    changed = tmp_path / "gpu"
+    text = (program / "nvidia-smi").read_text().replace("/run/lab-gpu", str(changed))
+    (program / "nvidia-smi").write_text(text)
+    words = ["sh", str(program / "nvidia-smi"), BLACKBOX, "--format=csv,noheader,nounits", "-l", "0.1"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as begun:
+        assert begun.stdout
+        assert begun.stdout.readline() == "0, 208, 4.29, 38, 0x0000000000000001\n"
+        changed.write_text("utilization.gpu=96\nclocks.sm=600\nclocks_event_reasons.active=0x0000000000000080\n")
+        until = [begun.stdout.readline() for _ in range(3)]
+        begun.kill()
+    assert until[-1] == "96, 600, 4.29, 38, 0x0000000000000080\n"
+    limit = smi(program, f"{BLACKBOX},temperature.gpu.tlimit", "--format=csv,noheader,nounits", "-l", "10")
+    assert limit.returncode == 2 and "not a valid field" in limit.stdout

@@ -296,9 +296,12 @@ def test_three_and_four_play_vllms_own_multi_node_launch(nodes: int, sizes: str)
         rows = [row.split() for row in Path("/proc/self/net/tcp").read_text().splitlines()[1:]]
         return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 
-    workers = [rank(number, "--headless") for number in range(1, nodes)]
+    workers = [rank(number, "--headless") for number in range(1, nodes - 1)]
     head = rank(0, "--port", str(api))
     try:
+        until(lambda: joined() == nodes - 2)
+        assert not answers(), "one is missing"
+        workers.append(rank(nodes - 1, "--headless"))
         until(lambda: joined() == nodes - 1 and answers())
         assert asked(f"http://127.0.0.1:{api}/v1/chat/completions", CHAT)[0] == 200
         head.terminate()

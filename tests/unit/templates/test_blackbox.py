@@ -6,91 +6,17 @@ Its clock moves by steps alone; nvidia-smi is a stand-in, whose rows are those o
 
 from __future__ import annotations
 
-import importlib.util
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from sparkrig.host import watch
+from tests.unit.blackbox_host import COST, EURO, NVRM, PROGRAM, ROW, STAT, A, B, Host, loaded, until
 from tests.unit.shells import tool
-
-PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "watch" / "blackbox.py"
-A, B = "aaaaaaaa", "bbbbbbbb"
-EURO = "\u20ac"  # three bytes, and six characters of JSON
-ROW = "96, 2405, 44.30, 63, 0x0000000000000004, 33"
-STAT = "{pid} ({name}) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 1000000 {pages} 184467 1 1"
-NVRM = "4,{n},1,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
-
-
-def loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("blackbox_program", PROGRAM)
-    assert spec and spec.loader
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return program
-
-
-class Host:
-    """A host in a folder, and its black box."""
-
-    def __init__(self, root: Path) -> None:
-        self.root, self.now = root, 1000.0
-        self.has(
-            "proc/meminfo", "MemTotal: 127535084 kB\nMemFree: 9 kB\nMemAvailable: 419430 kB\nAnonPages: 5 kB\n"
-        )
-        self.has("proc/uptime", "12.50 1.00\n")
-        self.has("dev/kmsg", "")
-        self.boot(A)
-        self.program = loaded()
-        self.program.time = SimpleNamespace(monotonic=lambda: self.now, time=lambda: 1795600000 + self.now)
-        self.ring = root / "var/lib/sparkrig/blackbox/ring"
-        self.reset = root / "var/lib/sparkrig/blackbox/reset"
-
-    def has(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text)
-
-    def boot(self, id: str) -> None:
-        self.has("proc/sys/kernel/random/boot_id", f"{id}-1111-4222-8333-444444444444\n")
-
-    def smi(self, script: str) -> None:
-        tool(self.root / "bin", "nvidia-smi", f'echo "$*" >>{self.root}/asked; {script}')
-
-    @property
-    def asked(self) -> list[str]:
-        file = self.root / "asked"
-        return file.read_text().splitlines() if file.exists() else []
-
-    def box(self, id: str = A) -> Any:
-        """As after a start in that boot: the rows of the boot before it are kept where it was lost."""
-        ring = self.program.Ring(str(self.ring))
-        self.program.keep_reset(ring, id)
-        return self.program.Box(ring, id)
-
-    def steps(self, box: Any, count: int) -> None:
-        for _ in range(count):
-            box.step()
-            self.now += self.program.STEP_S
-
-    def rows(self) -> list[Any]:
-        found = self.program.Ring(str(self.ring)).rows()
-        return sorted(found, key=lambda row: row.number)
-
-    def found(self) -> dict[str, Any]:
-        """What the newest row has."""
-        return dict(json.loads(self.rows()[-1].text.split(" ", 4)[4]))
-
-    def kept(self) -> list[str]:
-        return self.reset.read_text().splitlines()
 
 
 @pytest.fixture
@@ -98,13 +24,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     return Host(tmp_path)
-
-
-def until(holds: Callable[[], object]) -> None:
-    end = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.01)
 
 
 def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) -> None:
@@ -390,26 +309,6 @@ def test_without_the_word_nothing_is_done(host: Host) -> None:
     guarded.box = host.box()
     guarded.steps(30, percent=0.1, full=99, celsius=99)
     assert not (host.root / "did").exists() and "guard" not in host.found()
-
-
-COST = """
-import importlib.util, os, sys
-spec = importlib.util.spec_from_file_location("box", sys.argv[1])
-box = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(box)
-begun = []
-sys.addaudithook(lambda event, _: begun.append(event) if event in
-    ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen") else None)
-limit, waits = int(sys.argv[2]), iter(range(int(sys.argv[2])))
-def asked(_):
-    next_step = next(waits, None)
-    return next_step is None
-box.asked_to_end = asked
-box.main(["digest"])
-status = open("/proc/self/status").read().split("\\n")
-rss = next(line.split()[1] for line in status if line.startswith("VmHWM"))
-print(len(begun), rss)
-"""
 
 
 def test_what_it_costs(host: Host) -> None:

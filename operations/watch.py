@@ -1,0 +1,36 @@
+"""The node exporter that the metrics of the black box go through."""
+
+from __future__ import annotations
+
+from pyinfra import host, state
+from pyinfra.api import operation
+
+from sparkrig.host import watch
+from sparkrig.io.shell import in_turn, limited
+from sparkrig.operations import apt
+from sparkrig.operations import plan as plans
+from sparkrig.operations.journal import recorded
+from sparkrig.operations.refusal import Commands, refusing
+from sparkrig.runs.change import Change
+
+
+@operation()
+@refusing
+@recorded
+def exporter(plan: watch.Plan, patience: float) -> Commands:
+    """Install it where it is absent, without what it recommends, and start it where it does not run.
+
+    + plan: of the black box
+    + patience: factor on the wait for others that use apt
+    """
+    if not plan.exporter:
+        host.noop(f"{watch.EXPORTER} runs")
+        return
+    if plan.exporter == "does not run":
+        plans.report([Change("service", watch.EXPORTER, "does not run", "runs")])
+        yield limited(60, "systemctl", "--quiet", "enable", "--now", f"{watch.EXPORTER}.service")
+        return
+    plans.report([Change("package", watch.EXPORTER, None, "the newest of its repository")])
+    if state.is_executing:
+        apt.wait(host, patience)
+    yield in_turn(*([] if apt.fetched(host) else [apt.update()]), apt.install(watch.EXPORTER))

@@ -1,0 +1,324 @@
+#!/usr/bin/env python3
+"""The black box of a host, and its readings for Prometheus: docs/watching.md, "Metrics".
+
+    metrics.py DIGEST [--guard] --metrics
+
+It is the same process: what blackbox.py, beside this file, puts into its ring is also written to PROM, once it is
+on the disk, so that no row is delayed. node_exporter's textfile collector hands that on. It is not synced, and no
+process is started. What node_exporter has by itself (memory, pressure, carrier losses) is not repeated. Thermal
+zones are: one whose device sleeps cannot be read, and an exporter that stops there has none at all.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
+
+import blackbox  # type: ignore[import-not-found]
+from blackbox import LOG, ROOT, names, number, read
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # its import would cost memory for nothing
+    from collections.abc import Iterable, Iterator
+    from typing import Any
+
+TEXTFILES = "/var/lib/prometheus/node-exporter"  # as Debian's package has it [@node-exporter-deb]
+PROM = "sparkrig.prom"
+SAFE = frozenset(" ._:/()+-")  # in a label, letters and digits aside
+RECORDS_OF_SERVERS = "/etc/sparkrig/serve"
+SERVERS = 9  # that a host is asked for: the one without a name, and eight with one
+# A server's own metrics are asked for in each third step, at most so long, so many bytes, and so many of a line;
+# all servers together take less than a step.
+ASK_STEPS, ASK_S, ASK_B, LINE_MOST = 3, 0.8, 1 << 20, 4096
+# What each engine calls its requests that run and wait, its tokens of prompts and of answers: [@vllm-metrics],
+# [@sglang-metrics], [@llama-server]
+ENGINES = {
+    "vllm": (
+        "vllm:num_requests_running",
+        "vllm:num_requests_waiting",
+        "vllm:prompt_tokens_total",
+        "vllm:generation_tokens_total",
+    ),
+    "sglang": (
+        "sglang:num_running_reqs",
+        "sglang:num_queue_reqs",
+        "sglang:prompt_tokens_total",
+        "sglang:generation_tokens_total",
+    ),
+    "llama.cpp": (
+        "llamacpp:requests_processing",
+        "llamacpp:requests_deferred",
+        "llamacpp:prompt_tokens_total",
+        "llamacpp:tokens_predicted_total",
+    ),
+}
+ACTS_DONE = ("stopped", "capped")  # the first word of what the guard did; any other one failed
+# Every metric: its name without `sparkrig_`, its type, its labels, and what it is
+METRICS = (
+    ("gpu_utilization_ratio", "gauge", "", "Share of the time in which the GPU worked."),
+    ("gpu_clock_hertz", "gauge", "", "SM clock of the GPU."),
+    ("gpu_power_watts", "gauge", "", "Power that the GPU draws."),
+    ("gpu_temperature_celsius", "gauge", "", "Temperature of the GPU."),
+    ("gpu_temperature_margin_celsius", "gauge", "", "Degrees up to the limit of the GPU (T.Limit)."),
+    ("gpu_throttle_active", "gauge", "reason", "1 while that reason slows the GPU down."),
+    ("thermal_zone_celsius", "gauge", "type", "The highest temperature of the zones of a type that can be read."),
+    ("memory_unheld_bytes", "gauge", "", "Memory that no process and no cache holds, as what CUDA takes."),
+    ("process_resident_bytes", "gauge", "process", "Memory of the five largest processes, by name."),
+    (
+        "kernel_log_lines_total",
+        "counter",
+        "kind",
+        "Lines of the driver (nvrm), PCIe (aer), OOM kills (killed).",
+    ),
+    ("rdma_errors_total", "counter", "device", "Errors that an RDMA device counted."),
+    ("guard_enabled", "gauge", "", "1 where the guard acts."),
+    ("guard_acts_total", "counter", "act", "What the guard did: stopped servers, capped the clock, or failed to."),
+    ("blackbox_rows_total", "counter", "", "Rows that the black box wrote to the disk since it was started."),
+    ("blackbox_row_timestamp_seconds", "gauge", "", "When the last row was on the disk."),
+    ("blackbox_write_seconds", "gauge", "", "How long the disk took for the last row."),
+    ("blackbox_gpu_answers", "gauge", "", "1 while nvidia-smi prints rows."),
+    ("serving_up", "gauge", "unit", "1 where the server answered the last question for its metrics."),
+    ("serving_requests_running", "gauge", "unit", "Requests that the server works on."),
+    ("serving_requests_waiting", "gauge", "unit", "Requests in the queue of the server."),
+    ("serving_prompt_tokens_total", "counter", "unit", "Tokens of prompts."),
+    ("serving_generated_tokens_total", "counter", "unit", "Tokens of answers."),
+)
+SERVING = tuple(row[0] for row in METRICS if row[0].startswith("serving_"))
+# nvml.h, nvmlClocksEventReason*: the bits that slow a GPU down, by the names of `nvidia-smi -q`
+REASONS = {
+    0x4: "SW Power Cap",
+    0x8: "HW Slowdown",
+    0x20: "SW Thermal Slowdown",
+    0x40: "HW Thermal Slowdown",
+    0x80: "HW Power Brake Slowdown",
+}
+
+
+class Ring(blackbox.Ring):  # type: ignore[misc]
+    """The ring, whose rows are counted and shown."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.metrics = Metrics(guarded="--guard" in sys.argv)
+
+    def add(self, kind: str, boot: str, found: dict[str, Any]) -> None:
+        began = time.monotonic()
+        super().add(kind, boot, found)
+        if kind == "step":
+            self.metrics.step(found, time.monotonic() - began)
+        else:
+            self.metrics.end()
+
+
+class Metrics:
+    """What PROM has after each row. Counters begin with the process, as those of any exporter."""
+
+    def __init__(self, *, guarded: bool) -> None:
+        self.guarded, self.steps, self.trouble = guarded, 0, ""
+        self.lines = dict.fromkeys(LOG.values(), 0)
+        self.acts = dict.fromkeys((*ACTS_DONE, "failed"), 0)
+        self.serving: list[tuple[str, str, float]] = []
+
+    def step(self, found: dict[str, Any], seconds: float) -> None:
+        """found: of the row, without what the host did not show; seconds: that the disk took."""
+        at = time.time()  # of the row; servers are asked after it
+        self.count(found)
+        if self.steps % ASK_STEPS == 0:
+            self.serving = [sample for server in servers() for sample in ask(*server)]
+        self.steps += 1
+        samples = [
+            *gpu_samples(found.get("gpu", {})),
+            *memory_samples(found.get("memory", {}), found.get("top", [])),
+        ]
+        samples += [("thermal_zone_celsius", clean(kind), high) for kind, high in found.get("zones", {}).items()]
+        samples += [("kernel_log_lines_total", kind, count) for kind, count in self.lines.items()]
+        samples += [("rdma_errors_total", clean(device), count) for device, count in found.get("rdma", {}).items()]
+        samples += [("guard_enabled", "", self.guarded)]
+        samples += [("guard_acts_total", act, count) for act, count in self.acts.items()]
+        samples += [
+            ("blackbox_rows_total", "", self.steps),
+            ("blackbox_row_timestamp_seconds", "", at),
+            ("blackbox_write_seconds", "", seconds),
+            ("blackbox_gpu_answers", "", "gpu" in found),
+        ]
+        self.write(exposition([*samples, *self.serving]))
+
+    def count(self, found: dict[str, Any]) -> None:
+        for kind, (count, *_) in found.get("log", {}).items():
+            self.lines[kind] += count
+        for act in found.get("guard", ()):
+            word = act.partition(" ")[0]
+            self.acts[word if word in ACTS_DONE else "failed"] += 1
+
+    def write(self, text: str) -> None:
+        """The old file or the new one, for the user of the exporter, too; nothing without its folder.
+
+        That user owns the folder above, so neither the folder nor a file in it is followed where it is a link.
+        """
+        kind = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            folder = os.open(ROOT + TEXTFILES, kind)
+        except OSError:
+            return
+        new, trouble = f".{PROM}.new", ""
+        try:
+            remove(new, folder)
+            file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
+            try:
+                os.fchmod(file, 0o644)
+                os.write(file, text.encode())
+            finally:
+                os.close(file)
+            os.replace(new, PROM, src_dir_fd=folder, dst_dir_fd=folder)
+        except OSError as error:
+            trouble = f"sparkrig: the metrics cannot be written: {error.strerror}"
+        finally:
+            os.close(folder)
+        if trouble and trouble != self.trouble:
+            print(trouble, flush=True)
+        self.trouble = trouble
+
+    def end(self) -> None:
+        """Without a black box there are no readings; a file of before would go on to show its last ones."""
+        remove(f"{ROOT}{TEXTFILES}/{PROM}")
+
+
+def remove(name: str, folder: int | None = None) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+
+
+def gpu_samples(gpu: dict[str, Any]) -> Iterator[tuple[str, str, float]]:
+    for key, name, factor in (
+        ("used", "gpu_utilization_ratio", 0.01),
+        ("mhz", "gpu_clock_hertz", 1e6),
+        ("watts", "gpu_power_watts", 1),
+        ("celsius", "gpu_temperature_celsius", 1),
+        ("margin", "gpu_temperature_margin_celsius", 1),
+    ):
+        if key in gpu:
+            yield name, "", gpu[key] * factor
+    try:
+        bits = int(gpu.get("reasons", ""), 16)
+    except ValueError:
+        return
+    for bit, reason in REASONS.items():
+        yield "gpu_throttle_active", reason, bool(bits & bit)
+
+
+def memory_samples(kb: dict[str, int], top: list[tuple[str, int, int]]) -> Iterator[tuple[str, str, float]]:
+    """Processes of one name are one row: a name lasts, and a number does not."""
+    if all(name in kb for name in ("total", "free", "cached", "anon", "slab")):
+        held = kb["free"] + kb["cached"] + kb["anon"] + kb["slab"]
+        yield "memory_unheld_bytes", "", max(0, kb["total"] - held) * 1024
+    sizes: dict[str, int] = {}
+    for name, _, size in top:
+        sizes[clean(name)] = sizes.get(clean(name), 0) + size
+    for name, size in sizes.items():
+        yield "process_resident_bytes", name, size * 1024
+
+
+def clean(name: str) -> str:
+    """Any process may call itself by any 15 bytes."""
+    return "".join(each if each.isascii() and (each.isalnum() or each in SAFE) else "_" for each in name)[:32]
+
+
+def exposition(samples: Iterable[tuple[str, str, float]]) -> str:
+    """Prometheus' text format; a metric without a sample is left out."""
+    by_name: dict[str, list[tuple[str, float]]] = {}
+    for name, of, value in samples:
+        by_name.setdefault(name, []).append((of, value))
+    rows = []
+    for name, kind, label, meaning in METRICS:
+        if name in by_name:
+            rows += [f"# HELP sparkrig_{name} {meaning}", f"# TYPE sparkrig_{name} {kind}"]
+            for of, value in by_name[name]:
+                labels = f'{{{label}="{of}"}}' if label else ""
+                rows.append(f"sparkrig_{name}{labels} {value:.15g}")
+    return "\n".join(rows) + "\n"
+
+
+def servers() -> Iterator[tuple[str, str, int]]:
+    """Unit, engine and port of each server of ours that answers on this host, by the records of deploys."""
+    import json
+
+    left = SERVERS
+    for service in ("", *names(RECORDS_OF_SERVERS)):
+        try:
+            found = json.loads(read(f"{RECORDS_OF_SERVERS}/{service}/serve.json"))
+            rank, engine, port = found["rank"], str(found.get("engine", "vllm")), int(found["trial_port"])
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            continue  # there is none, or none that is ours
+        if rank == 0 and engine in ENGINES and 0 < port < 65536 and left:
+            left -= 1
+            yield f"sparkrig-serve{'-' if service else ''}{clean(service)}", engine, port
+
+
+def ask(unit: str, engine: str, port: int) -> Iterator[tuple[str, str, float]]:
+    """What a server says of itself. One that hangs costs ASK_S, between two steps."""
+    found = metrics_of(port, ENGINES[engine])
+    yield "serving_up", unit, bool(found)
+    for name, key in zip(SERVING[1:], ENGINES[engine], strict=True):
+        if key in found:
+            yield name, unit, found[key]
+
+
+def metrics_of(port: int, wanted: tuple[str, ...]) -> dict[str, float]:
+    """The sums of those metrics over all engines of a server; none where no whole answer comes in time."""
+    found: dict[str, float] = {}
+    first, rest = True, b""
+    try:
+        for part in answer(port):
+            *rows, rest = (rest + part).split(b"\n")
+            if len(rest) > LINE_MOST:
+                return {}
+            for row in rows:
+                if first and row.split(b" ")[1:2] != [b"200"]:
+                    return {}
+                first = False
+                name, value = sample(row)
+                if name in wanted and value is not None and value >= 0:
+                    found[name] = found.get(name, 0) + value
+    except OSError:  # TimeoutError is one
+        return {}
+    return found
+
+
+def sample(row: bytes) -> tuple[str, float | None]:
+    """`NAME{LABELS} VALUE [TIME]`, of which a label may have any character but a line end."""
+    name, _, rest = row.decode(errors="replace").partition(" ")
+    name, labels, _ = name.partition("{")
+    if labels:
+        rest = row.decode(errors="replace").rpartition("}")[2].strip()
+    return name, number(rest.partition(" ")[0])
+
+
+def answer(port: int) -> Iterator[bytes]:
+    """All of it, part by part; HTTP/1.0, for which no server cuts it into chunks. Raises OSError."""
+    import socket
+
+    end, left = time.monotonic() + ASK_S, ASK_B
+    with socket.create_connection(("127.0.0.1", port), ASK_S) as server:
+        server.sendall(b"GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
+        while (rest := end - time.monotonic()) > 0 < left:
+            server.settimeout(rest)
+            part = server.recv(65536)
+            if not part:
+                return
+            yield part
+            left -= len(part)
+    raise TimeoutError
+
+
+def main(words: list[str]) -> None:
+    blackbox.Ring = Ring
+    blackbox.main(words)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

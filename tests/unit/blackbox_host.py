@@ -1,0 +1,120 @@
+"""A host in a folder whose black box steps at a clock that moves by steps alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from tests.unit.shells import tool
+
+PROGRAM = Path(__file__).resolve().parents[2] / "templates" / "watch" / "blackbox.py"
+A, B = "aaaaaaaa", "bbbbbbbb"
+EURO = "\u20ac"  # three bytes, and six characters of JSON
+ROW = "96, 2405, 44.30, 63, 0x0000000000000004, 33"
+STAT = "{pid} ({name}) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 1000000 {pages} 184467 1 1"
+NVRM = "4,{n},1,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
+
+
+METRICS = PROGRAM.with_name("metrics.py")
+FOLDER = "var/lib/prometheus/node-exporter"  # of textfiles
+# runs a program for so many steps, and prints how many processes it began, and the most memory that it took
+COST = """
+import importlib.util, os, sys
+spec = importlib.util.spec_from_file_location("box", sys.argv[1])
+box = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(box)
+begun = []
+sys.addaudithook(lambda event, _: begun.append(event) if event in
+    ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen") else None)
+limit, waits = int(sys.argv[2]), iter(range(int(sys.argv[2])))
+def asked(_):
+    next_step = next(waits, None)
+    return next_step is None
+box.asked_to_end = asked
+box.main(["digest"])
+status = open("/proc/self/status").read().split("\\n")
+rss = next(line.split()[1] for line in status if line.startswith("VmHWM"))
+print(len(begun), rss)
+"""
+
+
+def loaded(file: Path = PROGRAM) -> Any:
+    """The program as a module of its own."""
+    sys.modules.pop("blackbox", None)  # which metrics.py imports
+    spec = importlib.util.spec_from_file_location("blackbox_program", file)
+    assert spec and spec.loader
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    return program
+
+
+class Host:
+    """A host in a folder, and its black box."""
+
+    def __init__(self, root: Path, file: Path = PROGRAM) -> None:
+        self.root, self.now = root, 1000.0
+        self.has(
+            "proc/meminfo", "MemTotal: 127535084 kB\nMemFree: 9 kB\nMemAvailable: 419430 kB\nAnonPages: 5 kB\n"
+        )
+        self.has("proc/uptime", "12.50 1.00\n")
+        self.has("dev/kmsg", "")
+        self.boot(A)
+        self.program = loaded(file)
+        self.program.time = SimpleNamespace(monotonic=lambda: self.now, time=lambda: 1795600000 + self.now)
+        self.ring = root / "var/lib/sparkrig/blackbox/ring"
+        self.reset = root / "var/lib/sparkrig/blackbox/reset"
+
+    def has(self, path: str, text: str) -> None:
+        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path).write_text(text)
+
+    def boot(self, id: str) -> None:
+        self.has("proc/sys/kernel/random/boot_id", f"{id}-1111-4222-8333-444444444444\n")
+
+    def smi(self, script: str) -> None:
+        tool(self.root / "bin", "nvidia-smi", f'echo "$*" >>{self.root}/asked; {script}')
+
+    @property
+    def asked(self) -> list[str]:
+        file = self.root / "asked"
+        return file.read_text().splitlines() if file.exists() else []
+
+    def box(self, id: str = A) -> Any:
+        """As after a start in that boot: the rows of the boot before it are kept where it was lost."""
+        ring = self.program.Ring(str(self.ring))
+        self.program.keep_reset(ring, id)
+        return self.program.Box(ring, id)
+
+    def steps(self, box: Any, count: int) -> None:
+        for _ in range(count):
+            box.step()
+            self.now += getattr(self.program, "blackbox", self.program).STEP_S
+
+    def rows(self) -> list[Any]:
+        found = self.program.Ring(str(self.ring)).rows()
+        return sorted(found, key=lambda row: row.number)
+
+    def found(self) -> dict[str, Any]:
+        """What the newest row has."""
+        return dict(json.loads(self.rows()[-1].text.split(" ", 4)[4]))
+
+    def kept(self) -> list[str]:
+        return self.reset.read_text().splitlines()
+
+
+def until(holds: Callable[[], object]) -> None:
+    end = time.monotonic() + 20
+    while not holds():
+        assert time.monotonic() < end, "it never came"
+        time.sleep(0.01)
+
+
+def written_by() -> set[str]:
+    """The names of all metrics that the program knows."""
+    return {f"sparkrig_{row[0]}" for row in loaded(METRICS).METRICS}

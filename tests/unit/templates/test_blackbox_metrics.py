@@ -1,0 +1,360 @@
+"""What the black box writes for Prometheus: from a made /proc and /sys, and from servers of this machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sparkrig.host import watch
+from sparkrig.host.nvidia_smi import REASONS, THERMAL
+from sparkrig.serving.runtimes import RUNTIMES
+from tests.unit.blackbox_host import COST, FOLDER, METRICS, NVRM, ROW, STAT, A, Host, until
+from tests.unit.engine_metrics import ENGINES, record, says, serving
+
+MEMORY = (
+    "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 200 kB\nCached: 150 kB\nAnonPages: 250 kB\nSlab: 50 kB\n"
+)
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    made = Host(tmp_path, METRICS)
+    made.program.blackbox.SLOTS = 256  # of 8640
+    made.program.blackbox.time = made.program.time
+    monkeypatch.setattr(sys, "argv", ["metrics.py"])
+    made.has("proc/meminfo", MEMORY)
+    (tmp_path / FOLDER).mkdir(parents=True)
+    return made
+
+
+def box(host: Host, *, guarded: bool = False) -> Any:
+    program = host.program
+    sys.argv[1:] = ["--guard"] * guarded
+    return program.blackbox.Box(program.Ring(str(host.ring)), A, program.blackbox.Guard() if guarded else None)
+
+
+def written(host: Host) -> dict[tuple[str, str], float]:
+    """By name and the value of the label; the text is read by Prometheus' own client."""
+    text = (host.root / FOLDER / "sparkrig.prom").read_text()
+    families = text_string_to_metric_families(text)
+    samples = [sample for family in families for sample in family.samples]
+    assert all(len(sample.labels) <= 1 for sample in samples)
+    return {(sample.name, "".join(sample.labels.values())): sample.value for sample in samples}
+
+
+def left(host: Host) -> list[str]:
+    return [each.name for each in (host.root / FOLDER).iterdir()]
+
+
+def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
+    host.smi(f"echo '{ROW}'; exec sleep 60")
+    host.has("sys/class/infiniband/rocep1s0f0/ports/1/hw_counters/packet_seq_err", "4\n")
+    for number, milli in ((0, "54300"), (1, "61000"), (2, "")):
+        host.has(f"sys/class/thermal/thermal_zone{number}/temp", milli)
+        host.has(f"sys/class/thermal/thermal_zone{number}/type", "acpitz\n")
+    page = os.sysconf("SC_PAGE_SIZE")
+    for pid, name, pages in ((7, "VLLM::Worker", 30), (8, "VLLM::Worker", 20), (9, 'a"\n\\}\xe9', 10)):
+        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name=name, pages=pages))
+    made = box(host)
+    made.step()
+    until(lambda: made.gpu.look())
+    host.has(
+        "dev/kmsg", NVRM.format(n=1) * 3 + "3,9,1,-;AER: Corrected\n3,10,1,-;Out of memory: Killed process 7\n"
+    )
+    made.step()
+    made.step()
+    found = written(host)
+    made.gpu.end()
+    assert {key: value for key, value in found.items() if "throttle" not in key[0] and "write" not in key[0]} == {
+        ("sparkrig_gpu_utilization_ratio", ""): 0.96,
+        ("sparkrig_gpu_clock_hertz", ""): 2405e6,
+        ("sparkrig_gpu_power_watts", ""): 44.3,
+        ("sparkrig_gpu_temperature_celsius", ""): 63,
+        ("sparkrig_gpu_temperature_margin_celsius", ""): 33,
+        ("sparkrig_memory_unheld_bytes", ""): (1000 - 100 - 150 - 250 - 50) * 1024,
+        ("sparkrig_process_resident_bytes", "VLLM::Worker"): 50 * page,
+        ("sparkrig_process_resident_bytes", "a_____"): 10 * page,
+        ("sparkrig_kernel_log_lines_total", "nvrm"): 3,
+        ("sparkrig_kernel_log_lines_total", "aer"): 1,
+        ("sparkrig_kernel_log_lines_total", "killed"): 1,
+        ("sparkrig_thermal_zone_celsius", "acpitz"): 61,
+        ("sparkrig_rdma_errors_total", "rocep1s0f0"): 4,
+        ("sparkrig_guard_enabled", ""): 0,
+        ("sparkrig_guard_acts_total", "stopped"): 0,
+        ("sparkrig_guard_acts_total", "capped"): 0,
+        ("sparkrig_guard_acts_total", "failed"): 0,
+        ("sparkrig_blackbox_rows_total", ""): 3,
+        ("sparkrig_blackbox_row_timestamp_seconds", ""): 1795600000 + host.now,
+        ("sparkrig_blackbox_gpu_answers", ""): 1,
+    }
+    active = {reason: value for (name, reason), value in found.items() if "throttle" in name}
+    assert active == {reason: reason == "SW Power Cap" for reason in host.program.REASONS.values()}
+
+
+def test_its_names_of_reasons_and_engines_are_those_of_the_product(host: Host) -> None:
+    assert host.program.REASONS.items() <= REASONS.items() and set(host.program.REASONS.values()) >= THERMAL
+    assert set(host.program.ENGINES) == {each.id for each in RUNTIMES.values()}
+    for runtime in RUNTIMES.values():
+        if runtime.metrics and runtime.metrics.running:
+            names = host.program.ENGINES[runtime.id]
+            assert names[0] == runtime.metrics.running and set(names[2:]) <= set(runtime.metrics.counters)
+
+
+def test_the_names_are_prometheus_own(host: Host) -> None:
+    for name, kind, _, meaning in host.program.METRICS:
+        assert (kind == "counter") == name.endswith("_total"), name
+        assert meaning.endswith(".") and "\n" not in meaning
+
+
+def test_a_host_that_shows_nothing_has_what_is_of_the_black_box_alone(host: Host) -> None:
+    (host.root / "proc/meminfo").unlink()
+    box(host).step()
+    assert {name for name, _ in written(host)} == {
+        "sparkrig_kernel_log_lines_total",
+        "sparkrig_guard_enabled",
+        "sparkrig_guard_acts_total",
+        *(
+            f"sparkrig_blackbox_{each}"
+            for each in ("rows_total", "row_timestamp_seconds", "write_seconds", "gpu_answers")
+        ),
+    }
+
+
+def test_what_the_guard_did_is_counted(host: Host) -> None:
+    host.has("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 1 kB\n")
+    host.has("bin/systemctl", "#!/bin/sh\n")
+    (host.root / "bin/systemctl").chmod(0o755)
+    made = box(host, guarded=True)
+    host.steps(made, 3)
+    found = written(host)
+    assert found["sparkrig_guard_enabled", ""] == 1
+    assert [found["sparkrig_guard_acts_total", each] for each in ("stopped", "capped", "failed")] == [1, 0, 0]
+    os.environ["PATH"] = "/nowhere"
+    host.has("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 500 kB\n")
+    host.steps(made, 1)
+    host.has("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 1 kB\n")
+    host.steps(made, 3)
+    assert written(host)["sparkrig_guard_acts_total", "failed"] == 1
+
+
+def test_a_process_with_any_name_is_one_clean_row_of_five(host: Host) -> None:
+    for pid in range(1, 20):
+        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name=f'{chr(34)}{pid}"}} 1', pages=pid))
+    box(host).step()
+    rows = [label for name, label in written(host) if "process" in name]
+    assert len(rows) == 5 and all(set(label) <= set("_0123456789 ") for label in rows)
+
+
+# --- the file
+
+
+def test_the_file_is_replaced_as_a_whole_after_the_row_and_any_user_may_read_it(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[object] = []
+    replace, whole = os.replace, os.fdatasync
+
+    def synced(file: int) -> None:
+        seen.append("row")
+        whole(file)
+
+    def moved(source: str, target: str, **words: Any) -> None:
+        seen.append((target, (host.root / FOLDER / source).read_text().endswith("\n")))
+        replace(source, target, **words)
+
+    monkeypatch.setattr(os, "fdatasync", synced)
+    monkeypatch.setattr(os, "replace", moved)
+    monkeypatch.setattr(os, "fsync", lambda _: seen.append("synced"))
+    umask = os.umask(0o077)
+    try:
+        box(host).step()
+    finally:
+        os.umask(umask)
+    assert seen == ["row", ("sparkrig.prom", True)]
+    assert left(host) == ["sparkrig.prom"]
+    assert (host.root / FOLDER / "sparkrig.prom").stat().st_mode & 0o777 == 0o644
+
+
+def test_no_link_of_another_user_is_followed(host: Host) -> None:
+    """The user of the exporter owns the folder above."""
+    victim = host.root / "victim"
+    victim.write_text("mine")
+    (host.root / FOLDER / ".sparkrig.prom.new").symlink_to(victim)
+    (host.root / FOLDER / "sparkrig.prom").symlink_to(victim)
+    box(host).step()
+    assert victim.read_text() == "mine" and not (host.root / FOLDER / "sparkrig.prom").is_symlink()
+    (host.root / FOLDER / "sparkrig.prom").unlink()
+    (host.root / FOLDER).rmdir()
+    (host.root / "elsewhere").mkdir()
+    (host.root / FOLDER).symlink_to(host.root / "elsewhere")
+    box(host).step()
+    assert not any((host.root / "elsewhere").iterdir())
+
+
+def test_without_the_folder_or_on_a_full_disk_the_ring_goes_on(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = box(host)
+    (host.root / FOLDER).rmdir()
+    host.steps(made, 2)
+    (host.root / FOLDER).mkdir()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", full)
+        host.steps(made, 3)
+    assert capsys.readouterr().out.count("No space left") == 1
+    host.steps(made, 1)
+    assert written(host)["sparkrig_blackbox_rows_total", ""] == 6 == len(host.rows())
+
+
+def test_it_goes_with_the_black_box(host: Host) -> None:
+    made = box(host)
+    made.step()
+    made.end()
+    assert left(host) == []
+    made.end()
+
+
+# --- servers
+
+
+def of_servers(host: Host) -> dict[str, float]:
+    return {f"{name[17:]} {unit}": value for (name, unit), value in written(host).items() if "_serving_" in name}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_each_engine_is_understood(host: Host, engine: str) -> None:
+    with serving(says(ENGINES[engine])) as port:
+        record(host, port, engine, "small")
+        box(host).step()
+    unit = "sparkrig-serve-small"
+    assert of_servers(host) == {
+        f"up {unit}": 1,
+        f"requests_running {unit}": 3,
+        f"requests_waiting {unit}": 5,
+        f"prompt_tokens_total {unit}": 8128902,
+        f"generated_tokens_total {unit}": 12,
+    }
+
+
+def test_a_server_is_asked_in_each_third_step(host: Host) -> None:
+    asked = []
+
+    def answer(made: socket.socket, words: bytes) -> None:
+        asked.append(words)
+        says(ENGINES["vllm"])(made, words)
+
+    with serving(answer) as port:
+        record(host, port)
+        host.steps(box(host), 7)
+    assert len(asked) == 3 and of_servers(host)["up sparkrig-serve"] == 1
+
+
+def test_one_that_answers_nothing_of_it_is_down(host: Host) -> None:
+    def broken(made: socket.socket, _: bytes) -> None:
+        made.sendall(b"\xff\xfe\n" * 50)
+
+    for what, answer in {
+        "loading": says(ENGINES["vllm"], "503 Service Unavailable"),
+        "another program": says("hello\n"),
+        "no text": broken,
+        "numbers that are none": says("vllm:num_requests_running{} nan\nvllm:num_requests_waiting -5\n"),
+        "a line without end": says("vllm:num_requests_running 1\n" + "x" * 300_000),
+        "no end": says("vllm:num_requests_running 1\n" * 60_000),
+        "nothing": lambda *_: None,
+    }.items():
+        with serving(answer) as port:
+            record(host, port)
+            box(host).step()
+        assert of_servers(host) == {"up sparkrig-serve": 0}, what
+    box(host).step()  # nothing listens there any more
+    assert of_servers(host) == {"up sparkrig-serve": 0}
+
+
+def test_nine_that_hang_cost_less_than_a_step(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host.program, "time", time)
+    assert host.program.SERVERS * host.program.ASK_S < host.program.blackbox.STEP_S
+    host.program.ASK_S = 0.05
+    drips = threading.Event()
+
+    def drip(made: socket.socket, _: bytes) -> None:
+        try:
+            while not drips.wait(0.01):
+                made.sendall(b"H")
+        except OSError:
+            return
+
+    with serving(drip) as port:
+        for number in range(12):
+            record(host, port, service=f"s{number}")
+        made = box(host)
+        began = time.monotonic()
+        made.step()
+        assert time.monotonic() - began < 5  # and not for ever
+        drips.set()
+    found = of_servers(host)
+    assert len(found) == 9 and set(found.values()) == {0}
+
+
+NONE = (
+    ["", "[]", "{", '{"rank": 1, "trial_port": 1}', '{"rank": 0, "trial_port": "x"}', '{"rank": 0}',
+     '{"rank": 0, "trial_port": 1, "engine": "x"}', '{"rank": 0, "trial_port": 1, "engine": []}',
+     '{"rank": 0, "trial_port": 70000}', '{"rank": 0, "trial_port": 1e999}', '{"rank": 0, "trial_port": NaN}']
+)  # fmt: skip
+
+
+def test_no_record_of_a_server_here_is_no_server(host: Host) -> None:
+    for text in NONE:
+        host.has("etc/sparkrig/serve/serve.json", text)
+        box(host).step()
+        assert of_servers(host) == {}, text
+
+
+# --- what it costs
+
+
+def test_what_it_costs(host: Host) -> None:
+    """The real process, with metrics and a server: no more processes, and less than 30 MiB at any time."""
+    host.smi(f"while :; do echo '{ROW}'; sleep 0.02; done")
+    for pid in range(1, 500):
+        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name="python3", pages=pid))
+    text = ENGINES["vllm"] + 'vllm:e2e_request_latency_seconds_bucket{le="0.3",model_name="m"} 12.0\n' * 8000
+    with serving(says(text)) as port:
+        record(host, port)
+        words = [
+            sys.executable,
+            "-IBS",
+            "-c",
+            COST.replace('"digest"', '"digest", "--metrics"').replace("box.asked", "box.blackbox.asked"),
+            str(METRICS),
+            "200",
+        ]
+        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    processes, kib = map(int, done.stdout.split()[-2:])
+    assert processes == 1
+    assert kib < 30 * 1024, kib
+    assert len(host.rows()) == 202
+
+
+def test_the_unit_has_it_write_and_systemd_ends_it(host: Host) -> None:
+    file = next(each for each in watch.plan({}, on=True, metrics=True).write if each.path == watch.UNIT_FILE)
+    words = next(row for row in file.content.splitlines() if row.startswith("ExecStart=")).split(" ")
+    begun = subprocess.Popen([sys.executable, "-IBS", str(METRICS), *words[3:]], stdout=subprocess.DEVNULL)
+    prom = host.root / FOLDER / "sparkrig.prom"
+    until(prom.exists)
+    begun.terminate()
+    assert begun.wait(20) == 0 and not prom.exists()
