@@ -41,7 +41,11 @@ def _switch(shown: Topology) -> Iterator[Finding]:
     ends = sorted({end for cable in joined for end in cable.ends})
     if not ends:
         return
-    apart = [cable for cable in shown.cables if cable.wanted and not cable.real and {*cable.ends} & {*ends}]
+    apart = [
+        cable
+        for cable in shown.cables
+        if cable.wanted and not cable.real and {*cable.ends} & {*ends} and shown.read(*cable.ends)
+    ]
     numbers = tuple(sorted(rail for cable in apart for rail in cable.rails))
     lacking = f", and not {listed(' to '.join(map(str, cable.ends)) for cable in apart)}" if apart else ""
     verdict = Verdict(

@@ -40,8 +40,8 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
     ends = [end for end in wanted(shown) if shown.read(end)]
     unfit = {end: verdict for end in ends if (verdict := _unfit(shown, end))}
     yield from (_at(shown, end, verdict) for end, verdict in unfit.items())
-    astray = {end: verdict for end in ends if end not in unfit and (verdict := _astray(shown, end, unfit))}
-    yield from (_at(shown, end, verdict) for end, verdict in astray.items())
+    astray = [end for end in ends if end not in unfit and _leads_elsewhere(shown, end)]
+    yield from (_at(shown, end, verdict) for end in astray if (verdict := _astray(shown, end, unfit)))
     lit = [end for end in ends if end not in unfit and end not in astray]
     yield from _apart(shown, lit)
     yield from _deaf_twins(shown, lit)
@@ -112,13 +112,16 @@ def _dark(shown: Topology, end: End) -> Verdict:
     )
 
 
-def _astray(shown: Topology, end: End, unfit: Collection[End]) -> Verdict | None:
-    """Why a cage reaches nothing but cages that are not wanted on the switch: a cable; None for any other.
-
-    Where a host's plug sits in its other cage, the finding on that host says so.
-    """
+def _leads_elsewhere(shown: Topology, end: End) -> bool:
+    """Whether a cage reaches nothing but cages that are not wanted on the switch."""
     reached = shown.reached(end)
-    if not reached or {*reached} & {*wanted(shown)} or any(at.host in {far.host for far in reached} for at in unfit):
+    return bool(reached) and not {*reached} & {*wanted(shown)}
+
+
+def _astray(shown: Topology, end: End, unfit: Collection[End]) -> Verdict | None:
+    """What is said of a cage that leads elsewhere; None where the finding on the host at its far end says it."""
+    reached = shown.reached(end)
+    if any(at.host in {far.host for far in reached} for at in unfit):
         return None
     if [far.host for far in reached] == [end.host]:
         text = f"{end} reaches {reached[0]}: both plugs of one cable sit in the same Spark"

@@ -9,7 +9,8 @@ from itertools import combinations
 
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.cabling_judge import judge
-from sparkrig.fabric.topology import Seen, obstacles
+from sparkrig.fabric.topology import Seen, build, obstacles
+from sparkrig.fleet import Fleet
 from tests.tables import each_row
 from tests.unit import topologies as made
 from tests.unit.clustered import ELSEWHERE, NAMES, RING, Cables, Hosts, fleet, half, out, ring, shown, switch
@@ -168,13 +169,37 @@ def test_a_plug_is_not_moved_to_a_cage_that_is_taken() -> None:
 
 
 def test_two_hosts_with_one_mac_address_are_named_and_nothing_else() -> None:
-    def copied(hosts: Hosts) -> Hosts:
+    def copied(hosts: Hosts, *netdevs: str) -> Hosts:
         links = hosts[C].network.links
-        same = {name: replace(link, mac=made.mac(B, name)) for name, link in links.items()}
-        return made.changed(hosts, C, network=replace(hosts[C].network, links=same))
+        same = {name: replace(links[name], mac=made.mac(B, name)) for name in netdevs}
+        return made.changed(hosts, C, network=replace(hosts[C].network, links={**links, **same}))
 
-    found = shown(3, "ring", copied(ring()))
-    assert said(found) == [("fault", "mac-twice", "spark-b and spark-c")]
+    twice = [("fault", "mac-twice", "spark-b and spark-c")]
+    found = shown(3, "ring", copied(ring(), "enp1s0f0np0"))
+    assert said(found) == twice
     told = found.findings[0].verdict.evidence
     assert told.startswith("one MAC address is that of enp1s0f0np0 of spark-b and enp1s0f0np0 of spark-c (52:54")
-    assert said(shown(4, "switch", copied(switch(4)))) == [("fault", "mac-twice", "spark-b and spark-c")]
+    assert said(shown(4, "switch", copied(switch(4), "enp1s0f0np0"))) == twice
+    one_spark = shown(3, "ring", copied(ring(), *made.NETDEVS))
+    assert said(one_spark) == twice
+    assert "these names lead to one Spark" in one_spark.findings[0].verdict.evidence
+
+
+def test_a_host_that_was_not_read_is_not_apart_from_a_switch() -> None:
+    found = shown(3, "ring", {**switched("p0", "p1"), C: None})
+    assert said(found) == [("unknown", "unread", C), ("degraded", "switch", "cluster")]
+
+
+def test_a_machine_that_is_heard_may_be_of_another_cluster() -> None:
+    """Only where all hosts of the inventory were looked at is it known that none of them is it."""
+    hosts = ring(*RING[:2])
+    hosts[A] = made.hears(made.lit(hosts[A], *TWINS["p1"]), TWINS["p1"][0], made.mac("spark-d", TWINS["p1"][0]))
+    alone = {"cluster": "lab", "topology": "ring", "fabric_network": "10.20.0.0/16"}
+    more = Fleet.parse({**dict.fromkeys(NAMES[:3], alone), "spark-d": {}})
+    for known, words in (
+        (fleet(3, "ring"), "a machine that the inventory does not name"),
+        (more, "a machine that was not looked at, or that the inventory does not name"),
+    ):
+        [finding] = build(known, NAMES[:3], hosts).findings
+        assert f"p1 of spark-a hears {words} (52:54:00" in finding.verdict.evidence
+        assert "leads to another Spark" in finding.verdict.evidence

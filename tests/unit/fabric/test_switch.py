@@ -270,6 +270,11 @@ def test_cables_between_sparks_are_no_port_in_another_vlan() -> None:
             [("fault", "loop", "spark-a p0")],
             "both plugs of one cable sit in the same Spark",
         ),
+        "a cable to the other cage of one, and the others on the switch": (
+            made.cable(made.cable(made.bare(A, B, C, D), (A, "p0"), (B, "p1")), (C, "p0"), (D, "p0")),
+            [("fault", "cable-crossed", "spark-b p0")],
+            "p1 of spark-b reaches p0 of spark-a",
+        ),
         "two of them, one in the other cage": (
             made.cable(made.bare(A, B), (A, "p0"), (B, "p1")),
             [("fault", "cable-crossed", "spark-b p0")],
