@@ -82,6 +82,11 @@ def judge(hosts: Hosts) -> None:
             )
         if settings.serve_on and settings.group_name is None:
             raise SettingsError(f"{name}: setting serve_on is of a cluster; set cluster too, or leave it out")
+        if settings.management_interface in settings.fabric and not settings.allow_management_interface:
+            raise SettingsError(
+                f"{name}: management_interface {settings.management_interface} is a netdev of the fabric; another "
+                "one is expected, or allow_management_interface too"
+            )
     for names in grouped(hosts).values():
         _check_form(names, hosts)
         if not any(hosts[name].fabric for name in names):
