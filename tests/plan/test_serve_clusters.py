@@ -17,6 +17,7 @@ NAME = "qwen3-235b-a22b"
 RING = Serving(3, "ring", BOTH)  # two of the three hold it
 STAGES = Serving(3, "ring", BOTH, {"serve_nodes": 3})
 FOUR = Serving(4, "switch", BOTH, {"serve_nodes": 4})
+BOTH_ODD = "@fake/spark-b and @fake/spark-d"
 A, B, C, D = (f"spark-{letter}" for letter in "abcd")
 BEGIN, START, ASK = 'mv -T "$before.new" "$before"', "systemctl start sparkrig-serve.service", "VLLM_API_KEY"
 WRITE = "while read -r folder name mode content"
@@ -114,6 +115,18 @@ def test_a_copy_that_broke_off_is_the_only_one_of_the_next_run(deploy: Deploy) -
     again = run(deploy, FOUR, FOUR.ready()[0], FOUR.ready()[1], partial, FOUR.ready()[3])
     assert again.code == 0, tail(again)
     assert copies(again) == ["@fake/spark-a to @fake/spark-c"]
+
+
+@pytest.mark.parametrize(("odd", "on"), [((1,), "@fake/spark-b"), ((0,), "@fake/spark-a"), ((1, 3), BOTH_ODD)])
+def test_weights_of_another_commit_are_moved_where_they_are(deploy: Deploy, odd: tuple[int, ...], on: str) -> None:
+    sparks = FOUR.ready(commit="1" * 40)
+    for place in odd:
+        sparks[place] = replace(sparks[place], commit="2" * 40)
+    found = run(deploy, FOUR, *sparks)
+    assert found.code == 1 and those(found, START) == [], tail(found)
+    assert f".other, on {on}\n" in found.stderr, tail(found)
+    if odd == (1,):
+        assert "111111111111 on @fake/spark-a, @fake/spark-c and @fake/spark-d and 222222222222 on" in found.stderr
 
 
 # --- a host that is lost, in each window
