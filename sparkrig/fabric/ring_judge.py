@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from sparkrig.fabric import cabling_judge as cables
@@ -87,13 +87,19 @@ def _way_out(stray: Iterable[Cable], shown: Topology, wanted: _Plan) -> str:
     for count in range(1, len(names) + 1):
         for turned in combinations(names, count):
             if _fits(_moved(there, dict(_both(shown, turned))), wanted):
-                return f"swap the two plugs of {listed(turned)}"
+                return f"swap the two plugs of {listed(turned)}{_or_renamed(names) if count == len(names) else ''}"
     return "; ".join(
         f"let the cable from {one} lead to {wanted[one]}"
         for cable in stray
         for one in [next((end for end in cable.ends if end in wanted), None)]
         if one
     )
+
+
+def _or_renamed(names: Sequence[str]) -> str:
+    """Where each p0 leads to p1 of the host before, the other order of the hosts is a cure, too."""
+    first, *others = names
+    return f", or name the hosts as {listed([first, *others[::-1]])} where fabric_network gives the addresses"
 
 
 def _both(shown: Topology, hosts: Iterable[str]) -> Iterator[tuple[End, End]]:

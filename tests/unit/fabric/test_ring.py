@@ -35,7 +35,7 @@ def test_a_ring_as_wanted_is_one_healthy_finding() -> None:
 def mended(cables: Cables, cure: str) -> Cables:
     """The cables once the cure was followed."""
     places: dict[End, End] = {}
-    if hosts := re.fullmatch(r"swap the two plugs of (.*)", cure):
+    if hosts := re.fullmatch(r"swap the two plugs of (.*?)(, or name .*)?", cure):
         for host in re.findall(r"spark-\w", hosts[1]):
             places |= {(host, "p0"): (host, "p1"), (host, "p1"): (host, "p0")}
     else:
@@ -71,8 +71,12 @@ def test_one_host_is_named_where_its_own_plugs_are_swapped() -> None:
         "swap the plugs in p0 of spark-b and p1 of spark-b"
     }
     assert {*crossed(ELSEWHERE["each p0 to the p1 before"][0])} == {
-        "swap the two plugs of spark-a, spark-b and spark-c"
+        "swap the two plugs of spark-a, spark-b and spark-c, or name the hosts as spark-a, spark-c and spark-b "
+        "where fabric_network gives the addresses"
     }
+    data = {"cluster": "lab", "topology": "ring", "fabric_network": "10.20.0.0/16"}
+    renamed = Fleet.parse(dict.fromkeys((A, C, B), data))
+    assert build(renamed, (A, C, B), ring(*ELSEWHERE["each p0 to the p1 before"][0])).findings[0].verdict.healthy
 
 
 def test_the_cure_of_any_two_plugs_that_changed_places_makes_the_ring() -> None:
