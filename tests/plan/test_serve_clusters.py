@@ -190,7 +190,7 @@ def test_lost_after_the_head_s_commit_the_others_keep_it(deploy: Deploy) -> None
             "Qwen3-235B-A22B has 64 attention heads and 4 heads of keys, and --tensor-parallel-size is 3: each "
             "Spark would not get equally many",
         ),
-        (Serving(3, "ring", BOTH, {"serve_nodes": 4}), "is for 4 Sparks, and 3 are set up together here"),
+        (Serving(3, "ring", BOTH, {"serve_nodes": 4}), "serve_nodes is 4, and 3 are set up together here"),
         (
             Serving(4, "switch", BOTH, {"serve_nodes": 4, "serve_flags": {"pipeline-parallel-size": 3}}),
             "--pipeline-parallel-size is 3, and 4 Sparks are to share the model, which it does not divide",
