@@ -43,7 +43,11 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
     astray = [end for end in ends if end not in unfit and _leads_elsewhere(shown, end)]
     yield from (_at(shown, end, verdict) for end in astray if (verdict := _astray(shown, end, unfit)))
     lit = [end for end in ends if end not in unfit and end not in astray]
-    yield from _apart(shown, lit)
+    if silent := cage_judge.not_probed(shown.hosts):
+        yield Finding("cluster", silent)
+    else:
+        for plane in _planes(shown, lit):
+            yield from _apart(shown, plane)
     yield from _deaf_twins(shown, lit)
     for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(ends, signs)):
         yield from (_at(shown, end, verdict) for end, verdict in judged)
@@ -58,7 +62,8 @@ def all_well(shown: Topology) -> Finding:
     ends = wanted(shown)
     speeds = [cage.speed_mbps for end in ends if (cage := shown.at(end)).speed_mbps]
     speed = f", {min(speeds) / 1000:g} Gb/s" if speeds else ""
-    text = f"{listed(map(str, ends))} reach one another as wanted (heard both ways{speed})"
+    planes = "; ".join(f"{listed(map(str, plane))} reach one another" for plane in _planes(shown, ends))
+    text = f"{planes} as wanted (heard both ways{speed})"
     return Finding("cluster", Verdict("healthy", evidence=text))
 
 
@@ -143,11 +148,21 @@ def _heard(shown: Topology) -> set[tuple[End, End]]:
     return {(each.sender, each.listener) for cable in shown.cables for each in cable.heard}
 
 
+def _planes(shown: Topology, ends: Iterable[End]) -> list[list[End]]:
+    """Ends that have subnets in common, so that each must reach the others.
+
+    With both cages of each Spark on a switch these are two, which may have a VLAN or a switch each.
+    """
+    found: list[list[End]] = []
+    for end in ends:
+        near = [plane for plane in found if any(_share(shown, end, other) for other in plane)]
+        joined = [each for plane in near for each in plane]
+        found = [*(plane for plane in found if plane not in near), [*joined, end]]
+    return sorted(found)
+
+
 def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
-    """Ports that the frames of the others do not reach: those of another VLAN or bridge."""
-    if silent := cage_judge.not_probed(shown.hosts):
-        yield Finding("cluster", silent)
-        return
+    """Ports that the frames of the others do not reach: those of another VLAN or bridge. ends: of one plane."""
     if len(ends) < 2:
         return
     ways = _heard(shown)
@@ -182,6 +197,8 @@ def _groups(ends: Sequence[End], ways: set[tuple[End, End]]) -> list[list[End]]:
 
 
 def _alone(shown: Topology, end: End, group: Sequence[End], others: Sequence[End]) -> Verdict:
+    if astray := [far for far in shown.reached(end) if far in wanted(shown) and not _share(shown, end, far)]:
+        return _other_plane(end, astray, others)
     reach = listed(str(each) for each in group if each != end)
     stranger = shown.at(end).stranger
     beside = f", only {reach}" if reach else f", and hears {stranger}" if stranger else ""
@@ -190,6 +207,21 @@ def _alone(shown: Topology, end: End, group: Sequence[End], others: Sequence[End
         "or bridge"
     )
     return Verdict("fault", "switch-apart", text, _ONE_BRIDGE)
+
+
+def _share(shown: Topology, one: End, other: End) -> bool:
+    """Whether two ends have a subnet in common."""
+    return bool({*shown.at(one).rails} & {*shown.at(other).rails})
+
+
+def _other_plane(end: End, astray: Sequence[End], others: Sequence[End]) -> Verdict:
+    return Verdict(
+        "fault",
+        "cable-crossed",
+        f"{end} reaches {listed(map(str, astray))}, and wanted is to reach {listed(map(str, others))}: the plugs "
+        f"of {end.host} have changed places, or its port of the switch is in the VLAN of the other cages",
+        f"swap the two plugs of {end.host}, or move its ports into the VLANs of their cages",
+    )
 
 
 def _unheard(group: Sequence[End], ways: set[tuple[End, End]]) -> Iterator[Finding]:

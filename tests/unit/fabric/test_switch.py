@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Interface
+from itertools import permutations
 
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
-from sparkrig.fabric.topology import Seen, obstacles
+from sparkrig.fabric.topology import Seen, build, obstacles
+from sparkrig.fleet import Fleet
 from tests.tables import each_row
 from tests.unit import topologies as made
 from tests.unit.clustered import NAMES, Hosts, fleet, ring, shown, switch
@@ -288,6 +290,48 @@ def test_cables_between_sparks_are_no_port_in_another_vlan() -> None:
         assert evidence in found.findings[0].verdict.evidence
 
     each_row(rows, holds)
+
+
+def two_planes(*swapped: str) -> dict[str, Seen]:
+    """Both cages of three Sparks in use, each in a VLAN or on a switch of its own. swapped: whose plugs are."""
+    hosts = made.bare(A, B, C)
+    for one, other in ((A, B), (A, C), (B, C)):
+        for cage, far in (("p0", "p1"), ("p1", "p0")):
+            ends = [(name, far if name in swapped else cage) for name in (one, other)]
+            hosts = made.cable(hosts, ends[0], ends[1])
+    return hosts
+
+
+def test_cages_without_a_subnet_in_common_need_not_reach_one_another() -> None:
+    """Both cages of each Spark on a switch: one VLAN for all, or one for each cage."""
+    data = {
+        name: {
+            "cluster": "lab",
+            "topology": "switch",
+            "fabric": {netdev: f"10.20.{rail}.{last}/24" for rail, netdev in enumerate(made.NETDEVS)},
+        }
+        for name, last in zip((A, B, C), (11, 12, 13), strict=True)
+    }
+
+    def built(hosts: Mapping[str, Seen]) -> Topology:
+        return build(Fleet.parse(data), (A, B, C), hosts)
+
+    assert said(built(two_planes())) == [("healthy", "", "cluster")]
+    every = made.cable(two_planes(), (A, "p0"), (B, "p1"))
+    for one, other in permutations((A, B, C), 2):
+        every = made.cable(every, (one, "p0"), (other, "p1"))
+    assert said(built(every)) == [("healthy", "", "cluster")]
+    crossed = built(two_planes(C))
+    assert said(crossed) == [("fault", "cable-crossed", f"{C} p0"), ("fault", "cable-crossed", f"{C} p1")]
+    told = crossed.findings[0].verdict
+    assert told.evidence.startswith(
+        "p0 of spark-c reaches p1 of spark-a and p1 of spark-b, and wanted is to reach"
+    )
+    assert told.cure.startswith("swap the two plugs of spark-c")
+    dark = {**two_planes(), C: made.lit(made.deaf(two_planes()[C], *TWINS["p1"]), *TWINS["p1"], carrier=False)}
+    deaf = {n: made.deaf(dark[n], *TWINS["p1"]) if n != C else dark[n] for n in dark}
+    deaf = made.cable(deaf, (A, "p1"), (B, "p1"))
+    assert said(built(deaf)) == [("fault", "cable-out", f"{C} p1")]
 
 
 def test_the_addresses_of_a_cage_that_is_not_declared_are_no_finding() -> None:
