@@ -9,7 +9,7 @@ for the serials; the order is our own reasoning.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -308,8 +308,9 @@ def _owners(seen: Mapping[str, Seen | None]) -> dict[str, list[tuple[End, str]]]
     owners: dict[str, list[tuple[End, str]]] = defaultdict(list)
     for name, here in seen.items():
         for link in here.network.links.values() if here else ():
-            if link.port and link.mac:
-                owners[link.mac.lower()].append((End(name, link.port), link.name))
+            cage = link.port or clusters.cage_of(link.name)  # as the probe finds its netdevs
+            if cage and link.mac:
+                owners[link.mac.lower()].append((End(name, cage), link.name))
     return owners
 
 
@@ -346,13 +347,17 @@ def _found(
     serials: Mapping[End, set[str]],
     wanted: Mapping[tuple[End, End], list[int]],
 ) -> Iterator[Cable]:
-    """The cables that a frame or a serial number shows; a serial counts only where no frame contradicts it."""
+    """The cables that a frame or a serial number shows; a serial counts only where no frame contradicts it.
+
+    A cable has two ends, so a serial that more of them show is a maker's word for all of its cables.
+    """
     ends = [End(host.name, cage.name) for host in hosts for cage in host.cages]
+    shown = Counter(digest for digests in serials.values() for digest in digests)
     loud = {end for each in heard for end in (each.sender, each.listener)}
     for one, other in combinations(ends, 2):
         over = tuple(sorted(each for each in heard if {each.sender, each.listener} == {one, other}))
         ways = len({each.sender for each in over})
-        same = bool(serials.get(one, set()) & serials.get(other, set()))
+        same = any(shown[each] == 2 for each in serials.get(one, set()) & serials.get(other, set()))
         if ways or (same and not {one, other} & loud):
             yield Cable(one, other, _BY_WAYS[ways], tuple(wanted.get((one, other), ())), over)
 

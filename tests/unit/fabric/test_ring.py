@@ -172,6 +172,30 @@ def test_a_plug_is_not_moved_to_a_cage_that_is_taken() -> None:
     assert cures["loop"] == "take the cable out of spark-a"
 
 
+def test_one_serial_on_all_cables_is_no_cable() -> None:
+    """Where no frame shows what leads where: such as without python3, or with netdevs that are down."""
+
+    def unheard(*serials: str) -> Hosts:
+        hosts = made.bare(A, B, C)
+        for (one, other), serial in zip(RING, serials, strict=True):
+            hosts = made.cable(hosts, one, other, serial)
+        return {name: replace(seen, neighbours=None) for name, seen in hosts.items()}
+
+    for serials, evidence in ((("x", "y", "z"), "same cable serial"), (("x", "x", "x"), "carrier only")):
+        found = shown(3, "ring", unheard(*serials))
+        assert {each.verdict.cause for each in found.findings} == {"no-probe"}
+        assert [cable.evidence for cable in found.cables] == [evidence] * 3
+
+
+def test_a_kernel_that_names_no_port_leaves_the_name_of_the_netdev() -> None:
+    def unnamed(hosts: Hosts) -> Hosts:
+        links = {name: replace(link, port="") for name, link in hosts[C].network.links.items()}
+        return made.changed(hosts, C, network=replace(hosts[C].network, links=links))
+
+    assert said(shown(3, "ring", unnamed(ring()))) == [("healthy", "", "cluster")]
+    assert said(shown(3, "switch", unnamed(switch()))) == [("healthy", "", "cluster")]
+
+
 def test_two_hosts_with_one_mac_address_are_named_and_nothing_else() -> None:
     def copied(hosts: Hosts, *netdevs: str) -> Hosts:
         links = hosts[C].network.links
