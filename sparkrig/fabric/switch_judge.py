@@ -177,7 +177,9 @@ def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
         for end in group:
             yield _at(shown, end, _alone(shown, end, group, first))
     for group in groups:
-        yield from _unheard(group, ways)
+        half_dead = {end: verdict for end in group if (verdict := _one_direction(end, group, ways))}
+        yield from (_at(shown, end, verdict) for end, verdict in half_dead.items())
+        yield from _unheard([end for end in group if end not in half_dead], ways)
 
 
 _ONE_BRIDGE = "put all ports of the Sparks into one bridge and one VLAN of the switch, without port isolation"
@@ -221,6 +223,24 @@ def _other_plane(end: End, astray: Sequence[End], others: Sequence[End]) -> Verd
         f"{end} reaches {listed(map(str, astray))}, and wanted is to reach {listed(map(str, others))}: the plugs "
         f"of {end.host} have changed places, or its port of the switch is in the VLAN of the other cages",
         f"swap the two plugs of {end.host}, or move its ports into the VLANs of their cages",
+    )
+
+
+def _one_direction(end: End, group: Sequence[End], ways: set[tuple[End, End]]) -> Verdict | None:
+    """Where one of three ports or more hears all others and none hears it, or the other way round; else None."""
+    others = [far for far in group if far != end]
+    hears, heard = {far for far in others if (far, end) in ways}, {far for far in others if (end, far) in ways}
+    if len(others) < 2 or sorted(map(len, (hears, heard))) != [0, len(others)]:
+        return None
+    far = listed(map(str, others))
+    said = (
+        f"{end} hears {far}, which hear nothing of it" if hears else f"{end} hears nothing of {far}, which hear it"
+    )
+    return Verdict(
+        "fault",
+        "one-way",
+        f"{said}: one direction of its cable, or of its port of the switch, is dead",
+        f"seat the plugs in {end} and in the switch again; if that does not help, use another cable or port",
     )
 
 

@@ -292,6 +292,33 @@ def test_cables_between_sparks_are_no_port_in_another_vlan() -> None:
     each_row(rows, holds)
 
 
+def test_a_port_that_passes_one_direction_alone_is_named_once() -> None:
+    for count in (3, 8):
+        hosts = switch(count)
+        deaf = shown(count, "switch", {**hosts, B: made.deaf(hosts[B], *TWINS["p0"])})
+        assert said(deaf) == [("fault", "one-way", f"{B} p0")]
+        assert deaf.findings[0].verdict.evidence.startswith("p0 of spark-b hears nothing of p0 of spark-a")
+        macs = {made.mac(B, netdev) for netdev in TWINS["p0"]}
+        mute = {name: without(seen, macs) for name, seen in hosts.items()}
+        found = shown(count, "switch", mute)
+        assert said(found) == [("fault", "one-way", f"{B} p0")]
+        assert "which hear nothing of it" in found.findings[0].verdict.evidence
+    two = switch(2)
+    assert said(shown(2, "switch", {**two, B: made.deaf(two[B], *TWINS["p0"])})) == [
+        ("fault", "one-way", "cluster")
+    ]
+
+
+def without(seen: Seen, macs: set[str]) -> Seen:
+    """A host that does not hear those."""
+    assert seen.neighbours is not None
+    heard, long = (
+        tuple(row for row in rows if row.mac not in macs)
+        for rows in (seen.neighbours.heard, seen.neighbours.heard_long)
+    )
+    return replace(seen, neighbours=replace(seen.neighbours, heard=heard, heard_long=long))
+
+
 def two_planes(*swapped: str) -> dict[str, Seen]:
     """Both cages of three Sparks in use, each in a VLAN or on a switch of its own. swapped: whose plugs are."""
     hosts = made.bare(A, B, C)
