@@ -49,6 +49,7 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
         for plane in _planes(shown, lit):
             yield from _apart(shown, plane)
     yield from _deaf_twins(shown, lit)
+    yield from _all_short(shown, lit, signs)
     for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(ends, signs)):
         yield from (_at(shown, end, verdict) for end, verdict in judged)
 
@@ -310,6 +311,8 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
     port's: the probe's few frames got lost on a busy host.
     """
     judged = signs.passed | signs.dropped
+    if _none_pass(ends, signs):
+        return
     blamed = [
         end for end in ends if (there := {way for way in judged if way[1] == end}) and there <= signs.dropped
     ]
@@ -319,6 +322,25 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
             yield end, _short_port(f"{end} gets no frame of {signs.size} bytes from any other")
         elif sent and sent <= signs.dropped:
             yield end, _short_port(f"no other end gets a frame of {signs.size} bytes from {end}")
+
+
+def _none_pass(ends: Sequence[End], signs: Signs) -> bool:
+    """Whether large frames pass on no way at all between these ends, though small ones do."""
+    between = [way for way in signs.passed | signs.dropped if {*way} <= {*ends}]
+    return bool(between) and not signs.passed.intersection(between)
+
+
+def _all_short(shown: Topology, ends: Sequence[End], signs: Signs) -> Iterator[Finding]:
+    """Large frames that pass nowhere: the bridge, or one port of two, which nothing distinguishes."""
+    if not _none_pass(ends, signs):
+        return
+    text = (
+        f"no frame of {signs.size} bytes passes between any of {listed(map(str, ends))}, and small ones do: the "
+        "bridge of the switch, or a port of theirs, drops what is larger than 1500 bytes or so"
+    )
+    numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
+    cure = "set an L2 MTU of 9216 on the bridge of the switch, and on the port of each of them"
+    yield Finding("cluster", Verdict("fault", "switch-mtu", text, cure), tuple(numbers))
 
 
 def _short_port(said: str) -> Verdict:

@@ -213,8 +213,15 @@ def test_each_port_that_drops_large_frames_is_named() -> None:
         "spark-b p0",
         "spark-d p0",
     ]
-    everywhere = said(shown(3, "switch", switch(short=[A, B, C])))
-    assert everywhere == [("fault", "switch-mtu", f"{name} p0") for name in (A, B, C)]
+
+
+def test_large_frames_that_pass_nowhere_blame_no_port() -> None:
+    """The bridge, or one port of two that drops them in both directions: the other one may be well."""
+    for hosts in (switch(8, short=NAMES), switch(2, short=[A, B])):
+        found = shown(len(hosts), "switch", hosts)
+        assert said(found) == [("fault", "switch-mtu", "cluster")] and found.findings[0].rails == (0, 1)
+        assert "no frame of 9000 bytes passes between any of p0 of spark-a" in found.findings[0].verdict.evidence
+    assert said(shown(2, "switch", switch(2, short=[B]))) == [("fault", "switch-mtu", f"{B} p0")]
 
 
 def test_packets_out_of_order_are_compared_between_ports() -> None:
