@@ -305,7 +305,7 @@ def _surveys(fleet: Fleet, seen: Seen) -> dict[str, Survey]:
     """
     from sparkrig.fabric.survey import Survey
 
-    found = {}
+    found: dict[str, Survey] = {}
     for group in fleet.groups():
         there = {name: seen.hosts[name] for name in group if name in seen.heard}
         unread = {name: f"{name} could not be read: {why}" for name, why in seen.unread.items() if name in group}
