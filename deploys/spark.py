@@ -356,8 +356,8 @@ def _fleet() -> Fleet:
     """
     data: Mapping[str, Mapping[str, Any]] = {each.name: each.data.dict() for each in inventory}
     try:
-        login.judge(data)
         fleet = Fleet.parse(data)
+        login.judge(data, fleet)
     except settings.SettingsError as error:
         raise DeployError(f"{error}. sparkrig docs settings explains each setting") from None
     if "--no-wait" in sys.argv and any(map(fleet.peers, fleet)):

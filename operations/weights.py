@@ -13,6 +13,7 @@ from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all,
 from sparkrig.refusal import Refusal
 from sparkrig.serving import copies, served
 from sparkrig.serving.served import Weights
+from sparkrig.text import listed
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`
 
@@ -57,13 +58,18 @@ def _on_all(group: Group, checkpoint: str) -> None:
 
 def _same_commit(folder: str, there: Mapping[str, Weights | None]) -> None:
     copies = {name: each for name, each in there.items() if each and each.there}
-    if not served.one_revision(copies.values()):
-        said = " and ".join(f"{each.revision[:12] or 'an unknown one'} on {name}" for name, each in copies.items())
-        *_, last = copies
-        raise Refusal(
-            f"{folder} is of different commits of the hub: {said}",
-            f"sudo mv {quoted(folder, f'{folder}.other')}, on {last}",
-        )
+    if served.one_revision(copies.values()):
+        return
+    owners: dict[str, list[str]] = {}
+    for name, each in copies.items():
+        owners.setdefault(each.revision, []).append(name)
+    said = " and ".join(f"{at[:12] or 'an unknown one'} on {listed(names)}" for at, names in owners.items())
+    most = max(filter(None, owners), key=lambda at: len(owners[at]))  # of equals that of the first host
+    odd = [name for at, names in owners.items() if at not in ("", most) for name in names]
+    raise Refusal(
+        f"{folder} is of different commits of the hub: {said}",
+        f"sudo mv {quoted(folder, f'{folder}.other')}, on {listed(odd)}",
+    )
 
 
 def _seal(group: Group, name: str, folder: str) -> None:

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Interface, IPv4Network
 from itertools import combinations
+from typing import Any
 
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.text import listed
@@ -82,6 +83,11 @@ def judge(hosts: Hosts) -> None:
             )
         if settings.serve_on and settings.group_name is None:
             raise SettingsError(f"{name}: setting serve_on is of a cluster; set cluster too, or leave it out")
+        if settings.management_interface in settings.fabric and not settings.allow_management_interface:
+            raise SettingsError(
+                f"{name}: management_interface {settings.management_interface} is a netdev of the fabric; another "
+                "one is expected, or allow_management_interface too"
+            )
     for names in grouped(hosts).values():
         _check_form(names, hosts)
         if not any(hosts[name].fabric for name in names):
@@ -107,6 +113,19 @@ def subnets(names: Iterable[str], hosts: Hosts) -> dict[IPv4Network, int]:
     return {network: number for number, network in enumerate(found)}
 
 
+def netdevs(own: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fabric netdevs of a host, from its checked data: those that are declared, or that a network gives."""
+    if fabric := own.get("fabric"):
+        return tuple(fabric)
+    cages = _cages(own.get("topology"), own.get("fabric_cage") or "p0") if own.get("fabric_network") else ()
+    return tuple(netdev for cage in cages for netdev in _TWINS[cage])
+
+
+def _cages(form: str | None, cage: str) -> tuple[str, ...]:
+    """The cages that are cabled where the addresses are taken from a network."""
+    return tuple(_TWINS) if form == "ring" else (cage,)
+
+
 def cage_of(netdev: str) -> str:
     """The cage that a netdev's own name tells (enp1s0f0np0); empty where it tells none."""
     ending = re.search(r"n(p\d+)$", netdev)
@@ -127,7 +146,7 @@ def _label(names: Sequence[str], hosts: Hosts) -> str:
 def _derived(names: Sequence[str], place: int, mine: Settings) -> dict[str, IPv4Interface]:
     assert mine.fabric_network is not None
     ring = mine.form == "ring"
-    cages = (*zip(_TWINS.values(), _CABLES[place], strict=True),) if ring else ((_TWINS[mine.fabric_cage], 0),)
+    firsts = dict(zip(_cages(mine.form, mine.fabric_cage), _CABLES[place] if ring else (0,), strict=True))
     needed = RING_SUBNETS if ring else 2
     parts = mine.fabric_network.subnets(new_prefix=NCCL_BITS)
     found = [part for part, _ in zip(parts, range(needed), strict=False)]
@@ -138,8 +157,8 @@ def _derived(names: Sequence[str], place: int, mine: Settings) -> dict[str, IPv4
         )
     return {
         netdev: IPv4Interface(f"{found[first + twin][_FIRST + place]}/{NCCL_BITS}")
-        for twins, first in cages
-        for twin, netdev in enumerate(twins)
+        for cage, first in firsts.items()
+        for twin, netdev in enumerate(_TWINS[cage])
     }
 
 

@@ -33,8 +33,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     members = list(hosts)
     try:
         data = merged({group: members}, Path(inventory))
-        Fleet.parse(data)
-        login.judge(data)
+        login.judge(data, Fleet.parse(data))
     except settings.SettingsError as error:
         raise InventoryError(_to_edit(error, inventory)) from None
     terminal.clean_pyinfra()
@@ -138,8 +137,9 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str,
     given = {key: value for key, value in overrides.items() if value is not None}
     data = {name: {login.STRICT: "yes", **own, **given} for name, own in load(inventory).items()}
     try:
-        login.judge(data)
-        return Fleet.parse(data), data
+        found = Fleet.parse(data)
+        login.judge(data, found)
+        return found, data
     except settings.SettingsError as error:
         raise settings.SettingsError(_to_edit(error, inventory)) from None
 

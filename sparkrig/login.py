@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sparkrig import shapes
 from sparkrig.cure import FILE, local, look_at, quoted
 from sparkrig.refusal import Refusal
-from sparkrig.settings import SettingsError
+from sparkrig.settings import Settings, SettingsError
 
 STRICT = "ssh_strict_host_key_checking"
 # the key of the data of a host that is the machine which runs sparkrig; its value is the user there
@@ -77,10 +77,11 @@ _HINDRANCES = {
 }
 
 
-def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
+def judge(data: Mapping[str, Mapping[str, Any]], fleet: Mapping[str, Settings] | None = None) -> None:
     """Refuse inventory data (by host) that is no login, takes a host key unseen, or holds a password.
 
-    Raises SettingsError with one sentence, which never holds the password.
+    fleet: the settings of these hosts, with the addresses that are taken from a network; None where no fabric is
+    declared. Raises SettingsError with one sentence, which never holds the password.
     """
     places: dict[tuple[object, ...], str] = {}
     here = [name for name, own in data.items() if own.get(HERE)]
@@ -96,7 +97,8 @@ def judge(data: Mapping[str, Mapping[str, Any]]) -> None:
         if name in here:
             _judge_passwords(name, own)
             continue
-        _judge_address(name, own)
+        if fleet:
+            _judge_address(name, own, fleet[name])
         place = (_address(name, own), own.get("ssh_port") or 22, own.get("ssh_config_file"))
         if (other := places.setdefault(place, name)) != name:
             raise SettingsError(
@@ -156,11 +158,10 @@ def _judge_settings(name: str, own: Mapping[str, Any]) -> None:
             raise SettingsError(f"{name}: {key} is expected to be {_KINDS[kind]}")
 
 
-def _judge_address(name: str, own: Mapping[str, Any]) -> None:
+def _judge_address(name: str, own: Mapping[str, Any], mine: Settings) -> None:
     """The fabric is what a deploy sets up, so that it is no way in."""
-    fabric = own.get("fabric")
-    addresses = [str(each).partition("/")[0] for each in fabric.values()] if isinstance(fabric, Mapping) else []
-    if own.get("ssh_hostname") in addresses and not own.get("allow_management_interface"):
+    addresses = [str(each.ip) for each in mine.fabric.values()]
+    if own.get("ssh_hostname") in addresses and not mine.allow_management_interface:
         raise SettingsError(
             f"{name}: ssh_hostname {own['ssh_hostname']} is its fabric address; "
             "that of its RJ45 network is expected"

@@ -529,15 +529,6 @@ class Settings(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _management_apart(self) -> Settings:
-        if self.management_interface in self.fabric and not self.allow_management_interface:
-            raise ValueError(
-                f"management_interface {self.management_interface} is a netdev of the fabric; another one is "
-                "expected, or allow_management_interface too"
-            )
-        return self
-
-    @model_validator(mode="after")
     def _told_once(self) -> Settings:
         for name in self.secrets.keys() & self.environment.keys():
             raise ValueError(f"{name} stands under environment and under secrets; one of them is expected")

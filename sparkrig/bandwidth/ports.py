@@ -39,7 +39,7 @@ def judge(
     findings = [*found.absent(), *found.all_alike(), *found.named()]
     reasons = found.reasons()
     return Judged(
-        tuple(replace(edge, because=reasons.get(_key(edge), "")) for edge in found.edges),
+        tuple(_with_its_way(replace(edge, because=reasons.get(_key(edge), "")), measured) for edge in found.edges),
         tuple(found.port(host, twin) for host in found.names for twin in found.twins if found.at(host, twin)),
         tuple(findings),
     )
@@ -63,7 +63,8 @@ class _Cluster:
     def __init__(
         self, edges: Sequence[Edge], measured: Sequence[Measurement], missing: Mapping[str, str], form: Form
     ) -> None:
-        self.edges = [_on_a_switch(edge) for edge in edges] if form == "switch" else [*edges]
+        switched = [replace(edge, verdict=bands.over_switch(edge.verdict)) for edge in edges]
+        self.edges = switched if form == "switch" else [*edges]
         self.measured, self.missing, self.form = measured, missing, form
         self.names = [*dict.fromkeys(host for edge in edges for host in edge.hosts)]
         self.twins = sorted({edge.twin for edge in edges})
@@ -232,23 +233,27 @@ class _Cluster:
         return [each for each in shares if each.queue_pairs == most]
 
 
-def _on_a_switch(edge: Edge) -> Edge:
-    """An edge whose verdict does not advise to do without the switch, which is declared.
-
-    A second bridge goes through the processor of the switch: 196 down to 4.85 Gb/s [@capetron].
-    """
-    cures = {
-        "detour": "keep all ports in one bridge with hardware offloading, since a second one goes through the "
-        "switch's processor; check that ip route get PEER names the rail's netdev",
-        "latency-high": "measure again while both hosts are idle",
-    }
-    cure = cures.get(edge.verdict.cause, edge.verdict.cure)
-    return edge if cure == edge.verdict.cure else replace(edge, verdict=replace(edge.verdict, cure=cure))
-
-
 def _of_one_host(mine: Sequence[Edge]) -> bool:
     """Whether what is known of a host, and not the figures alone, is why its edges are slow."""
     return not any(bands.by_figure(edge.verdict) or edge.verdict.cause == _SHARED for edge in mine)
+
+
+def _with_its_way(edge: Edge, measured: Iterable[Measurement]) -> Edge:
+    """The edge; with the direction where it is slow in one of two alone, and nothing else explains it."""
+    shares = [each for each in of(edge, measured) if each.gbps is not None]
+    well = {
+        way: all(each.verdict.healthy for each in shares if each.sender == way[0]) for way in _ways(edge, shares)
+    }
+    if edge.because or edge.verdict.healthy or sorted(well.values()) != [False, True]:
+        return edge
+    slow, fast = sorted(well, key=lambda way: well[way])
+    said = f"{edge.verdict.evidence}; from {slow[0]} to {slow[1]} alone, while {fast[0]} to {fast[1]} is healthy"
+    return replace(edge, verdict=replace(edge.verdict, evidence=said))
+
+
+def _ways(edge: Edge, shares: Iterable[Measurement]) -> set[tuple[str, str]]:
+    """The directions in which an edge was measured."""
+    return {way for way in (edge.hosts, edge.hosts[::-1]) if way[0] in {each.sender for each in shares}}
 
 
 def _key(edge: Edge) -> tuple[tuple[str, str], int]:

@@ -37,5 +37,11 @@ def clones(name: str, group: Mapping[str, State]) -> Clones:
     )
 
 
+def are_one(here: State, there: State) -> bool:
+    """Whether two names lead to one Spark: the kernel gives each boot an id of its own."""
+    one, other = here.identity, there.identity
+    return bool(one.boot_id) and (one.machine_id, one.boot_id) == (other.machine_id, other.boot_id)
+
+
 def _one_id(here: State, there: State) -> bool:
     return bool(here.identity.machine_id) and here.identity.machine_id == there.identity.machine_id

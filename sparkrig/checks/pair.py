@@ -151,7 +151,10 @@ def _of_its_own(subject: Subject, group: Mapping[str, State]) -> Iterator[Check]
         ("pair.machine-id", "a machine-id of its own", here.identity.machine_id, shared.machine_id, _new_id),
         ("pair.host-keys", "ssh host keys of its own", here.trust.host_keys, shared.host_keys, _new_keys),
     ):
-        if others:
+        if one := [name for name in others if clones.are_one(here, group[name])]:
+            found = f"{listed([subject.name, *one])} are one Spark, by the id of its boot"
+            yield Check(id, want, found, "drift", _one_name([subject.name, *one]), environment=True)
+        elif others:
             found = f"shared with {listed(others)}, as on units made from one image"
             yield Check(id, want, found, "drift", cure(_later(subject.name, others, group)), environment=True)
         elif own and len(group) > 1:
@@ -165,6 +168,11 @@ def _later(name: str, others: Sequence[str], group: Mapping[str, State]) -> str:
     """Which of two hosts that share a thing gets a new one: both name the same, so that one is changed."""
     first = next(each for each in group if each in (name, *others))
     return others[0] if first == name else name
+
+
+def _one_name(names: Sequence[str]) -> str:
+    where = "compare their addresses in the inventory (ssh_hostname) and in ~/.ssh/config"
+    return f"{where}: {listed(sorted(names))} lead to one Spark"
 
 
 def _new_id(host: str) -> str:

@@ -299,16 +299,19 @@ def _age(id: str, host: Compared, now: datetime) -> tuple[str, ...]:
 
 
 def _surveys(fleet: Fleet, seen: Seen) -> dict[str, Survey]:
-    """What a pair's hosts show together, by host; of those that listened."""
+    """What the hosts of each cluster show together, by host; of two that listened, or more.
+
+    Nothing where one was left out of this look; one that could not be read is a finding beside the others.
+    """
     from sparkrig.fabric.survey import Survey
 
-    fabrics = {name: seen.hosts[name] for name in seen.heard}
-    return {
-        name: Survey(fleet, group, {each: fabrics[each] for each in group}, seen.heard)
-        for group in fleet.groups()
-        for name in group
-        if fabrics.keys() >= set(group)
-    }
+    found: dict[str, Survey] = {}
+    for group in fleet.groups():
+        there = {name: seen.hosts[name] for name in group if name in seen.heard}
+        unread = {name: f"{name} could not be read: {why}" for name, why in seen.unread.items() if name in group}
+        if len(there) > 1 and there.keys() | unread.keys() == {*group}:
+            found |= dict.fromkeys(there, Survey(fleet, group, there, seen.heard, unread))
+    return found
 
 
 def _compared(read: Mapping[str, Sequence[Check]], hosts: Mapping[str, Compared]) -> dict[str, list[Check]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from sparkrig.checks import clones
 from sparkrig.cli import draft as drafts
 from sparkrig.cli import files, newcomer
 from sparkrig.cli.draft import Book, Draft
@@ -180,9 +181,7 @@ def judge(place: Place, key: HostKey, draft: Draft, asked: Asked) -> None:
     """
     seen = draft.seen
     for peer, other in place.peers.items():
-        here, there = seen.identity, other.identity
-        same = here.boot_id and (here.machine_id, here.boot_id) == (there.machine_id, there.boot_id)
-        if same or set(seen.trust.host_keys) & set(other.trust.host_keys):
+        if clones.are_one(seen, other) or set(seen.trust.host_keys) & set(other.trust.host_keys):
             raise _another(place, peer)
     if key in place.known and deployed(seen):
         raise _not_replaced(place, asked)

@@ -44,6 +44,8 @@ def _in_a_ring(shown: Topology, cable: Cable) -> Verdict:
     """One that is wanted and lies elsewhere is out; what lies there is crossed."""
     if cable.wanted and not shown.read(*cable.ends):
         return Verdict("unknown", "unread")
+    if cable.real and not cable.wanted and shown.switched(cable):
+        return Verdict("degraded", "switch")
     if cable.real and not cable.wanted:
         return Verdict("fault", "loop" if cable.loops else "cable-crossed")
     if shown.explained(cable):

@@ -19,12 +19,13 @@ def strangers(shown: Topology) -> Iterator[Finding]:
 def _stranger(shown: Topology, end: End) -> Verdict:
     cut_off = any(cable.wanted and not cable.real and end in cable.ends for cable in shown.cables)
     level: Level = "fault" if cut_off else "degraded"
+    pair = len(shown.hosts) < 3
     return Verdict(
         level,
         "foreign-neighbour",
         f"{end} hears {shown.at(end).stranger}, "
-        "so its cable leads to a third Spark, or to a switch that has other machines",
-        f"follow the cable from {end}, or declare the machine at its far end as the peer",
+        f"so its cable leads to {'a third' if pair else 'another'} Spark, or to a switch that has other machines",
+        f"follow the cable from {end}, or declare the machine at its far end{' as the peer' if pair else ''}",
     )
 
 
@@ -58,7 +59,7 @@ def _way_out(shown: Topology, loop: Cable) -> str:
     """Which plug of a loop belongs where."""
     for cable in shown.cables:
         for kept, far in (cable.ends, cable.ends[::-1]):
-            if cable.wanted and kept in loop.ends:
+            if cable.wanted and kept in loop.ends and not shown.taken(far):
                 moved = loop.one if kept == loop.other else loop.other
                 return f"move the plug from {moved} to {far}"
     return f"take the cable out of {loop.one.host}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 
 from sparkrig.fabric import cabling_judge as cables
@@ -19,7 +19,8 @@ def findings(shown: Topology) -> Iterator[Finding]:
     """The findings of a ring, causes first; nothing where all is well."""
     yield from strangers(shown)
     yield from loops(shown)
-    stray = [cable for cable in shown.cables if cable.real and not cable.wanted and not cable.loops]
+    yield from _switch(shown)
+    stray = [cable for cable in shown.cables if _leads_elsewhere(shown, cable)]
     wanted = _plan(cable for cable in shown.cables if cable.wanted)
     cure = _way_out(stray, shown, wanted) if stray else ""
     for cable in stray:
@@ -27,6 +28,33 @@ def findings(shown: Topology) -> Iterator[Finding]:
     for cable in shown.cables:
         if cable.wanted and not shown.explained(cable) and shown.read(*cable.ends):
             yield from cables.of_cable(shown, cable)
+
+
+def _leads_elsewhere(shown: Topology, cable: Cable) -> bool:
+    """Whether a cable joins two hosts where none is wanted; ways through a switch are no cables."""
+    return cable.real and not cable.wanted and not cable.loops and not shown.switched(cable)
+
+
+def _switch(shown: Topology) -> Iterator[Finding]:
+    """A switch between the Sparks: one finding, whatever number of cages it joins."""
+    joined = [cable for cable in shown.cables if cable.heard and shown.switched(cable)]
+    ends = sorted({end for cable in joined for end in cable.ends})
+    if not ends:
+        return
+    apart = [
+        cable
+        for cable in shown.cables
+        if cable.wanted and not cable.real and {*cable.ends} & {*ends} and shown.read(*cable.ends)
+    ]
+    numbers = tuple(sorted(rail for cable in apart for rail in cable.rails))
+    lacking = f", and not {listed(' to '.join(map(str, cable.ends)) for cable in apart)}" if apart else ""
+    verdict = Verdict(
+        "fault" if apart else "degraded",
+        "switch",
+        f"a switch joins {listed(map(str, ends))}{lacking}, and a ring is wanted",
+        "declare topology switch, with one plug of each Spark in it; or join the Sparks by three cables",
+    )
+    yield Finding("cluster", verdict, numbers)
 
 
 def _plan(wanted: Iterable[Cable]) -> _Plan:
@@ -59,13 +87,19 @@ def _way_out(stray: Iterable[Cable], shown: Topology, wanted: _Plan) -> str:
     for count in range(1, len(names) + 1):
         for turned in combinations(names, count):
             if _fits(_moved(there, dict(_both(shown, turned))), wanted):
-                return f"swap the two plugs of {listed(turned)}"
+                return f"swap the two plugs of {listed(turned)}{_or_renamed(names) if count == len(names) else ''}"
     return "; ".join(
         f"let the cable from {one} lead to {wanted[one]}"
         for cable in stray
         for one in [next((end for end in cable.ends if end in wanted), None)]
         if one
     )
+
+
+def _or_renamed(names: Sequence[str]) -> str:
+    """Where each p0 leads to p1 of the host before, the other order of the hosts is a cure, too."""
+    first, *others = names
+    return f", or name the hosts as {listed([first, *others[::-1]])} where fabric_network gives the addresses"
 
 
 def _both(shown: Topology, hosts: Iterable[str]) -> Iterator[tuple[End, End]]:

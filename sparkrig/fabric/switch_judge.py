@@ -7,7 +7,7 @@ drops large frames is our own reasoning.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sparkrig.cure import deploy
@@ -40,10 +40,17 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
     ends = [end for end in wanted(shown) if shown.read(end)]
     unfit = {end: verdict for end in ends if (verdict := _unfit(shown, end))}
     yield from (_at(shown, end, verdict) for end, verdict in unfit.items())
-    lit = [end for end in ends if end not in unfit]
-    yield from _apart(shown, lit)
+    astray = [end for end in ends if end not in unfit and _leads_elsewhere(shown, end)]
+    yield from (_at(shown, end, verdict) for end in astray if (verdict := _astray(shown, end, unfit)))
+    lit = [end for end in ends if end not in unfit and end not in astray]
+    if silent := cage_judge.not_probed(shown.hosts):
+        yield Finding("cluster", silent)
+    else:
+        for plane in _planes(shown, lit):
+            yield from _apart(shown, plane)
     yield from _deaf_twins(shown, lit)
-    for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(signs)):
+    yield from _all_short(shown, lit, signs)
+    for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(ends, signs)):
         yield from (_at(shown, end, verdict) for end, verdict in judged)
 
 
@@ -56,7 +63,8 @@ def all_well(shown: Topology) -> Finding:
     ends = wanted(shown)
     speeds = [cage.speed_mbps for end in ends if (cage := shown.at(end)).speed_mbps]
     speed = f", {min(speeds) / 1000:g} Gb/s" if speeds else ""
-    text = f"{listed(map(str, ends))} reach one another as wanted (heard both ways{speed})"
+    planes = "; ".join(f"{listed(map(str, plane))} reach one another" for plane in _planes(shown, ends))
+    text = f"{planes} as wanted (heard both ways{speed})"
     return Finding("cluster", Verdict("healthy", evidence=text))
 
 
@@ -110,6 +118,29 @@ def _dark(shown: Topology, end: End) -> Verdict:
     )
 
 
+def _leads_elsewhere(shown: Topology, end: End) -> bool:
+    """Whether a cage reaches nothing but cages that are not wanted on the switch."""
+    reached = shown.reached(end)
+    return bool(reached) and not {*reached} & {*wanted(shown)}
+
+
+def _astray(shown: Topology, end: End, unfit: Collection[End]) -> Verdict | None:
+    """What is said of a cage that leads elsewhere; None where the finding on the host at its far end says it."""
+    reached = shown.reached(end)
+    if any(at.host in {far.host for far in reached} for at in unfit):
+        return None
+    if [far.host for far in reached] == [end.host]:
+        text = f"{end} reaches {reached[0]}: both plugs of one cable sit in the same Spark"
+        return Verdict("fault", "loop", text, f"move the plug from {reached[0]} to the switch")
+    return Verdict(
+        "fault",
+        "cable-crossed",
+        f"{end} reaches {listed(map(str, reached))} alone, and wanted is the switch",
+        f"seat the plug at the far end of the cable in {end} in the switch, or declare what the cables join "
+        "(docs/clusters.md)",
+    )
+
+
 # --- who reaches whom
 
 
@@ -118,11 +149,21 @@ def _heard(shown: Topology) -> set[tuple[End, End]]:
     return {(each.sender, each.listener) for cable in shown.cables for each in cable.heard}
 
 
+def _planes(shown: Topology, ends: Iterable[End]) -> list[list[End]]:
+    """Ends that have subnets in common, so that each must reach the others.
+
+    With both cages of each Spark on a switch these are two, which may have a VLAN or a switch each.
+    """
+    found: list[list[End]] = []
+    for end in ends:
+        near = [plane for plane in found if any(_share(shown, end, other) for other in plane)]
+        joined = [each for plane in near for each in plane]
+        found = [*(plane for plane in found if plane not in near), [*joined, end]]
+    return sorted(found)
+
+
 def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
-    """Ports that the frames of the others do not reach: those of another VLAN or bridge."""
-    if silent := cage_judge.not_probed(shown.hosts):
-        yield Finding("cluster", silent)
-        return
+    """Ports that the frames of the others do not reach: those of another VLAN or bridge. ends: of one plane."""
     if len(ends) < 2:
         return
     ways = _heard(shown)
@@ -137,7 +178,9 @@ def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
         for end in group:
             yield _at(shown, end, _alone(shown, end, group, first))
     for group in groups:
-        yield from _unheard(group, ways)
+        half_dead = {end: verdict for end in group if (verdict := _one_direction(end, group, ways))}
+        yield from (_at(shown, end, verdict) for end, verdict in half_dead.items())
+        yield from _unheard([end for end in group if end not in half_dead], ways)
 
 
 _ONE_BRIDGE = "put all ports of the Sparks into one bridge and one VLAN of the switch, without port isolation"
@@ -157,6 +200,8 @@ def _groups(ends: Sequence[End], ways: set[tuple[End, End]]) -> list[list[End]]:
 
 
 def _alone(shown: Topology, end: End, group: Sequence[End], others: Sequence[End]) -> Verdict:
+    if astray := [far for far in shown.reached(end) if far in wanted(shown) and not _share(shown, end, far)]:
+        return _other_plane(end, astray, others)
     reach = listed(str(each) for each in group if each != end)
     stranger = shown.at(end).stranger
     beside = f", only {reach}" if reach else f", and hears {stranger}" if stranger else ""
@@ -165,6 +210,39 @@ def _alone(shown: Topology, end: End, group: Sequence[End], others: Sequence[End
         "or bridge"
     )
     return Verdict("fault", "switch-apart", text, _ONE_BRIDGE)
+
+
+def _share(shown: Topology, one: End, other: End) -> bool:
+    """Whether two ends have a subnet in common."""
+    return bool({*shown.at(one).rails} & {*shown.at(other).rails})
+
+
+def _other_plane(end: End, astray: Sequence[End], others: Sequence[End]) -> Verdict:
+    return Verdict(
+        "fault",
+        "cable-crossed",
+        f"{end} reaches {listed(map(str, astray))}, and wanted is to reach {listed(map(str, others))}: the plugs "
+        f"of {end.host} have changed places, or its port of the switch is in the VLAN of the other cages",
+        f"swap the two plugs of {end.host}, or move its ports into the VLANs of their cages",
+    )
+
+
+def _one_direction(end: End, group: Sequence[End], ways: set[tuple[End, End]]) -> Verdict | None:
+    """Where one of three ports or more hears all others and none hears it, or the other way round; else None."""
+    others = [far for far in group if far != end]
+    hears, heard = {far for far in others if (far, end) in ways}, {far for far in others if (end, far) in ways}
+    if len(others) < 2 or sorted(map(len, (hears, heard))) != [0, len(others)]:
+        return None
+    far = listed(map(str, others))
+    said = (
+        f"{end} hears {far}, which hear nothing of it" if hears else f"{end} hears nothing of {far}, which hear it"
+    )
+    return Verdict(
+        "fault",
+        "one-way",
+        f"{said}: one direction of its cable, or of its port of the switch, is dead",
+        f"seat the plugs in {end} and in the switch again; if that does not help, use another cable or port",
+    )
 
 
 def _unheard(group: Sequence[End], ways: set[tuple[End, End]]) -> Iterator[Finding]:
@@ -233,6 +311,8 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
     port's: the probe's few frames got lost on a busy host.
     """
     judged = signs.passed | signs.dropped
+    if _none_pass(ends, signs):
+        return
     blamed = [
         end for end in ends if (there := {way for way in judged if way[1] == end}) and there <= signs.dropped
     ]
@@ -242,6 +322,25 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
             yield end, _short_port(f"{end} gets no frame of {signs.size} bytes from any other")
         elif sent and sent <= signs.dropped:
             yield end, _short_port(f"no other end gets a frame of {signs.size} bytes from {end}")
+
+
+def _none_pass(ends: Sequence[End], signs: Signs) -> bool:
+    """Whether large frames pass on no way at all between these ends, though small ones do."""
+    between = [way for way in signs.passed | signs.dropped if {*way} <= {*ends}]
+    return bool(between) and not signs.passed.intersection(between)
+
+
+def _all_short(shown: Topology, ends: Sequence[End], signs: Signs) -> Iterator[Finding]:
+    """Large frames that pass nowhere: the bridge, or one port of two, which nothing distinguishes."""
+    if not _none_pass(ends, signs):
+        return
+    text = (
+        f"no frame of {signs.size} bytes passes between any of {listed(map(str, ends))}, and small ones do: the "
+        "bridge of the switch, or a port of theirs, drops what is larger than 1500 bytes or so"
+    )
+    numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
+    cure = "set an L2 MTU of 9216 on the bridge of the switch, and on the port of each of them"
+    yield Finding("cluster", Verdict("fault", "switch-mtu", text, cure), tuple(numbers))
 
 
 def _short_port(said: str) -> Verdict:
@@ -272,7 +371,8 @@ def _lossy(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
             yield end, Verdict(level, "switch-slow", text, cure)
 
 
-def _one_subnet(signs: Signs) -> Iterator[tuple[End, Verdict]]:
-    for end, said in signs.sharing.items():
+def _one_subnet(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
+    """Twins that share a subnet; those of a cage that the inventory does not name belong to others."""
+    for end, said in ((end, signs.sharing[end]) for end in ends if end in signs.sharing):
         text = f"{said} on {end}, as from the switch's DHCP: NCCL cannot tell such twins apart"
         yield end, Verdict("fault", "switch-subnet", text, deploy(what="network"))

@@ -9,7 +9,7 @@ for the serials; the order is our own reasoning.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
@@ -24,10 +24,14 @@ from sparkrig.network.seen import Network
 from sparkrig.rdma import gid
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
-from sparkrig.verdict import Finding
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Verdict
 
 # Drawn even where a Spark shows none of them, because an uncabled ConnectX-7 is not there: section 1.
 _CAGES = ("p0", "p1")
+# what a machine is that no host looked at is: where all of the inventory were, and else
+_UNNAMED = "that the inventory does not name"
+_OTHER = "that was not looked at, or that the inventory does not name"
 # by the number of directions in which frames pass
 _BY_WAYS: tuple[Evidence, ...] = ("same cable serial", "heard one way", "heard both ways")
 
@@ -55,7 +59,7 @@ def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -
     seen: by host, None or absent for one that could not be read. Hosts of other groups may be among them:
     they are recognized where they are heard.
     """
-    heard, strangers = _heard(hosts, seen)
+    heard, strangers = _heard(hosts, seen, _UNNAMED if seen.keys() >= {*fleet} else _OTHER)
     drawn = tuple(_host(fleet, name, seen.get(name), strangers) for name in hosts)
     wanted = _wanted(fleet, hosts, seen)
     form = fleet[hosts[0]].form if len(hosts) > 1 else "cable"
@@ -67,6 +71,8 @@ def build(fleet: Fleet, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -
 
 def _findings(known: Topology, hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[Finding, ...]:
     """Causes first; one healthy finding where all is well."""
+    if twice := [*_twice(hosts, seen)]:  # who hears whom is not known then
+        return (*cabling_judge.unread(known), *twice)
     match known.form:
         case "switch":
             found = switch_judge.findings(known, _signs(hosts, seen))
@@ -76,6 +82,45 @@ def _findings(known: Topology, hosts: Sequence[str], seen: Mapping[str, Seen | N
             found = cabling_judge.findings(known)
     well = switch_judge.all_well if known.form == "switch" else cabling_judge.all_well
     return tuple([*cabling_judge.unread(known), *found] or [well(known)])
+
+
+def _twice(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Iterator[Finding]:
+    """MAC addresses that netdevs of two hosts have, one finding for each such hosts."""
+    shared: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    owners = _owners(seen)
+    for mac, ends in sorted(owners.items()):
+        names = tuple(dict.fromkeys(end.host for end, _ in ends))
+        if len(names) > 1 and {*names} & {*hosts}:
+            shared[names].append(f"{listed(f'{netdev} of {end.host}' for end, netdev in ends)} ({mac})")
+    for names, said in shared.items():
+        all_shared = all(
+            {*names} <= {end.host for end, _ in ends}
+            for ends in owners.values()
+            if {*names} & {end.host for end, _ in ends}
+        )
+        verdict = _one_machine(names) if all_shared else _one_address(names, said)
+        yield Finding(listed(names), verdict)
+
+
+def _one_machine(names: Sequence[str]) -> Verdict:
+    return Verdict(
+        "fault",
+        "mac-twice",
+        f"{listed(names)} show the same MAC addresses on all netdevs: these names lead to one Spark",
+        f"compare the addresses of {listed(names)} in the inventory (ssh_hostname) and in ~/.ssh/config; each "
+        "Spark has one name",
+    )
+
+
+def _one_address(names: Sequence[str], said: Sequence[str]) -> Verdict:
+    return Verdict(
+        "fault",
+        "mac-twice",
+        f"one MAC address is that of {'; one of '.join(said)}: a switch sends their frames to one of them, and "
+        "nothing can distinguish whose they are",
+        f"on {listed(names)}: ip -br link; remove a MAC address that a profile sets, or reset it to the NIC's "
+        "own (ethtool -P NETDEV)",
+    )
 
 
 def _signs(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Signs:
@@ -142,7 +187,7 @@ def _lost(read: Mapping[str, Seen]) -> dict[End, int]:
 
 def cables(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[Cable, ...]:
     """The cables that are there between hosts, whatever is wanted: by frames, or by equal serial numbers."""
-    heard, _ = _heard(hosts, seen)
+    heard, _ = _heard(hosts, seen, _OTHER)
     drawn = [Host(name, tuple(map(Cage, _CAGES))) for name in hosts]
     return tuple(_found(drawn, heard, _serials(hosts, seen), {}))
 
@@ -229,18 +274,26 @@ def _silence(seen: Seen | None) -> str:
     return f"it says nothing of {missing[0]}" if missing else ""
 
 
-def _heard(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> tuple[set[Heard], dict[End, str]]:
-    """Who heard whom among the hosts, and who else is heard at an end, in words."""
+def _heard(
+    hosts: Sequence[str], seen: Mapping[str, Seen | None], unknown: str
+) -> tuple[set[Heard], dict[End, str]]:
+    """Who heard whom among the hosts, and who else is heard at an end, in words.
+
+    unknown: what a machine is whose address none of them has.
+    """
     owners = _owners(seen)
     found: set[Heard] = set()
     strangers: dict[End, str] = {}
+    all_known = all(seen.get(name) for name in hosts)  # else an address that no one has may be that host's
     for name in hosts:
         here = seen.get(name)
         for row in here.neighbours.heard if here and here.neighbours else ():
             listener = End(name, cage_of(row.netdev, here.network if here else None))
             senders = owners.get(row.mac, [])
-            if not senders:
-                strangers[listener] = f"a machine that the inventory does not name ({row.mac})"
+            if not senders and all_known:
+                strangers[listener] = f"a machine {unknown} ({row.mac})"
+            elif not senders:
+                continue
             elif len({end for end, _ in senders}) > 1:
                 continue  # a bond gives its address to netdevs of several cages, and they cannot be distinguished
             elif senders[0][0].host not in hosts:
@@ -255,8 +308,9 @@ def _owners(seen: Mapping[str, Seen | None]) -> dict[str, list[tuple[End, str]]]
     owners: dict[str, list[tuple[End, str]]] = defaultdict(list)
     for name, here in seen.items():
         for link in here.network.links.values() if here else ():
-            if link.port:
-                owners[link.mac.lower()].append((End(name, link.port), link.name))
+            cage = link.port or clusters.cage_of(link.name)  # as the probe finds its netdevs
+            if cage and link.mac:
+                owners[link.mac.lower()].append((End(name, cage), link.name))
     return owners
 
 
@@ -293,13 +347,17 @@ def _found(
     serials: Mapping[End, set[str]],
     wanted: Mapping[tuple[End, End], list[int]],
 ) -> Iterator[Cable]:
-    """The cables that a frame or a serial number shows; a serial counts only where no frame contradicts it."""
+    """The cables that a frame or a serial number shows; a serial counts only where no frame contradicts it.
+
+    A cable has two ends, so a serial that more of them show is a maker's word for all of its cables.
+    """
     ends = [End(host.name, cage.name) for host in hosts for cage in host.cages]
+    shown = Counter(digest for digests in serials.values() for digest in digests)
     loud = {end for each in heard for end in (each.sender, each.listener)}
     for one, other in combinations(ends, 2):
         over = tuple(sorted(each for each in heard if {each.sender, each.listener} == {one, other}))
         ways = len({each.sender for each in over})
-        same = bool(serials.get(one, set()) & serials.get(other, set()))
+        same = any(shown[each] == 2 for each in serials.get(one, set()) & serials.get(other, set()))
         if ways or (same and not {one, other} & loud):
             yield Cable(one, other, _BY_WAYS[ways], tuple(wanted.get((one, other), ())), over)
 

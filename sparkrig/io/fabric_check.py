@@ -142,4 +142,7 @@ def _rail(seen: Survey, rail: Rail, measured: Sequence[Measurement]) -> measurem
     if blocked:
         return measurement.Rail(rail.number, {}, blocked)
     mine = [each for each in measured if each.rail == rail.number]
-    return measurement.Rail(rail.number, seen.ends(rail), measurement.overall(mine))
+    verdict = measurement.overall(mine)
+    if seen.fleet[rail.near.host].form == "switch":
+        verdict = bands.over_switch(verdict)
+    return measurement.Rail(rail.number, seen.ends(rail), verdict)

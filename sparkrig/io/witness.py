@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pyinfra.api import Host
 from pyinfra.connectors.local import LocalConnector
 
-from sparkrig import controller
+from sparkrig import clusters, controller
 from sparkrig.facts.network import Network
 from sparkrig.facts.trust import Trust
 from sparkrig.io import remote
@@ -48,8 +48,8 @@ class Proof:
             told = remote.shell(at, witness.SEEN, *self.place.words, seconds=int(witness.ASK_S * self.patience))
         except (remote.Failed, remote.Lost) as error:
             return f"{name} cannot be asked ({error})"
-        own = at.data
-        fabric = () if own.get("allow_management_interface") else own.get("fabric") or ()
+        own = at.data.dict()
+        fabric = () if own.get("allow_management_interface") else clusters.netdevs(own)
         return witness.unseen(self.place, name, told.splitlines(), fabric)
 
 

@@ -90,7 +90,7 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
     engine = runtimes.runtime(mine.serve_engine)
     another.fits(engine, mine)
     nodes: Nodes = mine.serve_nodes or _fewest(engine, model, checkpoint, sparks)
-    _enough(checkpoint, model, nodes, sparks)
+    _enough(checkpoint, model, nodes, sparks, mine)
     if engine is not runtimes.VLLM:
         notes = (*_unverified(model, checkpoint),)
         return another.wish(engine, mine, model, checkpoint, nodes, mine.serve_image or "", None, notes)
@@ -126,14 +126,14 @@ def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
     if engine is not runtimes.VLLM:
         another.fits(engine, mine)
         model, checkpoint = _known(find, (mine.model or "") if engine.file else base.checkpoint)
-        _enough(checkpoint, model, nodes, sparks)
+        _enough(checkpoint, model, nodes, sparks, mine)
         told = [f"{recipe.source}: {each}" for each in recipe.told] + [*_unverified(model, checkpoint)]
         image = mine.serve_image or base.image
         return another.wish(engine, mine, model, checkpoint, nodes, image, base, told)
     model, checkpoint = _known(find, base.checkpoint)
     if mine.model and (asked := _known(find, mine.model)[1]).id != checkpoint.id:
         raise Refusal(f"{recipe.source} serves {checkpoint.id}, and model is {asked.id}", "name one of them alone")
-    _enough(checkpoint, model, nodes, sparks)
+    _enough(checkpoint, model, nodes, sparks, mine)
     notes = [f"{recipe.source}: {each}" for each in recipe.told]
     if "/" not in base.image and not mine.serve_image and base.image:
         notes.append(f"{base.image} of {recipe.source} is in no registry: it has to be on the first host already")
@@ -173,9 +173,14 @@ def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
     return model, checkpoint
 
 
-def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int) -> None:
+def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int, mine: Settings) -> None:
     if nodes > sparks:
         there = "this one is on its own" if sparks == 1 else f"{sparks} are set up together here"
+        if mine.serve_nodes:
+            raise Refusal(
+                f"serve_nodes is {nodes}, and {there}",
+                f"the same with --data serve_nodes={sparks}; or leave it out",
+            )
         raise Refusal(
             f"{checkpoint.id} is for {nodes} Sparks, and {there}",
             local(f"sparkrig models show {quoted(model.name)}"),

@@ -16,7 +16,7 @@ from tests.plan import fleet
 from tests.plan.archives import asked
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import JOURNAL, Host
-from tests.plan.desk import Desk
+from tests.plan.desk import HEAD, Desk
 from tests.schemas import complaints
 
 RING, SWITCH = Cluster(3, "ring"), Cluster(3, "switch")
@@ -105,6 +105,29 @@ def test_a_run_of_the_pair_goes_back_on_the_two_once_there_are_three(desk: Desk)
     (group,) = done.report["groups"]
     assert done.code == 0 and group["outcome"] == "planned", done
     assert [bool(group["plans"][name]["changes"]) for name in (A, B, C)] == [True, True, False]
+
+
+def test_the_doctor_names_a_cable_while_one_of_four_is_gone(desk: Desk) -> None:
+    """The port of the third is in another VLAN, and the second is off."""
+    cluster = Cluster(4, "switch")
+    apart = {
+        place: cluster.heard(place, {"spark-c"} if place != 2 else {*cluster.names})
+        for place in range(cluster.count)
+    }
+    made = [
+        replace(host, responses={**host.responses, "SPARKRIG_PROBE": apart[place]})
+        for place, host in enumerate(cluster.examined())
+    ]
+    rows = [host.entry() for host in made]
+    off = {"ssh_hostname": "127.0.0.1", "ssh_port": 1, "ssh_user": "ann", "ssh_strict_host_key_checking": "yes"}
+    rows[1] = ("spark-b", {**cluster.data, **off})
+    desk.inventory.write_text(HEAD + f"sparks = _checked({rows!r}, __file__)\n")
+    done = desk.typed("doctor", "--json")
+    assert done.code == 3 and complaints("doctor", done.report) == [], done.said
+    row = done.row(A, "pair.cabling")
+    assert (row["status"], row["cause"]) == ("drift", "switch-apart"), row
+    assert "p0 of @fake/spark-c reaches none of p0 of @fake/spark-a and p0 of @fake/spark-d" in row["found"]
+    assert "spark-b could not be read: Could not connect" in row["found"] and "spark-b" not in row["cure"]
 
 
 @pytest.mark.parametrize("cluster", [RING, SWITCH], ids=["ring", "switch"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from tests.plan.clustered import Cluster
 from tests.plan.conftest import A, B, Deploy, Host, Run, pair, recorded
 from tests.plan.guarded import COMMIT, GUARDED, PREPARE, START
 from tests.tables import each_row
@@ -78,6 +79,19 @@ def test_what_no_other_half_sees_is_not_begun(deploy: Deploy) -> None:
         assert not [command for _, command in run.commands if PREPARE in command], "before the first change"
 
     each_row(cases, holds)
+
+
+def test_a_cluster_whose_addresses_come_from_a_network_has_a_fabric_too(deploy: Deploy) -> None:
+    """No witness's way to this machine may be what changes."""
+    for form, over in (("ring", "enP2p1s0f1np1"), ("switch", "enp1s0f0np0")):
+        members = Cluster(3, form).fresh()
+        for host in members:
+            host.responses = {**host.responses, SEEN: [f"over {over}", f"key {KEY}"]}
+        for number, host in enumerate(members[1:], 1):
+            host.seen = re.sub("^boot_id=.*$", f"boot_id={number}{ON_A[1:]}", host.seen, flags=re.MULTILINE)
+        run = deploy(members, "-y", file=FILE, head=HERE)
+        assert run.code == 1 and asked(run, START) == asked(run, PREPARE) == []
+        assert f"over {over}, which is not its management network" in " ".join(run.stderr.split()), run.stderr
 
 
 def test_who_consents_is_told_that_it_was_not_proven(deploy: Deploy) -> None:

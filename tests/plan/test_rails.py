@@ -75,6 +75,21 @@ def test_what_quick_measures_and_what_it_finds(desk: Desk) -> None:
     each_row(ROWS, holds)
 
 
+def test_two_on_a_declared_switch_are_not_advised_to_do_without_it(desk: Desk) -> None:
+    """Through the processor of a switch; a pair on a cable is advised to have no switch in between."""
+
+    def cures(folder: Path, **settings: Any) -> set[str]:
+        folder.mkdir()
+        hosts = fabric((4.9, 4.9), one=4.9, zero=4.9, **settings)
+        (found,) = noted(Desk(folder), hosts).typed("bandwidth", "--quick", "--json").report["pairs"]
+        assert levels(found) == [("fault", "detour")] * 2
+        return {row["verdict"]["cure"].partition(";")[0] for row in found["rails"]}
+
+    assert cures(desk.folder / "cable") == {"join the Sparks by a cable without a switch"}
+    switched = cures(desk.folder / "switch", topology="switch")
+    assert len(switched) == 1 and "one bridge with hardware offloading" in switched.pop()
+
+
 def test_a_rail_that_is_missing_leaves_the_other_to_be_measured_alone(desk: Desk) -> None:
     hosts = fabric((0.0, 0.0), zero=111.8)
     dark = sections(converged("b"))["network"].replace("port enP2p1s0f0np0 p0 1", "port enP2p1s0f0np0 p0 0")

@@ -17,6 +17,7 @@ NAME = "qwen3-235b-a22b"
 RING = Serving(3, "ring", BOTH)  # two of the three hold it
 STAGES = Serving(3, "ring", BOTH, {"serve_nodes": 3})
 FOUR = Serving(4, "switch", BOTH, {"serve_nodes": 4})
+BOTH_ODD = "@fake/spark-b and @fake/spark-d"
 A, B, C, D = (f"spark-{letter}" for letter in "abcd")
 BEGIN, START, ASK = 'mv -T "$before.new" "$before"', "systemctl start sparkrig-serve.service", "VLLM_API_KEY"
 WRITE = "while read -r folder name mode content"
@@ -116,6 +117,18 @@ def test_a_copy_that_broke_off_is_the_only_one_of_the_next_run(deploy: Deploy) -
     assert copies(again) == ["@fake/spark-a to @fake/spark-c"]
 
 
+@pytest.mark.parametrize(("odd", "on"), [((1,), "@fake/spark-b"), ((0,), "@fake/spark-a"), ((1, 3), BOTH_ODD)])
+def test_weights_of_another_commit_are_moved_where_they_are(deploy: Deploy, odd: tuple[int, ...], on: str) -> None:
+    sparks = FOUR.ready(commit="1" * 40)
+    for place in odd:
+        sparks[place] = replace(sparks[place], commit="2" * 40)
+    found = run(deploy, FOUR, *sparks)
+    assert found.code == 1 and those(found, START) == [], tail(found)
+    assert f".other, on {on}\n" in found.stderr, tail(found)
+    if odd == (1,):
+        assert "111111111111 on @fake/spark-a, @fake/spark-c and @fake/spark-d and 222222222222 on" in found.stderr
+
+
 # --- a host that is lost, in each window
 
 
@@ -177,7 +190,7 @@ def test_lost_after_the_head_s_commit_the_others_keep_it(deploy: Deploy) -> None
             "Qwen3-235B-A22B has 64 attention heads and 4 heads of keys, and --tensor-parallel-size is 3: each "
             "Spark would not get equally many",
         ),
-        (Serving(3, "ring", BOTH, {"serve_nodes": 4}), "is for 4 Sparks, and 3 are set up together here"),
+        (Serving(3, "ring", BOTH, {"serve_nodes": 4}), "serve_nodes is 4, and 3 are set up together here"),
         (
             Serving(4, "switch", BOTH, {"serve_nodes": 4, "serve_flags": {"pipeline-parallel-size": 3}}),
             "--pipeline-parallel-size is 3, and 4 Sparks are to share the model, which it does not divide",

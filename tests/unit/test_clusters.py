@@ -267,6 +267,10 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
         ),
         ["10.40.0.1/16 of spark-a and 10.40.1.1/16 of spark-b differ in their first 24 bits"],
     ),
+    "management on the fabric, whose netdevs the network names": (
+        lambda: cluster(3, "ring", management_interface=P1),
+        ["spark-a: management_interface enp1s0f1np1 is a netdev of the fabric", "allow_management_interface"],
+    ),
     "a name for ssh": (
         lambda: {f"{name} x": {**own, "node_ssh": True} for name, own in switch().items()},
         ["with node_ssh its name stands in ssh_config"],
@@ -303,6 +307,10 @@ def test_what_can_work_stands() -> None:
                     }
                     for n, (name, own) in enumerate(switch().items(), 1)
                 },
+            ),
+            "management over the other cage": (cluster(3, "switch", management_interface=P1),),
+            "management over the fabric, with consent": (
+                cluster(3, "switch", management_interface=P0, allow_management_interface=True),
             ),
             "a ring the other way round": (cluster(3, "ring", "10.8.0.0/21"),),
         },

@@ -102,7 +102,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/io/nccl_run.py": {"name"},
         "operations/onboard.py": {"line"},
         "operations/serving.py": {"plain(group.head)"},
-        "operations/weights.py": {"last"},
+        "operations/weights.py": {"listed(odd)"},
         "sparkrig/fabric/cabling_judge.py": {"mine[1]", "cable.other.host"},
         "sparkrig/login.py": {"user"},
         "sparkrig/host/targets.py": {"due"},

@@ -10,6 +10,7 @@ import pytest
 from pyinfra.connectors.ssh import ConnectorData
 
 from sparkrig import login
+from sparkrig.fleet import Fleet
 from sparkrig.settings import SettingsError
 from tests import warm
 
@@ -37,10 +38,6 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a port in words": ({"ssh_port": "abc"}, ["ssh_port is expected to be a whole number"]),
     "a port that is none": ({"ssh_port": True}, ["ssh_port is expected to be a whole number"]),
     "no address": ({"ssh_hostname": None}, ["ssh_hostname is expected to be a text"]),
-    "its own fabric": (
-        {"ssh_hostname": "192.168.100.11", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}},
-        ["ssh_hostname 192.168.100.11 is its fabric address"],
-    ),
 }
 
 
@@ -59,9 +56,23 @@ def test_two_sparks_are_not_one_machine() -> None:
     login.judge({f"spark-{port}": {**SAFE, "ssh_hostname": "127.0.0.1", "ssh_port": port} for port in (1, 2)})
 
 
-def test_who_has_no_other_way_in_may_use_the_fabric() -> None:
-    fabric = {"fabric": {"enp1s0f0np0": "192.168.100.11/24"}, "allow_management_interface": True}
-    login.judge({"spark-a": {**SAFE, **fabric, "ssh_hostname": "192.168.100.11"}})
+def test_the_fabric_is_a_way_in_by_consent_alone() -> None:
+    """Declared, or taken from a network."""
+
+    def judge(**fabric: Any) -> None:
+        own = {"ssh_hostname": "192.168.100.11", **fabric}
+        peer = {"ssh_hostname": "10.0.0.8", **fabric}
+        if "fabric" in fabric:
+            peer["fabric"] = {"enp1s0f0np0": "192.168.100.12/24"}
+        login.judge(
+            {"spark-a": {**SAFE, **own}, "spark-b": {**SAFE, **peer}},
+            Fleet.parse({"spark-a": own, "spark-b": peer}),
+        )
+
+    for fabric in ({"fabric": {"enp1s0f0np0": "192.168.100.11/24"}}, {"fabric_network": "192.168.100.0/22"}):
+        with pytest.raises(SettingsError, match=r"spark-a: ssh_hostname 192.168.100.11 is its fabric address"):
+            judge(cluster="lab", **fabric)
+        judge(cluster="lab", allow_management_interface=True, **fabric)
 
 
 def test_the_login_settings_are_pyinfras() -> None:

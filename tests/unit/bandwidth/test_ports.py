@@ -154,6 +154,15 @@ def test_one_direction_that_is_slow_is_said() -> None:
     assert "slow in what it receives" in finding.verdict.evidence
 
 
+def test_an_edge_that_is_slow_in_one_direction_says_which() -> None:
+    found = run(lambda sender, receiver, _: 13.3 if (sender, receiver) == (C, A) else 111.8, 3, "ring")
+    (finding,) = ports.loose(found.rails)
+    assert finding.subject == f"rails 2 and 3, {A} and {C}"
+    assert finding.verdict.evidence.endswith(f"; from {C} to {A} alone, while {A} to {C} is healthy")
+    for both_slow in (run(one_edge(A, C)), run(one_edge(A, C), both_ways=False)):
+        assert "alone, while" not in ports.loose(both_slow.rails)[0].verdict.evidence
+
+
 def test_a_declared_switch_is_not_advised_against() -> None:
     found = run(one_edge(A, C, outcome=4.9))
     (finding,) = ports.loose(found.rails)

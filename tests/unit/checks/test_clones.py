@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkrig.checks.check import Check
-from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, clones
+from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, are_one, clones
 from sparkrig.facts.identity import Identity as Fact
 from sparkrig.host import identity
 from sparkrig.look.state import State
@@ -85,6 +85,15 @@ def test_doctor_names_clones_on_both_with_one_cure() -> None:
     assert (first.status, second.status) == ("drift", "drift") and first.cure == second.cure
     assert "sudo ssh-keygen -A; sudo systemctl restart ssh" in first.cure
     assert first.cure.endswith("ssh-keygen -R spark-b")
+
+
+def test_two_names_of_one_spark_are_no_clones() -> None:
+    """Its one machine-id would be thrown away on it, and both names still lead to it."""
+    for check in own(identity=HERE.identity, trust=replace(THERE.trust, host_keys=HERE.trust.host_keys)):
+        assert (check.status, check.cause) == ("drift", "")
+        assert "spark-a" in check.found and "are one Spark, by the id of its boot" in check.found
+        assert "ssh_hostname" in check.cure and "rm " not in check.cure
+    assert not are_one(replace(HERE, identity=replace(HERE.identity, boot_id="")), HERE)
 
 
 def test_doctor_says_nothing_of_what_was_not_read() -> None:

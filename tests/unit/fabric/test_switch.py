@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from ipaddress import IPv4Interface
+from itertools import permutations
 
 from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Neighbours
-from sparkrig.fabric.topology import Seen, obstacles
+from sparkrig.fabric.topology import Seen, build, obstacles
+from sparkrig.fleet import Fleet
 from tests.tables import each_row
 from tests.unit import topologies as made
-from tests.unit.clustered import NAMES, Hosts, fleet, shown, switch
+from tests.unit.clustered import NAMES, Hosts, fleet, ring, shown, switch
 from tests.unit.topologies import TWINS, A, B, C
 
 D = NAMES[3]
@@ -211,8 +213,15 @@ def test_each_port_that_drops_large_frames_is_named() -> None:
         "spark-b p0",
         "spark-d p0",
     ]
-    everywhere = said(shown(3, "switch", switch(short=[A, B, C])))
-    assert everywhere == [("fault", "switch-mtu", f"{name} p0") for name in (A, B, C)]
+
+
+def test_large_frames_that_pass_nowhere_blame_no_port() -> None:
+    """The bridge, or one port of two that drops them in both directions: the other one may be well."""
+    for hosts in (switch(8, short=NAMES), switch(2, short=[A, B])):
+        found = shown(len(hosts), "switch", hosts)
+        assert said(found) == [("fault", "switch-mtu", "cluster")] and found.findings[0].rails == (0, 1)
+        assert "no frame of 9000 bytes passes between any of p0 of spark-a" in found.findings[0].verdict.evidence
+    assert said(shown(2, "switch", switch(2, short=[B]))) == [("fault", "switch-mtu", f"{B} p0")]
 
 
 def test_packets_out_of_order_are_compared_between_ports() -> None:
@@ -250,3 +259,117 @@ def test_large_frames_that_were_lost_on_one_way_alone_blame_no_port() -> None:
     found = shown(3, "switch", silent)
     assert said(found) == [("fault", "switch-mtu", "spark-b p0")]
     assert "no other end gets a frame of 9000 bytes from p0 of spark-b" in found.findings[0].verdict.evidence
+
+
+def test_cables_between_sparks_are_no_port_in_another_vlan() -> None:
+    """A ring's cables, one to a free cage, and a loop, where a switch is declared."""
+    rows: dict[str, tuple[Mapping[str, Seen | None], list[tuple[str, str, str]], str]] = {
+        "a ring": (
+            ring(),
+            [("fault", "cable-crossed", f"{name} p0") for name in (A, B, C)],
+            "p0 of spark-a reaches p1 of spark-b alone, and wanted is the switch",
+        ),
+        "one cable": (
+            made.cable(switch(4, dark=[A]), (A, "p0"), (B, "p1")),
+            [("fault", "cable-crossed", "spark-a p0")],
+            "p0 of spark-a reaches p1 of spark-b alone",
+        ),
+        "a loop": (
+            made.cable(switch(3, dark=[A]), (A, "p0"), (A, "p1")),
+            [("fault", "loop", "spark-a p0")],
+            "both plugs of one cable sit in the same Spark",
+        ),
+        "a cable to the other cage of one, and the others on the switch": (
+            made.cable(made.cable(made.bare(A, B, C, D), (A, "p0"), (B, "p1")), (C, "p0"), (D, "p0")),
+            [("fault", "cable-crossed", "spark-b p0")],
+            "p1 of spark-b reaches p0 of spark-a",
+        ),
+        "two of them, one in the other cage": (
+            made.cable(made.bare(A, B), (A, "p0"), (B, "p1")),
+            [("fault", "cable-crossed", "spark-b p0")],
+            "the plug sits in the other cage of spark-b",
+        ),
+    }
+
+    def holds(hosts: Mapping[str, Seen | None], expected: list[tuple[str, str, str]], evidence: str) -> None:
+        found = shown(len(hosts), "switch", hosts)
+        assert said(found) == expected
+        assert evidence in found.findings[0].verdict.evidence
+
+    each_row(rows, holds)
+
+
+def test_a_port_that_passes_one_direction_alone_is_named_once() -> None:
+    for count in (3, 8):
+        hosts = switch(count)
+        deaf = shown(count, "switch", {**hosts, B: made.deaf(hosts[B], *TWINS["p0"])})
+        assert said(deaf) == [("fault", "one-way", f"{B} p0")]
+        assert deaf.findings[0].verdict.evidence.startswith("p0 of spark-b hears nothing of p0 of spark-a")
+        macs = {made.mac(B, netdev) for netdev in TWINS["p0"]}
+        mute = {name: without(seen, macs) for name, seen in hosts.items()}
+        found = shown(count, "switch", mute)
+        assert said(found) == [("fault", "one-way", f"{B} p0")]
+        assert "which hear nothing of it" in found.findings[0].verdict.evidence
+    two = switch(2)
+    assert said(shown(2, "switch", {**two, B: made.deaf(two[B], *TWINS["p0"])})) == [
+        ("fault", "one-way", "cluster")
+    ]
+
+
+def without(seen: Seen, macs: set[str]) -> Seen:
+    """A host that does not hear those."""
+    assert seen.neighbours is not None
+    heard, long = (
+        tuple(row for row in rows if row.mac not in macs)
+        for rows in (seen.neighbours.heard, seen.neighbours.heard_long)
+    )
+    return replace(seen, neighbours=replace(seen.neighbours, heard=heard, heard_long=long))
+
+
+def two_planes(*swapped: str) -> dict[str, Seen]:
+    """Both cages of three Sparks in use, each in a VLAN or on a switch of its own. swapped: whose plugs are."""
+    hosts = made.bare(A, B, C)
+    for one, other in ((A, B), (A, C), (B, C)):
+        for cage, far in (("p0", "p1"), ("p1", "p0")):
+            ends = [(name, far if name in swapped else cage) for name in (one, other)]
+            hosts = made.cable(hosts, ends[0], ends[1])
+    return hosts
+
+
+def test_cages_without_a_subnet_in_common_need_not_reach_one_another() -> None:
+    """Both cages of each Spark on a switch: one VLAN for all, or one for each cage."""
+    data = {
+        name: {
+            "cluster": "lab",
+            "topology": "switch",
+            "fabric": {netdev: f"10.20.{rail}.{last}/24" for rail, netdev in enumerate(made.NETDEVS)},
+        }
+        for name, last in zip((A, B, C), (11, 12, 13), strict=True)
+    }
+
+    def built(hosts: Mapping[str, Seen]) -> Topology:
+        return build(Fleet.parse(data), (A, B, C), hosts)
+
+    assert said(built(two_planes())) == [("healthy", "", "cluster")]
+    every = made.cable(two_planes(), (A, "p0"), (B, "p1"))
+    for one, other in permutations((A, B, C), 2):
+        every = made.cable(every, (one, "p0"), (other, "p1"))
+    assert said(built(every)) == [("healthy", "", "cluster")]
+    crossed = built(two_planes(C))
+    assert said(crossed) == [("fault", "cable-crossed", f"{C} p0"), ("fault", "cable-crossed", f"{C} p1")]
+    told = crossed.findings[0].verdict
+    assert told.evidence.startswith(
+        "p0 of spark-c reaches p1 of spark-a and p1 of spark-b, and wanted is to reach"
+    )
+    assert told.cure.startswith("swap the two plugs of spark-c")
+    dark = {**two_planes(), C: made.lit(made.deaf(two_planes()[C], *TWINS["p1"]), *TWINS["p1"], carrier=False)}
+    deaf = {n: made.deaf(dark[n], *TWINS["p1"]) if n != C else dark[n] for n in dark}
+    deaf = made.cable(deaf, (A, "p1"), (B, "p1"))
+    assert said(built(deaf)) == [("fault", "cable-out", f"{C} p1")]
+
+
+def test_the_addresses_of_a_cage_that_is_not_declared_are_no_finding() -> None:
+    """Such as 169.254.0.0/16 on both twins of a free cage, which no deploy of ours removes."""
+    hosts = switch()
+    free = dict(zip(TWINS["p1"], ("169.254.3.4/16", "169.254.3.5/16"), strict=True))
+    assert said(shown(3, "switch", {**hosts, C: addressed(hosts[C], **free)})) == [("healthy", "", "cluster")]
