@@ -21,9 +21,10 @@ second=$(python3 -c 'import sys; from lab.guest.build import kernels; print(kern
 mkdir /lab/debian
 (cd /lab/debian && apt-get --quiet download "linux-image-$second")
 
-# What a deploy installs of the distribution itself (the setting watch_metrics), for a guest has no way out.
+# What a deploy installs of the distribution itself (the setting watch_metrics), and what gives a login a user manager
+# (tests/lab/test_schedule.py), for a guest has no way out.
 mkdir /lab/others
-(cd /lab/others && apt-get --quiet download prometheus-node-exporter)
+(cd /lab/others && apt-get --quiet download prometheus-node-exporter libpam-systemd dbus-user-session)
 
 # The only repositories of a guest are its own, so that apt answers without any network.
 rm -f /etc/apt/sources.list /etc/apt/sources.list.d/0000*
