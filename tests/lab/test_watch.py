@@ -31,6 +31,7 @@ from tests.unit.sshd import free_ports
 
 pytestmark = pytest.mark.exhaustive  # two deploys, an undo and a boot under emulation
 
+NETDEV = "enp1s0f0np0"
 STEP_S = 10
 LATE_S = 240  # for an alert to come or to go: a step, two scrapes, and the times of `brief`
 LAST = "/var/lib/prometheus/node-exporter/sparkrig.prom"
@@ -174,7 +175,9 @@ def kernel_logs(guest: Guest, line: str, times: int = 1) -> None:
     guest.output(f"for _ in $(seq {times}); do echo {line!r} | sudo tee /dev/kmsg >/dev/null; done")
 
 
-def test_every_metric_is_there_and_every_alert_comes_and_goes(watching: Pair, tmp_path: Path, seen: Seen) -> None:
+def test_every_metric_is_there_and_every_alert_comes_and_goes(
+    watching: Pair, watched: str, tmp_path: Path, seen: Seen
+) -> None:
     a, b = watching
     with prometheus(tmp_path) as (found, way):
         wanted = {each for each in written_by() if "_serving_" not in each} - NOT_THERE
@@ -198,6 +201,18 @@ def test_every_metric_is_there_and_every_alert_comes_and_goes(watching: Pair, tm
         gpu(a)
         goes(found, "SparkPowerClamp", "SparkHot", "SparkSlowedByHeat", "SparkSlowedByPower")
 
+        smi = "/usr/bin/nvidia-smi"
+        a.output(f"sudo mv {smi} {smi}.away; sudo pkill -f {smi}; true")
+        comes(found, "SparkGpuSilent")
+        a.output(f"sudo mv {smi}.away {smi}")
+        goes(found, "SparkGpuSilent")
+
+        a.output(f"sudo tc qdisc add dev {NETDEV} root netem loss 2%")
+        run("sparkrig", "bandwidth", watched, "--quick")
+        comes(found, "SparkRdmaErrors")
+        a.output(f"sudo tc qdisc del dev {NETDEV} root")
+        goes(found, "SparkRdmaErrors")
+
         takes_memory(b, 2.5)
         comes(found, "SparkMemoryLow", "SparkMemoryEnds", "SparkGuardActed")
         gives_it_back(b)
@@ -215,7 +230,7 @@ def test_every_metric_is_there_and_every_alert_comes_and_goes(watching: Pair, tm
         pair.power("spark-b", on=True)
         way.open("spark-b")
         waited(lambda: found.firing, LATE_S)
-    seen(f"{len(wanted)} metrics of ours on both guests; 13 alerts came by their faults and went")
+    seen(f"{len(wanted)} metrics of ours on both guests; 15 alerts came by their faults and went")
 
 
 def gpu(guest: Guest, *fields: str) -> None:
