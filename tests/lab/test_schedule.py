@@ -62,15 +62,15 @@ def here(deployed: Pair) -> Guest:
     return a
 
 
-def typed(here: Guest, words: str) -> str:
-    return logged_in(here, f"NO_COLOR=1 venv/bin/sparkrig {words}")
+def typed(here: Guest, words: str, code: int = 0) -> str:
+    return logged_in(here, f"NO_COLOR=1 venv/bin/sparkrig {words}", code)
 
 
-def logged_in(here: Guest, line: str) -> str:
+def logged_in(here: Guest, line: str, code: int = 0) -> str:
     """What a line prints in a login of its own: the lab's shared connection is from before the sessions."""
     words = ["-o", "ControlMaster=no", "-o", "ControlPath=none", here.node, line]
     done = subprocess.run([*ssh.command(here.node)[:-1], *words], capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, f"{line}: {done.stdout}{done.stderr}"
+    assert done.returncode == code, f"{line}: {done.stdout}{done.stderr}"
     return done.stdout.strip()
 
 
@@ -105,7 +105,7 @@ def test_a_guest_watches_itself(here: Guest) -> None:
     (said,) = again(here, "check")
     assert "NEW the timer" in said
     assert again(here, "check") == []
-    assert "! the timer that runs drift was stopped" in typed(here, f"status {SPARKS}")
+    assert "! the timer that runs drift was stopped" in typed(here, f"status {SPARKS}", code=3)
     typed(here, f"schedule {SPARKS} --remove")
     assert (
         logged_in(here, "systemctl --user list-unit-files --no-legend 'sparkrig-*'; find .config/systemd -type f")
