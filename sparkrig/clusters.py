@@ -293,6 +293,11 @@ def _check_switch(names: Sequence[str], hosts: Hosts) -> None:
 def _check_ring(names: Sequence[str], hosts: Hosts) -> None:
     label = _label(names, hosts)
     for name in names:
+        if hosts[name].fabric_cage != "p0":
+            raise SettingsError(
+                f"{name}: setting fabric_cage is {hosts[name].fabric_cage}; a ring has a plug in both cages, so no "
+                "fabric_cage is expected"
+            )
         if len(hosts[name].fabric) != 4:
             raise SettingsError(
                 f"{name}: setting fabric has {len(hosts[name].fabric)} addresses; a ring needs four, one on "

@@ -20,7 +20,12 @@ from sparkrig.text import listed, reason
 
 _SOURCE = TEMPLATES / "project"
 # names that would count in sparkrig's own repository, too
-_NAMES = {"gitignore": ".gitignore", "github": ".github", "pyproject.toml.template": "pyproject.toml"}
+_NAMES = {
+    "gitignore": ".gitignore",
+    "github": ".github",
+    "README.md.template": "README.md",
+    "pyproject.toml.template": "pyproject.toml",
+}
 _SPARKS = Path("inventories", "sparks.py")
 _HERE = TEMPLATES / "here.py.template"
 _TESTINFRA = "10.2.2"  # the one that tests/state is written for

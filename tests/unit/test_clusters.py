@@ -225,6 +225,10 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
         lambda: _other(switch(), fabric={P0: ["10.20.0.13/24", "10.20.1.13/24"]}),
         ["spark-c", f"{P0} has 2 addresses; a twin carries one subnet"],
     ),
+    "a ring by one cage": (
+        lambda: _other(cluster(3, "ring"), fabric_cage="p1"),
+        ["spark-c: setting fabric_cage is p1; a ring has a plug in both cages"],
+    ),
     "a ring with one cable missing": (
         lambda: changed(ring(), fabric={P1: None, P1_TWIN: None}),
         ["spark-a", "has 2 addresses; a ring needs four"],
