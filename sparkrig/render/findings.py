@@ -47,7 +47,7 @@ class Findings:
 
 def _said(finding: Finding) -> RenderableType:
     verdict: Verdict = finding.verdict
-    cause = f" {verdict.cause}" if verdict.cause else ""
+    cause = f" {verdict.cause}:" if verdict.cause else ""
     head = Text.assemble((f"{finding.subject}:{cause}", "bold"), f" {verdict.evidence or verdict.level}")
     if verdict.healthy or not verdict.cure:
         return head

@@ -184,7 +184,7 @@ def test_a_port_that_is_not_as_it_must_be_is_named_and_no_other(what: str) -> No
 def test_a_port_that_is_slow_is_named_by_what_is_measured_then_by_its_losses_and_no_other() -> None:
     at_port("--rate", "20")()
     measured = named("bandwidth", SWITCH)
-    assert "spark-b enp1s0f0np0 and enP2p1s0f0np0: port-slow all 4 edges are slow" in measured, measured[-3000:]
+    assert "spark-b enp1s0f0np0 and enP2p1s0f0np0: port-slow: all 4 edges are slow" in measured, measured[-3000:]
     assert measured.count("port-slow") == 1, measured[-3000:]
     for verb in ("topology", "doctor"):  # the port has dropped something by now
         shown = named(verb, SWITCH)

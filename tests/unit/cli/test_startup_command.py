@@ -29,7 +29,7 @@ def test_one_look_of_a_model_on_its_way_ends_with_3(monkeypatch: pytest.MonkeyPa
     looks: Looks = [{"spark-a": EARLY, "spark-b": WORKER}, {}]
     done = typed(monkeypatch, tmp_path, looks, "--once")
     assert (done.exit_code, len(looks)) == (3, 1)
-    assert "starting for 6 min 40 s" in done.stdout and "spark-a: starting it is loading weights" in done.stdout
+    assert "starting for 6 min 40 s" in done.stdout and "spark-a: starting: it is loading weights" in done.stdout
 
 
 def test_one_that_cannot_come_up_is_not_followed_any_longer(
@@ -39,7 +39,7 @@ def test_one_that_cannot_come_up_is_not_followed_any_longer(
     looks: Looks = [{"spark-a": hung, "spark-b": WORKER}, {}]
     done = typed(monkeypatch, tmp_path, looks)
     assert (done.exit_code, len(looks)) == (2, 1)
-    assert "spark-a: memory there is too little memory" in done.stdout and "try: free it" in done.stdout
+    assert "spark-a: memory: there is too little memory" in done.stdout and "try: free it" in done.stdout
 
 
 def test_a_host_that_is_away_hides_nothing_of_the_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_each_service_of_a_host_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
     looks: Looks = [{"spark-a": replace(HEAD, named={"embed": EMBED}), "spark-b": WORKER}, {}]
     done = typed(monkeypatch, tmp_path, looks)
     assert done.exit_code == 2
-    assert "spark-a: it answers" in done.stdout and "spark-a (embed): memory there is too little" in done.stdout
+    assert "spark-a: it answers" in done.stdout and "spark-a (embed): memory: there is too little" in done.stdout
     assert "it has no part in what" in done.stdout and "spark-b (embed)" in done.stdout
 
 
