@@ -295,8 +295,8 @@ def _check_ring(names: Sequence[str], hosts: Hosts) -> None:
     for name in names:
         if hosts[name].fabric_cage != "p0":
             raise SettingsError(
-                f"{name}: setting fabric_cage is {hosts[name].fabric_cage}; a ring has a plug in both cages, so no "
-                "fabric_cage is expected"
+                f"{name}: setting fabric_cage is {hosts[name].fabric_cage}; a ring has a plug in both cages, and "
+                "no such setting is expected"
             )
         if len(hosts[name].fabric) != 4:
             raise SettingsError(

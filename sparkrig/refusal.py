@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparkrig.cure import Cure
+from sparkrig.cure import Cure, cure_of
 from sparkrig.text import lines, plain
 
 SAID = "Refused: "
@@ -24,6 +24,10 @@ class Refusal(Exception):
     def __init__(self, what: str, cure: str) -> None:
         self.what, self.cure = plain(what), cure if isinstance(cure, Cure) else lines(cure)
         super().__init__(self.what, self.cure)
+
+    def of(self, inventory: str) -> Refusal:
+        """The same with the inventory's file in its cure. inventory: as it is typed."""
+        return Refusal(self.what, cure_of(self.cure).of(inventory))
 
     def __str__(self) -> str:
         return f"{self.what}. Nothing was changed by this step. Try: {self.cure}"

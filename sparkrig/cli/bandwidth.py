@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from sparkrig.cli import extras, files
-from sparkrig.cure import quoted_path
+from sparkrig.cure import quoted_path, verb
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ def bandwidth(
     or judged.
     """
     from sparkrig.io.screen import Screen
+    from sparkrig.verdict import with_file
 
     if html:
         extras.need("report")
@@ -93,9 +94,10 @@ def bandwidth(
         try:
             run, drawn = measure(console, {name: data[name] for name in group}, fleet, why, thorough=not quick)
         except Refusal as refusal:
-            found[many].append(_refused(console, group, refusal))
+            found[many].append(_refused(console, group, refusal.of(files.typed(inventory_file))))
             codes.append(3)
             continue
+        run = with_file(run, files.typed(inventory_file))
         found[many].append(run.to_json())
         pages = _pages(html, svg if many else None, run.pair, groups)
         codes.append(_shown(console, run, drawn, fleet[group[0]], history, pages))
@@ -176,7 +178,7 @@ def _measure(
         lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
         if lost:
             why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())
-            raise Refusal(why, "sparkrig doctor INVENTORY access")
+            raise Refusal(why, verb("doctor", "access"))
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         try:
             with journal.locked(journal.Run(why), hosts):
@@ -207,7 +209,7 @@ def _measure_cluster(
             gone = "; ".join(
                 f"{name} cannot be reached: {each}" for name, each in found.items() if isinstance(each, Exception)
             )
-            raise Refusal(gone, "sparkrig doctor INVENTORY access")
+            raise Refusal(gone, verb("doctor", "access"))
         try:
             with journal.locked(journal.Run(why), hosts):
                 run = check(found, fleet, progress, thorough=thorough, at_once=at_once)

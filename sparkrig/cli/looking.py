@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
-from sparkrig.cure import cure_of
 from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
 
@@ -51,4 +50,4 @@ def look(
 def hindrance(name: str, data: Mapping[str, Any], why: str, inventory: str) -> Refusal:
     """Why a host cannot be read, and what to try. inventory: the file, as it is typed."""
     _, refusal = login.hindrance(name, data, why)
-    return Refusal(refusal.what, cure_of(refusal.cure).of(inventory))
+    return refusal.of(inventory)

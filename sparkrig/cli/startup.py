@@ -56,16 +56,12 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     Exit code 2: the model does not come up, or not as it should; 3: it is not up yet, or a host cannot be read.
     """
     from sparkrig import verdict
-    from sparkrig.cure import cure_of
 
     fleet, data = files.inventory(inventory_file)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
     judged = _judged(fleet, found)
     file = files.typed(inventory_file)
-    judged = {
-        node: replace(each, verdict=replace(each.verdict, cure=cure_of(each.verdict.cure).of(file)))
-        for node, each in judged.items()
-    }
+    judged = {node: replace(each, verdict=verdict.with_file(each.verdict, file)) for node, each in judged.items()}
     unread = {name: str(state) for name, state in found.items() if isinstance(state, Exception)}
     if as_json:
         hosts = {name: _plain(name, found, judged) for name in found}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,8 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
 
     fleet, data = files.inventory(inventory_file)
     console = Screen(stderr=as_json)
-    surveys = [_survey({name: data[name] for name in group}, fleet) for group in fleet.groups()]
+    looks = [_survey({name: data[name] for name in group}, fleet) for group in fleet.groups()]
+    surveys = [replace(found, inventory=files.typed(inventory_file)) for found in looks]
     for found in surveys:
         _show(console, found)
     if as_json:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files, looking
-from sparkrig.cure import cure_of
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -131,13 +130,9 @@ def prospects(
             made[name] = report.Prospect(unread=why)
         else:
             prospect = report.prospect(found, parts, fleet[name].driver_branch)
-            made[name] = replace(prospect, refusals=tuple(_typed(each, file) for each in prospect.refusals))
+            refusals = tuple(each.of(files.typed(file)) for each in prospect.refusals)
+            made[name] = replace(prospect, refusals=refusals)
     return made
-
-
-def _typed(refusal: Refusal, file: Path) -> Refusal:
-    """The same with the inventory's file in its cure, as it is typed."""
-    return Refusal(refusal.what, cure_of(refusal.cure).of(files.typed(file)))
 
 
 def looked(

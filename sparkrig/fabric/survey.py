@@ -19,7 +19,7 @@ from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.rdma import environment, gid, gid_table
 from sparkrig.text import listed
-from sparkrig.verdict import Finding, Verdict, worst
+from sparkrig.verdict import Finding, Verdict, with_file, worst
 
 _DEPLOY = deploy()
 
@@ -29,7 +29,7 @@ class Survey:
     """One look at the hosts of a group (Fleet.groups): a cluster, or a Spark on its own.
 
     names: those hosts, the leading one first; found, heard: by host, absent where it could not be read;
-    unread: why not, by host.
+    unread: why not, by host; inventory: its file as it is typed, for the cures; empty where it is not known.
     """
 
     fleet: Fleet
@@ -37,6 +37,7 @@ class Survey:
     found: Mapping[str, State]
     heard: Mapping[str, Neighbours]
     unread: Mapping[str, str] = field(default_factory=dict)
+    inventory: str = ""
 
     @property
     def rails(self) -> list[Rail]:
@@ -62,7 +63,7 @@ class Survey:
             for name, why in self.unread.items()
         ]
         told = [finding for finding in built.findings if finding.verdict.cause != "unread"]
-        return replace(built, findings=(*unread, *told))
+        return replace(built, findings=with_file((*unread, *told), self.inventory))
 
     def _seen(self, name: str) -> cages.Seen | None:
         found = self.found.get(name)
@@ -103,12 +104,13 @@ class Survey:
 
     def gids(self) -> list[Finding]:
         """The GID of each declared netdev, against the one that the host's environment files carry."""
-        return [
+        found = [
             Finding(f"{name} {netdev}", self.gid(name, netdev))
             for name, found in self.found.items()
             for netdev in self.fleet[name].fabric
             if found.network.has_carrier(netdev)
         ]
+        return with_file(found, self.inventory)
 
     def gid(self, name: str, netdev: str) -> Verdict:
         """The GID of one declared netdev, against the index that the environment files carry."""

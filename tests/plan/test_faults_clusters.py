@@ -151,13 +151,16 @@ def test_each_fault_alone_is_one_sentence_in_topology_doctor_and_bandwidth(desk:
         cluster: Cluster, fault: Faulty, said: list[tuple[str, str, str]], blocked: set[frozenset[str]]
     ) -> None:
         hosts = fault(cluster.measuring())
-        shown = noted(desk, hosts).typed("topology", "--json").report["groups"][0]["topology"]["findings"]
+        looked = noted(desk, hosts).typed("topology", "--json")
+        assert "INVENTORY" not in f"{looked.report}{looked.said}", "a cure that is no command"
+        shown = looked.report["groups"][0]["topology"]["findings"]
         assert wrong(shown) == said, shown
         done = noted(desk, hosts).typed("bandwidth", "--quick", "--json")
         (found,) = done.report["clusters"]
         assert [row for row in wrong(found["findings"]) if row[2] not in FOLLOWS] == said, found["findings"]
         assert [each for each in found["findings"] if each in shown] == shown, "the same words"
         assert done.code == 2, done.said
+        assert "INVENTORY" not in f"{done.report}{done.said}", "a cure that is no command"
         assert unmeasured(found) == blocked
         measured = {frozenset(each[:2]) for each in trials(desk, cluster)}
         assert measured == {frozenset(each["hosts"]) for each in found["rails"]} - blocked

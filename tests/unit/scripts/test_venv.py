@@ -14,7 +14,7 @@ def test_a_link_to_a_folder_of_somewhere_else_is_refused(tmp_path: Path) -> None
     other.mkdir()
     (other / "kept").touch()
     (tmp_path / ".venv").symlink_to(other)
-    line = [VENV, sys.executable, ".venv", "no such lock"]
+    line = [str(VENV), sys.executable, ".venv", "no such lock"]
     done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
