@@ -10,9 +10,11 @@ size, on the disk before the next one begins. It reads files of /proc and /sys, 
 one nvidia-smi that goes on printing. No process is started in a step but that one, where it ended.
 
 A row has a slot of its own of SLOT_B bytes: CRC NUMBER KIND BOOT TIME JSON, blanks, and a line end; CRC is of the
-rest. A row that a power cut tore is one whose CRC does not fit. KIND is `step`, or `stop`: the process was asked
-to end, by a shutdown or by hand. A boot whose last row is a step ended without being asked to: then the next start
-keeps the rows before that in RESET, without CRC and blanks, until the next such end.
+rest. TIME is the clock's, which may be set at any moment: a Spark with an empty battery begins in another year.
+So `up` of the JSON is the seconds since the boot, by which what follows in one boot is judged. A row that a power
+cut tore is one whose CRC does not fit. KIND is `step`, or `stop`: the process was asked to end, by a shutdown or
+by hand. A boot whose last row is a step ended without being asked to: then the next start keeps the rows before
+that in RESET, without CRC and blanks, until the next such end.
 """
 
 from __future__ import annotations
@@ -67,6 +69,7 @@ RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rc
 LOW_PERCENT, NEAR_PERCENT, STALLED_PERCENT = 3, 5, 60
 LOW_STEPS = 3
 HOT_C, HOT_STEPS = 88, 24  # 240 s: one cut its power after 417 [@gb10-ops]
+EARLY = 1.5  # steps less than it takes to see so many: the first has none before it, and no step is quite on time
 SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
 CAP = ("nvidia-smi", "-lgc", "0,2000")  # as owners keep a pair cool [@miaai-146]
 MOST_ACTS = 8
@@ -86,7 +89,7 @@ def main(words: list[str]) -> None:
     ring = Ring(ROOT + RING)
     boot = read("/proc/sys/kernel/random/boot_id").strip()[:8]
     keep_reset(ring, boot)
-    box = Box(ring, boot, Guard() if "--guard" in words else None)
+    box = Box(ring, boot, Guard(boot) if "--guard" in words else None)
     write_whole(ROOT + STARTED, [words[0]])
     due = time.monotonic()
     while True:
@@ -190,9 +193,8 @@ def keep_reset(ring: Ring, boot: str) -> None:
     """Keep the rows before an end that was not asked for, where the last boot ended so."""
     rows = ring.last(KEPT)
     if rows and rows[-1].boot != boot and rows[-1].kind != "stop":
-        up = figure(read("/proc/uptime")) or 0
         try:
-            write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - up:.0f} {boot}"])
+            write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - uptime():.0f} {boot}"])
         except OSError as error:  # a full disk; the ring has its room, and goes on
             print(f"sparkrig: the rows before the reset cannot be kept: {error}", flush=True)
 
@@ -219,6 +221,7 @@ class Box:
 
     def step(self) -> None:
         found = {
+            "up": uptime(),
             "memory": memory(),
             "pressure": pressure(),
             "gpu": self.gpu.look(),
@@ -235,6 +238,11 @@ class Box:
     def end(self) -> None:
         self.ring.add("stop", self.boot, {})
         self.gpu.end()
+
+
+def uptime() -> float:
+    """Seconds since the boot, which go on while the host sleeps, and whatever is done to its clock."""
+    return round(time.clock_gettime(time.CLOCK_BOOTTIME), 1)
 
 
 def memory() -> dict[str, int]:
@@ -431,8 +439,10 @@ class Guard:
     again, and the cap stays until a person lifts it, or the next boot.
     """
 
-    def __init__(self) -> None:
-        self.low = self.hot = 0  # steps in a row
+    def __init__(self, boot: str = "") -> None:
+        self.boot = boot
+        self.low: float | None = None  # since when the memory ends, and since when it is hot, by uptime
+        self.hot: float | None = None
         self.stopped = self.capped = False
         self.started: list[int] = []  # processes that are still to be waited for
 
@@ -446,9 +456,9 @@ class Guard:
             return []
         share, stalled = 100 * kb["available"] / kb["total"], waited.get("memory_full", 0)
         bad = share < LOW_PERCENT or (share < NEAR_PERCENT and stalled >= STALLED_PERCENT)
-        self.low = self.low + 1 if bad else 0
+        self.low = since(self.low, bad)
         self.stopped = self.stopped and share < NEAR_PERCENT
-        if self.low < LOW_STEPS or self.stopped:
+        if not lasted(self.low, LOW_STEPS) or self.stopped:
             return []
         self.stopped = True
         waiting = f"all processes waited for {stalled:.0f} % of ten seconds"
@@ -458,11 +468,11 @@ class Guard:
 
     def heat(self, celsius: dict[str, float], gpu: dict[str, Any]) -> list[str]:
         warmest = max(celsius.get("acpitz", 0), gpu.get("celsius", 0))
-        self.hot = self.hot + 1 if warmest >= HOT_C else 0
-        if self.hot < HOT_STEPS or self.capped:
+        self.hot = since(self.hot, warmest >= HOT_C)
+        if self.hot is None or not lasted(self.hot, HOT_STEPS) or self.capped:
             return []
         self.capped = True
-        seen = f"it was at {HOT_C} C and more for {self.hot * STEP_S} s, now at {warmest:.0f} C"
+        seen = f"it was at {HOT_C} C and more for {uptime() - self.hot + STEP_S:.0f} s, now at {warmest:.0f} C"
         return [self.act("capped the GPU at 2000 MHz", seen, CAP)]
 
     def act(self, done: str, seen: str, words: tuple[str, ...]) -> str:
@@ -471,13 +481,25 @@ class Guard:
             self.started.append(os.posix_spawnp(words[0], words, os.environ, setsigmask=()))
         except OSError as error:
             done = f"could not run {words[0]} ({error.strerror})"
-        row = f"{time.time():.0f} {done}: {seen}"
+        row = f"{time.time():.0f} @{uptime()}/{self.boot} {done}: {seen}"
         print(f"sparkrig: the guard {done}: {seen}", flush=True)
         try:
             write_whole(ROOT + ACTS, [*read(ACTS).splitlines(), row][-MOST_ACTS:])
         except OSError as error:  # a full disk; the ring has it, too
             print(f"sparkrig: what the guard did cannot be kept: {error}", flush=True)
         return f"{done}: {seen}"
+
+
+def since(before: float | None, holds: bool) -> float | None:
+    """Since when something holds without a break, by uptime. before: the same of the step before."""
+    if not holds:
+        return None
+    return uptime() if before is None else before
+
+
+def lasted(since: float | None, steps: int) -> bool:
+    """Whether that is so many steps ago, however many were made: a disk that stands still delays them."""
+    return since is not None and uptime() - since >= (steps - EARLY) * STEP_S
 
 
 def told(fields: list[str]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) 
 def test_an_empty_host_has_rows_too(host: Host) -> None:
     (host.root / "proc/meminfo").unlink()
     host.steps(host.box(), 2)
-    assert [row.kind for row in host.rows()] == ["step", "step"] and host.found() == {}
+    assert [row.kind for row in host.rows()] == ["step", "step"] and [*host.found()] == ["up"]
 
 
 def test_the_ring_has_its_size_from_the_start_and_keeps_the_newest_day(host: Host) -> None:
@@ -216,6 +216,62 @@ def test_one_that_hangs_is_killed_and_an_old_row_counts_no_more(host: Host) -> N
     box.end()
 
 
+# --- a clock that is set
+
+
+@pytest.mark.parametrize("years", [-50, 3])
+def test_a_clock_that_is_set_moves_no_row_of_a_boot(host: Host, years: float) -> None:
+    """A Spark begins in another year where the battery of its clock is empty, until NTP sets it."""
+    right = host.clock
+    host.clock += years * 365 * 86400
+    box = host.box(A)
+    host.steps(box, 60)
+    host.clock = right
+    host.steps(box, 60)
+    end = right + host.now - 10
+    host.now += 30
+    host.box(B)
+    now = [f"now {right + host.now + 50:.0f} +0000", f"up 62.5 {B}"]
+    reset = parse([*now, *(f"row {row}" for row in host.kept())]).reset
+    assert reset and [step.at for step in reset.steps] == [round(end) - 10 * left for left in range(119, -1, -1)]
+    assert not [sign for sign in reset.signs if sign.id == "silent"]
+
+
+def test_a_reset_and_an_act_are_news_although_the_clock_was_set_afterwards(host: Host) -> None:
+    """The black box starts before NTP sets the clock of a host whose battery is empty."""
+    host.steps(host.box(A), 3)
+    right, host.clock = host.clock, 100.0
+    host.now += 20
+    guarded = Guarded(host)
+    host.box(B)
+    guarded.box = host.program.Box(host.program.Ring(str(host.ring)), B, host.program.Guard(B))
+    guarded.steps(3, percent=1)
+    acts = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
+    clock = [f"now {right + host.now:.0f} +0000", f"up {host.now - host.began:.2f} {B}"]
+    found = parse([*clock, *(f"row {row}" for row in host.kept()), *(f"act {row}" for row in acts)])
+    assert found.recent and found.recent.booted == pytest.approx(right + host.began, abs=1)
+    assert found.recent_acts and found.recent_acts[0].at == pytest.approx(right + host.now - 10, abs=1)
+    later = parse([f"now {right + host.now:.0f} +0000", "up 9.50 cccccccc", *(f"act {row}" for row in acts)])
+    assert later.acts[0].at < 2000, "of another boot nothing but its clock is known"
+
+
+def test_an_earlier_boot_that_would_come_later_has_no_place(host: Host) -> None:
+    host.steps(host.box(A), 5)
+    host.clock -= 365 * 86400
+    host.steps(host.box(B), 5)
+    host.box("cccccccc")
+    reset = parse(["now 1795700000 +0000", *(f"row {row}" for row in host.kept())]).reset
+    assert reset and [step.boot for step in reset.steps] == [B] * 5
+
+
+def test_the_guard_goes_by_time_where_the_disk_delays_its_steps(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(1, percent=1)
+    host.now += 50
+    guarded.steps(1, percent=1)
+    assert guarded.did() == [STOP]
+
+
 # --- what no host should show, and some day one does
 
 
@@ -340,7 +396,7 @@ class Guarded:
                 host.root / "bin", name, f'case $* in *--query*) ;; *) echo "{name} $*" >>{host.root}/did ;; esac'
             )
         ring = host.program.Ring(str(host.ring))
-        self.box = host.program.Box(ring, A, host.program.Guard())
+        self.box = host.program.Box(ring, A, host.program.Guard(A))
 
     def steps(self, count: int, *, percent: float = 50, full: float = 0, celsius: float = 60) -> None:
         host = self.host
@@ -375,7 +431,8 @@ def test_the_guard_stops_the_server_once_where_the_memory_ends(host: Host) -> No
         "stopped the server: 2.9 % of the memory was available, and all processes waited for 0 % of ten seconds"
     ]
     acts = host.root / "var/lib/sparkrig/blackbox/guard"
-    assert acts.read_text().startswith(f"{1795600000 + host.now - 10:.0f} stopped the server: 2.9 %")
+    at = f"{1795600000 + host.now - 10:.0f} @{host.now - 10 - host.began}/{A}"
+    assert acts.read_text().startswith(f"{at} stopped the server: 2.9 %")
     guarded.steps(30, percent=0.5)
     guarded.steps(1, percent=4.9)
     guarded.steps(5, percent=0.5)
