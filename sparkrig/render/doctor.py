@@ -65,7 +65,7 @@ class _Drawn:
             said = [f"{len(wrong)} of {judged} wrong"] if wrong else []
             said += [f"{len(unknown)} of {judged} not known"] if unknown else []
         if judged < len(rows):
-            said.append(f"{len(rows) - judged} skipped")
+            said.append(f"{len(rows) - judged} skipped{'' if everything else ' (-v: why)'}")
         if not judged and not everything:
             said = [f"skipped: {rows[0][1].found}"]
         if roots := dict.fromkeys(row.follows.id for _, row in rows if row.follows):

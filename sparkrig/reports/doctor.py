@@ -179,7 +179,8 @@ def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
     if cure.command:
         return f"Next: {cure.command}" if here and not cure.at else f"Next, on {cure.at or name}: {cure.command}"
     if cure and len(cure) <= _BRIEF:
-        named = here or any(_names(host, cure) for host in hosts)
+        # a cable or a switch, which words of the cabling are about, is on no host
+        named = here or row.id == "pair.cabling" or any(_names(host, cure) for host in hosts)
         return f"Next: {cure}" if named else f"Next, on {name}: {cure}"
     return f"Next, when {row.id} of {name} is mended: {verb('doctor', row.id, inventory=inventory)}"
 

@@ -24,6 +24,9 @@ TEMPERATURE = Check(
 )
 GPU = Check("gpu.answers", "nvidia-smi tells of a GPU", "what is this", "unknown", on_host("sudo nvidia-smi"))
 UP = on_host("sudo ip link set enp1 up && sudo ip link set enP2 up", at=B)
+SWITCH = Check(
+    "pair.cabling", "a cable", "frames are lost", "drift", "set an L2 MTU of 9216 on that port of the switch"
+)
 DOWN = Check("pair.cabling", "a cable", "down", "drift", UP)
 KERNEL = Check("identity.kernel", "the same on all hosts", "6.17.0-1014", "drift", "reboot spark-a", alike=True)
 LATER = Check("identity.kernel", "the same on all hosts", "6.17.0-1021", "drift", "reboot spark-a", alike=True)
@@ -78,6 +81,12 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         2,
         "1 thing is wrong",
         "Next, on spark-b: sudo ip link set enp1 up && sudo ip link set enP2 up",
+    ),
+    "what is to be done at a switch": (
+        made({A: [SWITCH], B: [SWITCH]}),
+        2,
+        "1 thing is wrong",
+        "Next: set an L2 MTU of 9216 on that port of the switch",
     ),
     "a command that names its own host is not one for here": (
         made({A: [replace(MTU, cure=on_host("sudo hostnamectl set-hostname spark-a"))]}),
@@ -249,7 +258,7 @@ def test_what_was_skipped_has_no_tick_and_is_no_check_that_passed() -> None:
     """Half of the lab's health is skipped, and `16 checks, 16 skipped` counted it twice to a reader."""
     well = Check("gpu.answers", "nvidia-smi tells of a GPU", "NVIDIA GB10")
     mixed, none = made({A: [well, IDLE], B: [well, IDLE]}), made({A: [OK, IDLE], B: [OK, IDLE]})
-    assert "✓ health               2 ok, 2 skipped\n" in drawn(mixed)
+    assert "✓ health               2 ok, 2 skipped (-v: why)\n" in drawn(mixed)
     assert "✓ health               2 ok, 2 skipped\n" in drawn(mixed, everything=True)
     assert "· health               skipped: the GPU idles\n" in drawn(none)
     assert "· health               2 skipped\n" in drawn(none, everything=True)
