@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from sparkrig.cure import cure_of
 from sparkrig.reports.plan import Planned, Step, roughly
 from sparkrig.runs.change import Change, few
 from sparkrig.text import listed
@@ -74,7 +75,7 @@ def _pieces(word: str, room: int, joints: Sequence[str] = _JOINTS) -> Iterator[s
 
 
 class Sheet:
-    """Lines on a console, none of them wider than it."""
+    """Lines on a console, none of them wider than it, commands aside."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -86,6 +87,10 @@ class Sheet:
         said = text.translate(_ASCII) if self.ascii_only else text
         for line in wrapped(said, width, " " * indent, " " * deeper):
             self.console.print(Text(line, style), soft_wrap=True)
+
+    def whole(self, text: str) -> None:
+        """A command is one line, so that it can be copied; a terminal breaks it where it ends."""
+        self.console.print(Text(text.translate(_ASCII) if self.ascii_only else text), soft_wrap=True)
 
     def blank(self) -> None:
         self.console.print()
@@ -144,7 +149,10 @@ def _host(sheet: Sheet, name: str, planned: Planned, patience: float, *, everyth
 
 def _cure(sheet: Sheet, what: str, cure: str) -> None:
     sheet.put(what, "red", 2, 4)
-    sheet.put(f"try: {cure}", "", 2, 7)
+    if cure_of(cure).command:
+        sheet.whole(f"  try: {cure}")
+    else:
+        sheet.put(f"try: {cure}", "", 2, 7)
 
 
 def _step(sheet: Sheet, step: Step, *, everything: bool) -> None:
