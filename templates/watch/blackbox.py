@@ -69,8 +69,11 @@ RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rc
 LOW_PERCENT, NEAR_PERCENT, STALLED_PERCENT = 3, 5, 60
 LOW_STEPS = 3
 HOT_C, HOT_STEPS = 88, 24  # 240 s: one cut its power after 417 [@gb10-ops]
+SOC_ZONE = r"acpitz|(?:.*[-_])?(?:soc|cpu|tj|pkg|cluster)(?:[-_\d].*)?"  # types of zones, as the doctor knows them
 EARLY = 1.5  # steps less than it takes to see so many: the first has none before it, and no step is quite on time
 SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
+# systemd has a folder for each unit that runs; those that watch a server beside it begin so, too, and end with it
+RUNNING, SERVERS = "/sys/fs/cgroup/system.slice", "sparkrig-serve"
 CAP = ("nvidia-smi", "-lgc", "0,2000")  # as owners keep a pair cool [@miaai-146]
 MOST_ACTS = 8
 
@@ -140,6 +143,7 @@ class Ring:
         os.posix_fallocate(self.file, 0, SLOTS * SLOT_B)
         newest = max((row.number for row in self.rows()), default=0)
         self.next = newest + 1
+        self.trouble = ""
 
     def rows(self) -> Iterator[Row]:
         """Every whole row, in no order."""
@@ -164,14 +168,25 @@ class Ring:
             return None
         return row if row.number == number else None
 
-    def add(self, kind: str, boot: str, found: dict[str, Any]) -> None:
-        """On the disk when this returns. What makes a row too long goes: texts first, and their count stays."""
+    def add(self, kind: str, boot: str, found: dict[str, Any]) -> bool:
+        """Whether it is on the disk. What makes a row too long goes: texts first, and their count stays.
+
+        A disk that takes none (it became read-only, or fails) ends nothing: the guard has its work all the same.
+        """
         head = f"{self.next} {kind} {boot} {time.time():.0f}"
         text = f"{head} {fitting(found, SLOT_B - 16 - len(head))}"
         row = f"{checksum(text)} {text}".encode().ljust(SLOT_B - 1) + b"\n"
-        os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
-        os.fdatasync(self.file)
-        self.next += 1
+        trouble = ""
+        try:
+            os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
+            os.fdatasync(self.file)
+            self.next += 1
+        except OSError as error:
+            trouble = f"sparkrig: the disk takes no row: {error.strerror}"
+        if trouble and trouble != self.trouble:
+            print(trouble, flush=True)
+        self.trouble = trouble
+        return not trouble
 
 
 def fitting(found: dict[str, Any], most: int) -> str:
@@ -444,12 +459,15 @@ class Guard:
         self.low: float | None = None  # since when the memory ends, and since when it is hot, by uptime
         self.hot: float | None = None
         self.stopped = self.capped = False
-        self.started: list[int] = []  # processes that are still to be waited for
+        self.started: dict[int, tuple[str, str]] = {}  # what was begun, and why, by a process that did not end yet
 
     def look(self, found: dict[str, Any]) -> list[str]:
         """What was done in this step, in words."""
-        self.started = [pid for pid in self.started if not os.waitpid(pid, os.WNOHANG)[0]]
-        return [*self.memory(found["memory"], found["pressure"]), *self.heat(found["zones"], found["gpu"])]
+        return [
+            *self.failed(),
+            *self.memory(found["memory"], found["pressure"]),
+            *self.heat(found["zones"], found["gpu"]),
+        ]
 
     def memory(self, kb: dict[str, int], waited: dict[str, float]) -> list[str]:
         if not kb.get("total") or "available" not in kb:
@@ -462,12 +480,16 @@ class Guard:
             return []
         self.stopped = True
         waiting = f"all processes waited for {stalled:.0f} % of ten seconds"
-        return [
-            self.act("stopped the server", f"{share:.1f} % of the memory was available, and {waiting}", SERVER)
-        ]
+        seen = f"{share:.1f} % of the memory was available, and {waiting}"
+        if not any(name.startswith(SERVERS) and name.endswith(".service") for name in names(RUNNING)):
+            return [self.keep("found no server to stop", seen)]
+        return [self.act("stopped the server", seen, SERVER)]
 
     def heat(self, celsius: dict[str, float], gpu: dict[str, Any]) -> list[str]:
-        warmest = max(celsius.get("acpitz", 0), gpu.get("celsius", 0))
+        import re  # json has it, too
+
+        soc = [high for kind, high in celsius.items() if re.fullmatch(SOC_ZONE, kind, re.IGNORECASE)]
+        warmest = max([*soc, gpu.get("celsius", 0)])
         self.hot = since(self.hot, warmest >= HOT_C)
         if self.hot is None or not lasted(self.hot, HOT_STEPS) or self.capped:
             return []
@@ -476,11 +498,26 @@ class Guard:
         return [self.act("capped the GPU at 2000 MHz", seen, CAP)]
 
     def act(self, done: str, seen: str, words: tuple[str, ...]) -> str:
-        """Do it, and keep the reason where a doctor finds it."""
+        """Do it, and keep what was done, and why; how it ended is looked at in the next steps."""
         try:
-            self.started.append(os.posix_spawnp(words[0], words, os.environ, setsigmask=()))
+            self.started[os.posix_spawnp(words[0], words, os.environ, setsigmask=())] = (words[0], seen)
         except OSError as error:
             done = f"could not run {words[0]} ({error.strerror})"
+        return self.keep(done, seen)
+
+    def failed(self) -> list[str]:
+        """What was begun and ended badly since the step before."""
+        found = []
+        for pid, (program, seen) in [*self.started.items()]:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self.started[pid]
+                if code := os.waitstatus_to_exitcode(status):
+                    found.append(self.keep(f"failed, for {program} ended with {code}", seen))
+        return found
+
+    def keep(self, done: str, seen: str) -> str:
+        """Where a doctor finds it."""
         row = f"{time.time():.0f} @{uptime()}/{self.boot} {done}: {seen}"
         print(f"sparkrig: the guard {done}: {seen}", flush=True)
         try:

@@ -206,7 +206,7 @@ def elsewhere(text: str) -> str:
 
 def of_both(case: Case) -> Case:
     """A Spark that another job scrapes, too."""
-    series = case.series | {elsewhere(name): values for name, values in case.series.items()}
+    series = {**case.series, **{elsewhere(name): values for name, values in case.series.items()}}
     return Case(series, {**case.always, **{elsewhere(name): text for name, text in case.always.items()}})
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparkrig.host import watch
+from sparkrig.host import health, watch
 from sparkrig.host.blackbox_rows import parse
 from tests.unit.blackbox_host import COST, EURO, NVRM, PROGRAM, ROW, STAT, A, B, Host, loaded, until
 from tests.unit.shells import tool
@@ -395,6 +396,7 @@ class Guarded:
             tool(
                 host.root / "bin", name, f'case $* in *--query*) ;; *) echo "{name} $*" >>{host.root}/did ;; esac'
             )
+        host.has("sys/fs/cgroup/system.slice/sparkrig-serve-a.service/cgroup.procs", "7\n")
         ring = host.program.Ring(str(host.ring))
         self.box = host.program.Box(ring, A, host.program.Guard(A))
 
@@ -465,6 +467,15 @@ def test_the_guard_caps_the_clock_where_it_stays_hot(host: Host) -> None:
     )
 
 
+def test_the_guard_knows_the_zones_of_the_soc_that_the_doctor_knows(host: Host) -> None:
+    assert health.SOC_ZONE.pattern == host.program.SOC_ZONE
+    guarded = Guarded(host)
+    host.has("sys/class/thermal/thermal_zone2/temp", "90000")
+    host.has("sys/class/thermal/thermal_zone2/type", "soc-thermal\n")
+    guarded.steps(24, celsius=60)
+    assert guarded.did() == [CAP]
+
+
 def test_the_guard_says_what_it_could_not_do_and_keeps_a_few(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     guarded = Guarded(host)
     monkeypatch.setenv("PATH", "/nowhere")
@@ -473,6 +484,45 @@ def test_the_guard_says_what_it_could_not_do_and_keeps_a_few(host: Host, monkeyp
         guarded.steps(1)
     rows = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
     assert len(rows) == 8 and "could not run systemctl (No such file or directory)" in rows[0]
+
+
+def test_the_guard_does_not_say_that_it_stopped_what_was_not_there(host: Host) -> None:
+    guarded = Guarded(host)
+    shutil.rmtree(host.root / "sys/fs/cgroup/system.slice/sparkrig-serve-a.service")
+    host.has("sys/fs/cgroup/system.slice/sparkrig-blackbox.service/cgroup.procs", "7\n")
+    guarded.steps(5, percent=1)
+    assert guarded.did() == []
+    acts = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
+    assert len(acts) == 1 and "found no server to stop: 1.0 % of the memory was available" in acts[0]
+
+
+def test_the_guard_says_where_what_it_began_failed(host: Host) -> None:
+    guarded = Guarded(host)
+    tool(host.root / "bin", "systemctl", "exit 5")
+    guarded.steps(3, percent=1)
+    until(lambda: all(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT) for pid in guarded.box.guard.started))
+    guarded.steps(1, percent=1)
+    said = ["failed, for systemctl ended with 5: 1.0 % of the memory was available, and all processes waited for "]
+    assert [row[: len(said[0])] for row in host.found()["guard"]] == said
+    assert not guarded.box.guard.started
+
+
+def test_a_disk_that_takes_no_row_ends_nothing(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guarded = Guarded(host)
+    guarded.steps(2)
+
+    def read_only(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "pwrite": read_only}))
+        guarded.steps(5, percent=1)
+    assert guarded.did() == [STOP]
+    assert capsys.readouterr().out.count("the disk takes no row: Read-only file system") == 1
+    guarded.steps(1)
+    assert [row.number for row in host.rows()] == [1, 2, 3]
 
 
 def test_without_the_word_nothing_is_done(host: Host) -> None:
