@@ -30,6 +30,7 @@ from sparkrig.shapes import (
     FlagName,
     Folder,
     GgufName,
+    GroupName,
     ImageName,
     ListenPlace,
     ModelName,
@@ -75,15 +76,13 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 
-    pair: str | None = Field(
+    pair: GroupName | None = Field(
         None,
-        min_length=1,
         description="Name of the pair this Spark is half of; None for a Spark on its own. "
         "Exactly two hosts share a name.",
     )
-    cluster: str | None = Field(
+    cluster: GroupName | None = Field(
         None,
-        min_length=1,
         description="Name of the cluster this Spark is one of, in place of `pair`: two to eight hosts share a "
         "name, and are set up together. Of two it means what `pair` means.",
     )

@@ -17,6 +17,9 @@ NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")
 
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
 
+# it stands in names of files, too
+GroupName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]{1,64}$")]
+
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 OneLine = Annotated[str, StringConstraints(pattern=r"^[^\r\n]*$")]
@@ -60,6 +63,7 @@ SHAPES: dict[Any, str] = {
     VariableName: "the name of a variable (letters, digits and _, no digit first)",
     OneLine: "a text on one line",
     FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
+    GroupName: "the name of a pair or a cluster (1 to 64 characters, on one line)",
     ImageName: "the name of an image, without blanks",
     DraftName: "none, OWNER/NAME or the folder of a draft model",
     GgufName: "OWNER/NAME/FILE.gguf",

@@ -225,6 +225,10 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
         lambda: _other(switch(), fabric={P0: ["10.20.0.13/24", "10.20.1.13/24"]}),
         ["spark-c", f"{P0} has 2 addresses; a twin carries one subnet"],
     ),
+    "a name too long for a file": (
+        lambda: _other(cluster(3, "ring"), cluster="x" * 65),
+        ["spark-c: setting cluster: the name of a pair or a cluster (1 to 64 characters"],
+    ),
     "a ring by one cage": (
         lambda: _other(cluster(3, "ring"), fabric_cage="p1"),
         ["spark-c: setting fabric_cage is p1; a ring has a plug in both cages"],
