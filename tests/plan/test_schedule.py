@@ -201,6 +201,23 @@ def test_each_run_leaves_its_metrics_until_the_schedule_goes(desk: Desk, hook: W
     assert desk.typed("schedule", "--remove").code == 0 and list(place.iterdir()) == []
 
 
+@pytest.mark.slow  # two runs of drift, a process each
+def test_two_inventories_of_one_name_have_no_sample_in_common(desk: Desk, hook: Webhook, tmp_path: Path) -> None:
+    """node_exporter answers an error, and shows nothing of its machine, where two files have the same sample."""
+    place = desk.folder / "textfiles"
+    place.mkdir()
+    (tmp_path / "other").mkdir()
+    other = Desk(tmp_path / "other").has(settled())
+    samples: list[tuple[object, ...]] = []
+    for each in (desk, other):
+        assert each.typed("schedule", "--cron", "--textfile", str(place)).code == 0
+        run(each)
+    for file in place.iterdir():
+        families = text_string_to_metric_families(file.read_text())
+        samples += [(one.name, *sorted(one.labels.items())) for family in families for one in family.samples]
+    assert len([*place.iterdir()]) == 2 and len(samples) == len({*samples})
+
+
 def measured(file: Path) -> dict[tuple[str, str], float]:
     """By name and host; each sample has the inventory."""
     samples = [each for family in text_string_to_metric_families(file.read_text()) for each in family.samples]
@@ -227,6 +244,7 @@ def test_an_address_stands_in_its_own_file_alone(desk: Desk, hook: Webhook) -> N
 def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webhook) -> None:
     private(desk.folder / "empty", "# nothing")
     private(desk.folder / "odd", "https://example.com/hook")
+    private(desk.folder / "bare", f"http://example.com/{SECRET}")
     private(desk.folder / "two", "https://a.example/", "https://b.example/")
     (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
     silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
@@ -253,6 +271,8 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--cron", "--notify", str(open_)], "can be read by others (mode 644). Try: chmod 600"),
             (["--cron", "--notify", str(silent)], "took the first notice, and nothing was scheduled"),
             (["--cron", "--heartbeat", str(desk.folder / "two")], "has no address of a heartbeat"),
+            (["--cron", "--heartbeat", str(desk.folder / "bare")], "or http:// of this machine. Try: wc -l"),
+            (["--cron", "--textfile", ""], "a folder is expected, and nothing was given."),
             (["--now"], "nothing is scheduled for"),
             (["--check"], "nothing is scheduled for"),
             (["--now", "--every", "1h"], "--now goes with no other option."),
