@@ -63,7 +63,7 @@ SHAPES: dict[Any, str] = {
     VariableName: "the name of a variable (letters, digits and _, no digit first)",
     OneLine: "a text on one line",
     FlagName: "the name of a flag (small letters, digits and -, no dash in front)",
-    GroupName: "the name of a pair or a cluster (1 to 64 characters, on one line)",
+    GroupName: "a name of 1 to 64 characters on one line",
     ImageName: "the name of an image, without blanks",
     DraftName: "none, OWNER/NAME or the folder of a draft model",
     GgufName: "OWNER/NAME/FILE.gguf",

@@ -227,7 +227,7 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
     ),
     "a name too long for a file": (
         lambda: _other(cluster(3, "ring"), cluster="x" * 65),
-        ["spark-c: setting cluster: the name of a pair or a cluster (1 to 64 characters"],
+        ["spark-c: setting cluster: a name of 1 to 64 characters"],
     ),
     "a ring by one cage": (
         lambda: _other(cluster(3, "ring"), fabric_cage="p1"),

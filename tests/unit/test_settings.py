@@ -129,7 +129,7 @@ BAD: dict[str, tuple[Data, list[str]]] = {
     "management with a shell in it": ({"spark-a": {"management_interface": "lo;id"}}, ["management_interface"]),
     "empty pair": (
         {"spark-a": {"pair": ""}},
-        ["setting pair: the name of a pair or a cluster (1 to 64 characters, on one line) or None is expected"],
+        ["setting pair: a name of 1 to 64 characters on one line or None is expected"],
     ),
     # addresses
     "no address": (
