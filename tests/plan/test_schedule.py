@@ -356,6 +356,32 @@ def test_a_first_run_that_fails_is_said_at_once(desk: Desk, systemd: Manager) ->
     assert systemd.sparkrig("schedule", str(desk.inventory), "--remove").returncode == 0
 
 
+@pytest.mark.slow  # a user manager, and runs of drift
+def test_a_project_that_is_gone_is_a_notice_by_each_way(desk: Desk, hook: Webhook, systemd: Manager) -> None:
+    """A unit whose working directory is gone, and a line of cron whose `cd` fails, would start nothing at all."""
+    project = desk.folder / "project"
+    (project / "deploys").mkdir(parents=True)
+    (project / "deploys" / "cluster.py").touch()
+    shutil.copytree(desk.folder / "group_data", project / "group_data")
+    inventory = Path(shutil.copy(desk.inventory, project / "sparks.py"))
+    file = hook.addresses(desk.folder / "notify")
+    cron = systemd.sparkrig("schedule", str(inventory), "--cron").stdout.splitlines()[0]
+    assert systemd.sparkrig("schedule", str(inventory), "--remove").returncode == 0
+    done = systemd.sparkrig("schedule", str(inventory), "--notify", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    hook.taken()
+    project.rename(desk.folder / "elsewhere")
+    (drift,) = (name for name in systemd.units() if re.fullmatch(r"sparkrig-drift-sparks-.*\.timer", name))
+    systemd.systemctl("start", drift.replace(".timer", ".service"))
+    assert ["NEW the run: " in each for each in hook.taken()] == [True]
+    kept = next((desk.folder / "state" / "sparkrig" / "schedule").iterdir()) / "state.json"
+    kept.unlink()
+    systemd.run("sh", "-c", cron.split(" ", 5)[5])
+    assert ["NEW the run: " in each for each in hook.taken()] == [True]
+    removed = systemd.sparkrig("schedule", str(inventory), "--remove")
+    assert removed.returncode == 0 and systemd.units() == [], removed.stderr
+
+
 @pytest.mark.slow  # a user manager
 def test_what_systemd_refuses_leaves_nothing_half_done(desk: Desk, systemd: Manager) -> None:
     """Here the units land where the manager looks for none."""
