@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.plan.conftest import A, B
@@ -223,6 +224,18 @@ def measured(file: Path) -> dict[tuple[str, str], float]:
     samples = [each for family in text_string_to_metric_families(file.read_text()) for each in family.samples]
     assert {each.labels.get("inventory") for each in samples} == {"sparks.py"}
     return {(each.name, each.labels.get("host", "")): each.value for each in samples}
+
+
+@pytest.mark.parametrize("option", ["--remove", "--now"])
+def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: str) -> None:
+    """The run would write its state and its metrics after they were removed, and they would stay."""
+    assert desk.typed("schedule", "--cron").code == 0
+    before = sorted(folder(desk).iterdir())
+    with FileLock(folder(desk) / "lock"):
+        done = desk.typed("schedule", option)
+    assert done.code == 1 and "goes on. Try: the same once it ended" in done.said, done.said
+    assert {*before} <= {*folder(desk).iterdir()}
+    assert desk.typed("schedule", "--remove").code == 0
 
 
 # --- secrets, and what is typed wrong
