@@ -281,8 +281,11 @@ def _remove(inventory: Path) -> None:
     if not were and not schedule_files.exist(inventory):
         terminal.echo(f"nothing to do: nothing is scheduled for {inventory}")
         return
-    schedule_files.forget_metrics(inventory, before)
-    schedule_files.forget(inventory)
+    with schedule_files.alone(inventory) as free:
+        if not free:  # it would write its state and its metrics again, for good
+            raise Refusal(f"a run of the schedule of {inventory} goes on", "the same once it ended")
+        schedule_files.forget_metrics(inventory, before)
+        schedule_files.forget(inventory)
     terminal.echo(f"{inventory} is watched no longer; timers, units and kept reports are removed.")
     if before and before.by == "cron":
         terminal.echo("Its two lines are still in your crontab. Try: crontab -e", err=True)

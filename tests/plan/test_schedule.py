@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.plan.conftest import A, B
@@ -225,6 +226,18 @@ def measured(file: Path) -> dict[tuple[str, str], float]:
     return {(each.name, each.labels.get("host", "")): each.value for each in samples}
 
 
+@pytest.mark.parametrize("option", ["--remove", "--now"])
+def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: str) -> None:
+    """The run would write its state and its metrics after they were removed, and they would stay."""
+    assert desk.typed("schedule", "--cron").code == 0
+    before = sorted(folder(desk).iterdir())
+    with FileLock(folder(desk) / "lock"):
+        done = desk.typed("schedule", option)
+    assert done.code == 1 and "goes on. Try: the same once it ended" in done.said, done.said
+    assert {*before} <= {*folder(desk).iterdir()}
+    assert desk.typed("schedule", "--remove").code == 0
+
+
 # --- secrets, and what is typed wrong
 
 
@@ -354,6 +367,32 @@ def test_a_first_run_that_fails_is_said_at_once(desk: Desk, systemd: Manager) ->
     done = systemd.sparkrig("schedule", str(desk.inventory), more={"ONLY_IN_THIS_SHELL": "1"})
     assert done.returncode == 3 and "! the last run failed: " in done.stdout, done.stdout + done.stderr
     assert systemd.sparkrig("schedule", str(desk.inventory), "--remove").returncode == 0
+
+
+@pytest.mark.slow  # a user manager, and runs of drift
+def test_a_project_that_is_gone_is_a_notice_by_each_way(desk: Desk, hook: Webhook, systemd: Manager) -> None:
+    """A unit whose working directory is gone, and a line of cron whose `cd` fails, would start nothing at all."""
+    project = desk.folder / "project"
+    (project / "deploys").mkdir(parents=True)
+    (project / "deploys" / "cluster.py").touch()
+    shutil.copytree(desk.folder / "group_data", project / "group_data")
+    inventory = Path(shutil.copy(desk.inventory, project / "sparks.py"))
+    file = hook.addresses(desk.folder / "notify")
+    cron = systemd.sparkrig("schedule", str(inventory), "--cron").stdout.splitlines()[0]
+    assert systemd.sparkrig("schedule", str(inventory), "--remove").returncode == 0
+    done = systemd.sparkrig("schedule", str(inventory), "--notify", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    hook.taken()
+    project.rename(desk.folder / "elsewhere")
+    (drift,) = (name for name in systemd.units() if re.fullmatch(r"sparkrig-drift-sparks-.*\.timer", name))
+    systemd.systemctl("start", drift.replace(".timer", ".service"))
+    assert ["NEW the run: " in each for each in hook.taken()] == [True]
+    kept = next((desk.folder / "state" / "sparkrig" / "schedule").iterdir()) / "state.json"
+    kept.unlink()
+    systemd.run("sh", "-c", cron.split(" ", 5)[5])
+    assert ["NEW the run: " in each for each in hook.taken()] == [True]
+    removed = systemd.sparkrig("schedule", str(inventory), "--remove")
+    assert removed.returncode == 0 and systemd.units() == [], removed.stderr
 
 
 @pytest.mark.slow  # a user manager
