@@ -109,7 +109,7 @@ def test_a_healthy_pair_costs_one_measurement_and_one_look(desk: Desk) -> None:
     sent = [host for host, _ in map(ast.literal_eval, commands(desk))]
     assert (sent.count(A), sent.count(B)) == (4 + 1 + 1, 4 + 1 + 2), "a client here, servers and their end there"
     said = " ".join(done.out.split())
-    assert "rails 0 and 1: not-alone healthy beside other rails; what is reached alone" in said
+    assert "rails 0 and 1: not-alone: healthy beside other rails; what is reached alone" in said
 
 
 def test_the_probe_measures_at_once_and_keeps_what_that_shows(desk: Desk) -> None:
