@@ -33,8 +33,8 @@ pytestmark = pytest.mark.exhaustive  # two deploys, an undo and a boot under emu
 
 NETDEV = "enp1s0f0np0"
 STEP_S = 10
-SCRAPE_S = 5  # an emulated guest beside other work may take longer than two for an answer
-LATE_S = 300  # for an alert to come or to go: a step, two scrapes, and the times of `brief`
+SCRAPE_S = 10  # an emulated guest beside other work may take seconds for an answer
+LATE_S = 400  # for an alert to come or to go: a step, two scrapes, and the times of `brief`
 LAST = "/var/lib/prometheus/node-exporter/sparkrig.prom"
 # a process that takes memory until so many percent are left, and keeps it
 HOG = """
@@ -164,9 +164,16 @@ def comes(found: Prometheus, *names: str) -> None:
     def missing() -> str:
         fired.update(found.firing)
         left = set(names) - fired
-        return f"{left} did not fire, but {fired}" if left else ""
+        return f"{left} did not fire, but {fired}; {scrapes(found)}" if left else ""
 
     waited(missing, LATE_S)
+
+
+def scrapes(found: Prometheus) -> dict[str, list[str]]:
+    """By instance whether the last scrape had an answer, and how long the last ones took at most, in seconds."""
+    asked = ("up", "max_over_time(scrape_duration_seconds[5m])")
+    rows = [(each["metric"]["instance"], each["value"][1]) for expr in asked for each in found.series(expr)]
+    return {instance: [value for name, value in rows if name == instance] for instance, _ in rows}
 
 
 def goes(found: Prometheus, *names: str) -> None:
