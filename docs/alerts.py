@@ -53,8 +53,13 @@ class Alert:
         return "".join(f"{part}. " for part in parts).strip()
 
 
+def of(name: str, labels: str = "") -> str:
+    """A series of the Sparks alone: a Prometheus may scrape other machines, and a Spark for another job, too."""
+    return f'{name}{{job="{JOB}"{"," if labels else ""}{labels}}}'
+
+
 def _low(percent: float) -> str:
-    return f"100 * node_memory_MemAvailable_bytes / node_memory_MemTotal_bytes < {percent:g}"
+    return f"100 * {of('node_memory_MemAvailable_bytes')} / {of('node_memory_MemTotal_bytes')} < {percent:g}"
 
 
 def _rose(series: str) -> str:
@@ -62,19 +67,22 @@ def _rose(series: str) -> str:
 
 
 def _throttled(reasons: frozenset[str]) -> str:
-    return f'max by (instance) (sparkrig_gpu_throttle_active{{reason=~"{"|".join(sorted(reasons))}"}}) == 1'
+    series = of("sparkrig_gpu_throttle_active", f'reason=~"{"|".join(sorted(reasons))}"')
+    return f"max by (instance) ({series}) == 1"
 
 
 _MEMORY = health.memory(health.Health("", "", memory_total_kb=100, memory_available_kb=1)).cure
 _CLAMP = gpu.power_clamp(Gpu(utilization=100, sm_mhz=gpu.CLAMPED_UP_TO_MHZ)).cure
 _COOL = gpu.temperature(Gpu(margin_c=0)).cure
-_LINES = 'sparkrig_kernel_log_lines_total{kind="nvrm"}'
+_LINES = of("sparkrig_kernel_log_lines_total", 'kind="nvrm"')
 _SOC = health.SOC_ZONE.pattern.replace(r"\d", "0-9")  # PromQL has no such class in a set
-_ZONES = f'sparkrig_thermal_zone_celsius{{type=~"(?i){_SOC}"}}'
+_ZONES = of("sparkrig_thermal_zone_celsius", f'type=~"(?i){_SOC}"')
 _BOX = "sparkrig blackbox INVENTORY, and sparkrig doctor INVENTORY"
 # a boot sets counters of the kernel back, and that is no rise
-_SINCE_BOOT = "unless on (instance) node_time_seconds - node_boot_time_seconds < 900"
-_ROW = "sparkrig_blackbox_row_timestamp_seconds"
+_SINCE_BOOT = f"unless on (instance) {of('node_time_seconds')} - {of('node_boot_time_seconds')} < 900"
+_ROW = of("sparkrig_blackbox_row_timestamp_seconds")
+# of each instance one, whatever other labels its targets have: two on one side are an error, and no alert
+_AGE = f"max by (instance) ({of('node_time_seconds')}) - max by (instance) ({_ROW})"
 _SCHEDULE = "docs/scheduling.md"
 _RAN = "sparkrig_schedule_run_timestamp_seconds"
 
@@ -99,7 +107,7 @@ HOSTS = (
     Alert(
         "SparkStalled",
         "health.memory",
-        f"100 * rate(node_pressure_memory_stalled_seconds_total[1m]) >= {blackbox.STALLED_PERCENT}",
+        f"100 * rate({of('node_pressure_memory_stalled_seconds_total')}[1m]) >= {blackbox.STALLED_PERCENT}",
         'made every process wait for memory for {{ $value | printf "%.0f" }} % of a minute',
         30,
         critical=True,
@@ -108,14 +116,14 @@ HOSTS = (
     Alert(
         "SparkOomKill",
         "health.memory",
-        _rose('sparkrig_kernel_log_lines_total{kind="killed"}'),
+        _rose(of("sparkrig_kernel_log_lines_total", 'kind="killed"')),
         "had processes ended by its kernel to get memory",
         cure=_BOX,
     ),
     Alert(
         "SparkHot",
         "health.temperature",
-        f"max by (instance) ({_ZONES} or sparkrig_gpu_temperature_celsius) >= {blackbox.HOT_C}",
+        f"max by (instance) ({_ZONES} or {of('sparkrig_gpu_temperature_celsius')}) >= {blackbox.HOT_C}",
         f'is at {{{{ $value | printf "%.0f" }}}} C, and was at {blackbox.HOT_C} C and more for minutes',
         blackbox.HOT_S,
         critical=True,
@@ -140,7 +148,8 @@ HOSTS = (
     Alert(
         "SparkPowerClamp",
         "gpu.clock",
-        f"sparkrig_gpu_utilization_ratio >= {gpu.LOADED_PERCENT / 100:g} and sparkrig_gpu_clock_hertz <= "
+        f"{of('sparkrig_gpu_utilization_ratio')} >= {gpu.LOADED_PERCENT / 100:g} and "
+        f"{of('sparkrig_gpu_clock_hertz')} <= "
         f"{gpu.CLAMPED_UP_TO_MHZ * 1e6:.0f} unless on (instance) ({_throttled(THERMAL)})",
         f"has a loaded GPU whose clock stays at {gpu.CLAMPED_UP_TO_MHZ} MHz and less",
         300,
@@ -149,7 +158,7 @@ HOSTS = (
     Alert(
         "SparkGpuSilent",
         "gpu.answers",
-        "sparkrig_blackbox_gpu_answers == 0",
+        f"{of('sparkrig_blackbox_gpu_answers')} == 0",
         "has an nvidia-smi that shows nothing",
         300,
         critical=True,
@@ -164,27 +173,27 @@ HOSTS = (
     Alert(
         "SparkPcieErrors",
         "nic.NETDEV.pcie",
-        _rose('sparkrig_kernel_log_lines_total{kind="aer"}'),
+        _rose(of("sparkrig_kernel_log_lines_total", 'kind="aer"')),
         "logged errors of PCIe (AER)",
     ),
     Alert(
         "SparkCarrierLost",
         "net.NETDEV.carrier",
-        _rose(f'node_network_carrier_down_changes_total{{device!~"{DEVICES}"}}') + f" {_SINCE_BOOT}",
+        _rose(of("node_network_carrier_down_changes_total", f'device!~"{DEVICES}"')) + f" {_SINCE_BOOT}",
         "lost the carrier of {{ $labels.device }}",
         cure="sparkrig topology INVENTORY",
     ),
     Alert(
         "SparkRdmaErrors",
         "docs/fabric.md#whether-each-rail-carries-what-it-should",
-        _rose("sparkrig_rdma_errors_total"),
+        _rose(of("sparkrig_rdma_errors_total")),
         "counted errors on {{ $labels.device }}",
         cure="sparkrig bandwidth INVENTORY",
     ),
     Alert(
         "SparkGuardActed",
         "watch.guard",
-        _rose("sparkrig_guard_acts_total"),
+        _rose(of("sparkrig_guard_acts_total")),
         "has a guard that acted: {{ $labels.act }}",
         critical=True,
         cure=_BOX,
@@ -192,8 +201,7 @@ HOSTS = (
     Alert(
         "SparkBlackBoxSilent",
         "watch.running",
-        f"node_time_seconds - on (instance) {_ROW} > {blackbox.LATE_S} or "
-        f'up{{job="{JOB}"}} == 1 unless on (instance) {_ROW}',
+        f'{_AGE} > {blackbox.LATE_S} or up{{job="{JOB}"}} == 1 unless on (instance) {_ROW}',
         "has a black box that writes nothing",
         60,
         cure="sparkrig drift INVENTORY",
@@ -219,7 +227,7 @@ HOSTS = (
     Alert(
         "SparkServerDown",
         "serve.answer",
-        "sparkrig_serving_up == 0",
+        f"{of('sparkrig_serving_up')} == 0",
         "has a server that does not answer: {{ $labels.unit }}",
         1800,
         cure="sparkrig startup INVENTORY",
@@ -227,7 +235,7 @@ HOSTS = (
     Alert(
         "SparkServerQueue",
         "serve.answer",
-        "sparkrig_serving_requests_waiting > 0",
+        f"{of('sparkrig_serving_requests_waiting')} > 0",
         "has {{ $value }} requests that wait for {{ $labels.unit }}",
         600,
         cure="sparkrig bench INVENTORY",

@@ -12,7 +12,7 @@ from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.common import GraphDrawStyle, LegendDisplayMode, LegendPlacement
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DataSourceRef, VariableRefresh
 
-from docs.alerts import DEVICES, JOB
+from docs.alerts import DEVICES, JOB, of
 
 DASHBOARD = Path(__file__).resolve().parent.parent / "templates" / "watch" / "dashboard.json"
 _OF = 'instance=~"$instance"'
@@ -30,7 +30,7 @@ class Graph:
 
 
 def _of(name: str, more: str = "") -> str:
-    return f"{name}{{{_OF}{more}}}"
+    return of(name, f"{_OF}{more}")
 
 
 def _rate(name: str, more: str = "") -> str:
@@ -54,9 +54,8 @@ ROWS: tuple[tuple[str, tuple[Graph, ...]], ...] = (
                 "More than 30 s: the host stands still, or the black box does.",
                 (
                     (
-                        _of("node_time_seconds")
-                        + " - on (instance) "
-                        + _of("sparkrig_blackbox_row_timestamp_seconds"),
+                        f"max by (instance) ({_of('node_time_seconds')}) - "
+                        f"max by (instance) ({_of('sparkrig_blackbox_row_timestamp_seconds')})",
                         _HOST,
                     ),
                 ),

@@ -16,6 +16,7 @@ from sparkrig.programs import TEMPLATES
 
 Given = Mapping[str, Any]
 _TEXT = 262_144  # characters of a paste
+_TOKENS, _SEQUENCES = 100_000_000, 65_536  # more than any model or server takes; a document holds no huge number
 _SCHEMAS = TEMPLATES.parent / "docs" / "schema"
 
 
@@ -72,8 +73,18 @@ _CHECKS = {
     }
 }
 _NUMBERS: Mapping[str, Any] = {
-    "context": {"type": "integer", "minimum": 1, "description": "Longest sequence, in tokens."},
-    "sequences": {"type": "integer", "minimum": 1, "description": "Sequences of that length at a time."},
+    "context": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": _TOKENS,
+        "description": "Longest sequence, in tokens.",
+    },
+    "sequences": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": _SEQUENCES,
+        "description": "Sequences of that length at a time.",
+    },
     "sparks": {"type": "integer", "minimum": 1, "maximum": 8, "description": "Number of Sparks."},
 }
 
@@ -163,7 +174,12 @@ TOOLS = (
         {
             "text": {"type": "string", "maxLength": _TEXT, "description": "The launch, as text."},
             "sparks": _NUMBERS["sparks"],
-            "vllm": {"type": "string", "pattern": r"^\d+(\.\d+){1,3}$", "description": "Version, such as 0.19.2."},
+            "vllm": {
+                "type": "string",
+                "pattern": r"^[0-9]+(\.[0-9]+){1,3}$",
+                "maxLength": 32,
+                "description": "Version, such as 0.19.2.",
+            },
         },
         ("text",),
         of_hosts=False,

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -54,6 +54,15 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
         return Path(str(value)).expanduser()
 
 
+class _Folder(click.Path):
+    """A folder with a name: an empty word, as of a variable that is not set, would be the one that is typed in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("a folder is expected, and nothing was given.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command()
 @files.INVENTORY
 @click.option("--every", type=_Every(), metavar="TIME", help="How often: 5m to 7d. [default: 1h]")
@@ -72,7 +81,7 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
 @click.option("--keep", type=click.IntRange(1, 1000), help="Number of reports to keep. [default: 48]")
 @click.option(
     "--textfile",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=_Folder(path_type=Path, file_okay=False),
     metavar="FOLDER",
     help="Write metrics of each run into FOLDER, for node_exporter's textfile collector.",
 )
@@ -272,8 +281,11 @@ def _remove(inventory: Path) -> None:
     if not were and not schedule_files.exist(inventory):
         terminal.echo(f"nothing to do: nothing is scheduled for {inventory}")
         return
-    schedule_files.forget_metrics(inventory, before)
-    schedule_files.forget(inventory)
+    with schedule_files.alone(inventory) as free:
+        if not free:  # it would write its state and its metrics again, for good
+            raise Refusal(f"a run of the schedule of {inventory} goes on", "the same once it ended")
+        schedule_files.forget_metrics(inventory, before)
+        schedule_files.forget(inventory)
     terminal.echo(f"{inventory} is watched no longer; timers, units and kept reports are removed.")
     if before and before.by == "cron":
         terminal.echo("Its two lines are still in your crontab. Try: crontab -e", err=True)

@@ -185,8 +185,9 @@ def _measure(inventory: Path, asked: Schedule, state: State, report: Report | No
     from sparkrig.render import schedule_prom
 
     if asked.textfile:
+        id = schedule_files.folder(inventory).name
         try:
-            schedule_files.keep_metrics(inventory, asked, schedule_prom.metrics(asked, state, report))
+            schedule_files.keep_metrics(inventory, asked, schedule_prom.metrics(asked, state, report, id))
         except Refusal as refusal:
             terminal.echo(f"Warning: {refusal.what}. Try: {refusal.cure}", err=True)
 

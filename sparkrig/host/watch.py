@@ -18,6 +18,7 @@ UNIT_FILE = f"/etc/systemd/system/{UNIT}"
 LINK = f"/etc/systemd/system/multi-user.target.wants/{UNIT}"  # by which it starts with the host
 PROGRAM = "/usr/local/lib/sparkrig/blackbox.py"
 METRICS = "/usr/local/lib/sparkrig/metrics.py"  # the same program, with metrics
+METRICS_FILE = "/var/lib/prometheus/node-exporter/sparkrig.prom"
 STARTED = "/run/sparkrig-blackbox/started"  # as what the process was started; it goes when that ends
 
 EXPORTER = "prometheus-node-exporter"
@@ -128,6 +129,8 @@ def _files(words: Sequence[str]) -> list[File]:
         "Type=exec",
         f"ExecStart=/usr/bin/python3 -IBS {' '.join([made[-1].path, digest(words), *words])}",
         "RuntimeDirectory=sparkrig-blackbox",
+        # a process that is killed leaves its last readings, which an exporter would show for ever
+        *([f"ExecStopPost=-/usr/bin/rm -f {METRICS_FILE}"] if _MEASURES in words else []),
         "Restart=always",
         "RestartSec=10",
         "OOMScoreAdjust=-900",  # what it keeps is of most use when the memory ends

@@ -134,13 +134,14 @@ def _drawn(figure: Figure, steps: Sequence[Step], columns: int, bars: str) -> st
     for step, value in zip(steps, figure.values, strict=True):
         if value is not None:
             shares.setdefault(min(columns - 1, int((step.at - begin) / whole * columns)), []).append(value)
-    highest = max(figure.shown) or 1
+    highest = max(*figure.shown, 0) or 1
     worst = min if figure.least else max
 
     def bar(column: int) -> str:
         if column not in shares:
             return " "
-        return bars[max(0, round(worst(shares[column]) / highest * (len(bars) - 1)))]
+        share = min(1.0, max(0.0, worst(shares[column]) / highest))  # a figure of a file may be negative
+        return bars[round(share * (len(bars) - 1))]
 
     return "".join(map(bar, range(columns)))
 

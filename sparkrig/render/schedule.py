@@ -67,7 +67,8 @@ def _service(about: str, option: str, command: Command) -> str:
             "",
             "[Service]",
             "Type=oneshot",
-            f"WorkingDirectory={str(command.place).replace('%', '%%')}",
+            # `-`: where the folder was moved or removed, the run is to fail in a notice, and not to be none
+            f"WorkingDirectory=-{str(command.place).replace('%', '%%')}",
             *given,
             f"ExecStart={' '.join(map(unit_word, command.words(option)))}",
             f"TimeoutStartSec={RUN_S + 300}",
@@ -105,7 +106,7 @@ def cron_lines(schedule: Schedule, command: Command) -> list[str]:
     _plain(command)
     given = "".join(f"{name}={quoted(value)} " for name, value in command.environment.items())
     return [
-        f"{times} cd {quoted_path(command.place)} && {given}{quoted(*command.words(option))} >/dev/null".replace(
+        f"{times} cd {quoted_path(command.place)}; {given}{quoted(*command.words(option))} >/dev/null".replace(
             "%",
             r"\%",  # which ends a line of cron's (crontab(5))
         )

@@ -1,6 +1,7 @@
 """The last run of a schedule as Prometheus's text format, for the textfile collector of its node_exporter.
 
-Every sample has the name of its inventory: one machine may look after several, and no sample may come twice.
+Every sample has the name of its inventory and that of its schedule: one machine may look after several, two of
+them of one file name, and node_exporter shows nothing at all where a sample comes twice.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ _OF_HOST = {
     "unknown_checks": "Checks that have no result and are not accepted.",
 }
 _RUNS = "runs_total"
+_LABELS = ("inventory", "schedule")
 NAMES = tuple(f"sparkrig_schedule_{each}" for each in (*_OF_RUN, *_OF_HOST, _RUNS))
 
 
-def metrics(schedule: Schedule, state: State, report: Report | None) -> str:
-    """What the last run left: of hosts only with a report, and of those that were read."""
+def metrics(schedule: Schedule, state: State, report: Report | None, id: str) -> str:
+    """What the last run left: of hosts only with a report, and of those that were read. id: of the schedule."""
     registry = CollectorRegistry()
-    inventory = PurePath(schedule.inventory).name
+    of = (PurePath(schedule.inventory).name, id)
     if ran := state.ran:
         found = {
             "run_timestamp_seconds": ran.started.timestamp(),
@@ -43,18 +45,16 @@ def metrics(schedule: Schedule, state: State, report: Report | None) -> str:
             "late_seconds": schedule.late_s,
         }
         for name, value in found.items():
-            _gauge(registry, name, _OF_RUN[name], "inventory").labels(inventory).set(value)
-    registry.register(_Runs(inventory, state.runs))
-    gauges = {
-        name: _gauge(registry, name, about, "inventory", "host") for name, about in _OF_HOST.items() if report
-    }
+            _gauge(registry, name, _OF_RUN[name], *_LABELS).labels(*of).set(value)
+    registry.register(_Runs(of, state.runs))
+    gauges = {name: _gauge(registry, name, about, *_LABELS, "host") for name, about in _OF_HOST.items() if report}
     for host in report.hosts if report else ():
-        gauges["host_read"].labels(inventory, host.name).set(host.unread is None)
+        gauges["host_read"].labels(*of, host.name).set(host.unread is None)
         if host.unread is None:
             unknown = sum(row.counts and row.status == "unknown" for row in host.rows)
             wrong = sum(row.counts for row in host.rows) - unknown
-            gauges["differing_checks"].labels(inventory, host.name).set(wrong)
-            gauges["unknown_checks"].labels(inventory, host.name).set(unknown)
+            gauges["differing_checks"].labels(*of, host.name).set(wrong)
+            gauges["unknown_checks"].labels(*of, host.name).set(unknown)
     return generate_latest(registry).decode()
 
 
@@ -65,10 +65,10 @@ def _gauge(registry: CollectorRegistry, name: str, about: str, *labels: str) -> 
 class _Runs(Collector):
     """A count that is known; the client's own counter would add the time at which it was made."""
 
-    def __init__(self, inventory: str, count: int) -> None:
-        self.inventory, self.count = inventory, count
+    def __init__(self, of: tuple[str, str], count: int) -> None:
+        self.of, self.count = of, count
 
     def collect(self) -> list[CounterMetricFamily]:
-        made = CounterMetricFamily("sparkrig_schedule_runs", "Runs since it was scheduled.", labels=["inventory"])
-        made.add_metric([self.inventory], self.count)
+        made = CounterMetricFamily("sparkrig_schedule_runs", "Runs since it was scheduled.", labels=_LABELS)
+        made.add_metric(self.of, self.count)
         return [made]

@@ -10,9 +10,11 @@ size, on the disk before the next one begins. It reads files of /proc and /sys, 
 one nvidia-smi that goes on printing. No process is started in a step but that one, where it ended.
 
 A row has a slot of its own of SLOT_B bytes: CRC NUMBER KIND BOOT TIME JSON, blanks, and a line end; CRC is of the
-rest. A row that a power cut tore is one whose CRC does not fit. KIND is `step`, or `stop`: the process was asked
-to end, by a shutdown or by hand. A boot whose last row is a step ended without being asked to: then the next start
-keeps the rows before that in RESET, without CRC and blanks, until the next such end.
+rest. TIME is the clock's, which may be set at any moment: a Spark with an empty battery begins in another year.
+So `up` of the JSON is the seconds since the boot, by which what follows in one boot is judged. A row that a power
+cut tore is one whose CRC does not fit. KIND is `step`, or `stop`: the process was asked to end, by a shutdown or
+by hand. A boot whose last row is a step ended without being asked to: then the next start keeps the rows before
+that in RESET, without CRC and blanks, until the next such end.
 """
 
 from __future__ import annotations
@@ -43,6 +45,8 @@ LINES, LINE_B = 3, 160  # of the kernel's log that a row has of each kind; the o
 RECORDS = 2000  # of the kernel's log that are read in a step
 TOP = 5  # processes that had the most memory
 NAMES = 24  # netdevs, RDMA ports, thermal zones
+# What a row that would outgrow its slot goes without, the least first
+DISPENSABLE = ("rdma", "down", "guard", "top", "zones", "log")
 
 MEMINFO = {
     "MemTotal": "total",
@@ -65,7 +69,11 @@ RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rc
 LOW_PERCENT, NEAR_PERCENT, STALLED_PERCENT = 3, 5, 60
 LOW_STEPS = 3
 HOT_C, HOT_STEPS = 88, 24  # 240 s: one cut its power after 417 [@gb10-ops]
+SOC_ZONE = r"acpitz|(?:.*[-_])?(?:soc|cpu|tj|pkg|cluster)(?:[-_\d].*)?"  # types of zones, as the doctor knows them
+EARLY = 1.5  # steps less than it takes to see so many: the first has none before it, and no step is quite on time
 SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
+# systemd has a folder for each unit that runs; those that watch a server beside it begin so, too, and end with it
+RUNNING, SERVERS = "/sys/fs/cgroup/system.slice", "sparkrig-serve"
 CAP = ("nvidia-smi", "-lgc", "0,2000")  # as owners keep a pair cool [@miaai-146]
 MOST_ACTS = 8
 
@@ -75,6 +83,7 @@ MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it answers no o
 GPU_OLD_S = 3 * STEP_S  # a row of it that is older is none of this step
 GPU_HUNG_S = 120  # without any row
 GPU_AGAIN_S = 60  # between two starts
+PARTS, PART_B = 16, 8192  # of what it printed: how many are read in a step, and how much of it is kept
 
 
 def main(words: list[str]) -> None:
@@ -83,7 +92,7 @@ def main(words: list[str]) -> None:
     ring = Ring(ROOT + RING)
     boot = read("/proc/sys/kernel/random/boot_id").strip()[:8]
     keep_reset(ring, boot)
-    box = Box(ring, boot, Guard() if "--guard" in words else None)
+    box = Box(ring, boot, Guard(boot) if "--guard" in words else None)
     write_whole(ROOT + STARTED, [words[0]])
     due = time.monotonic()
     while True:
@@ -134,6 +143,7 @@ class Ring:
         os.posix_fallocate(self.file, 0, SLOTS * SLOT_B)
         newest = max((row.number for row in self.rows()), default=0)
         self.next = newest + 1
+        self.trouble = ""
 
     def rows(self) -> Iterator[Row]:
         """Every whole row, in no order."""
@@ -158,30 +168,48 @@ class Ring:
             return None
         return row if row.number == number else None
 
-    def add(self, kind: str, boot: str, found: dict[str, Any]) -> None:
-        """On the disk when this returns. What makes a row too long goes: texts first, and their count stays."""
-        import json
+    def add(self, kind: str, boot: str, found: dict[str, Any]) -> bool:
+        """Whether it is on the disk. What makes a row too long goes: texts first, and their count stays.
 
+        A disk that takes none (it became read-only, or fails) ends nothing: the guard has its work all the same.
+        """
         head = f"{self.next} {kind} {boot} {time.time():.0f}"
-        text = f"{head} {json.dumps(found, separators=(',', ':'))}"
-        if len(text) > SLOT_B - 16:
-            bare = {
-                key: value for key, value in found.items() if key not in ("log", "top", "down", "rdma", "zones")
-            }
-            text = f"{head} {json.dumps(bare, separators=(',', ':'))}"
+        text = f"{head} {fitting(found, SLOT_B - 16 - len(head))}"
         row = f"{checksum(text)} {text}".encode().ljust(SLOT_B - 1) + b"\n"
-        os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
-        os.fdatasync(self.file)
-        self.next += 1
+        trouble = ""
+        try:
+            os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
+            os.fdatasync(self.file)
+            self.next += 1
+        except OSError as error:
+            trouble = f"sparkrig: the disk takes no row: {error.strerror}"
+        if trouble and trouble != self.trouble:
+            print(trouble, flush=True)
+        self.trouble = trouble
+        return not trouble
+
+
+def fitting(found: dict[str, Any], most: int) -> str:
+    """As JSON of so many characters at most, without what it takes: DISPENSABLE has the order."""
+    import json
+
+    text = json.dumps(found, separators=(",", ":"))
+    if len(text) > most and "log" in found:
+        found = found | {"log": {kind: lines[:1] for kind, lines in found["log"].items()}}
+        text = json.dumps(found, separators=(",", ":"))
+    for name in DISPENSABLE:
+        if len(text) > most:
+            found = {key: value for key, value in found.items() if key != name}
+            text = json.dumps(found, separators=(",", ":"))
+    return text
 
 
 def keep_reset(ring: Ring, boot: str) -> None:
     """Keep the rows before an end that was not asked for, where the last boot ended so."""
     rows = ring.last(KEPT)
     if rows and rows[-1].boot != boot and rows[-1].kind != "stop":
-        up = float(read("/proc/uptime").split()[0])
         try:
-            write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - up:.0f} {boot}"])
+            write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - uptime():.0f} {boot}"])
         except OSError as error:  # a full disk; the ring has its room, and goes on
             print(f"sparkrig: the rows before the reset cannot be kept: {error}", flush=True)
 
@@ -208,6 +236,7 @@ class Box:
 
     def step(self) -> None:
         found = {
+            "up": uptime(),
             "memory": memory(),
             "pressure": pressure(),
             "gpu": self.gpu.look(),
@@ -226,13 +255,19 @@ class Box:
         self.gpu.end()
 
 
+def uptime() -> float:
+    """Seconds since the boot, which go on while the host sleeps, and whatever is done to its clock."""
+    return round(time.clock_gettime(time.CLOCK_BOOTTIME), 1)
+
+
 def memory() -> dict[str, int]:
     """kB, as /proc/meminfo has them."""
     found = {}
     for line in read("/proc/meminfo").splitlines():
         name, _, rest = line.partition(":")
-        if name in MEMINFO:
-            found[MEMINFO[name]] = int(rest.split()[0])
+        kb = figure(rest) if name in MEMINFO else None
+        if kb is not None and kb >= 0:
+            found[MEMINFO[name]] = int(kb)
     return found
 
 
@@ -242,7 +277,9 @@ def pressure() -> dict[str, float]:
     for name in ("memory", "io", "cpu"):
         for line in read(f"/proc/pressure/{name}").splitlines():
             kind, _, rest = line.partition(" avg10=")
-            found[f"{name}_{kind}"] = float(rest.split(" ")[0])
+            percent = figure(rest)
+            if kind in ("some", "full") and percent is not None and percent >= 0:
+                found[f"{name}_{kind}"] = percent
     return found
 
 
@@ -251,7 +288,7 @@ def zones() -> dict[str, float]:
     found: dict[str, float] = {}
     for name in names("/sys/class/thermal"):
         if name.startswith("thermal_zone"):
-            celsius = number(read(f"/sys/class/thermal/{name}/temp"))
+            celsius = figure(read(f"/sys/class/thermal/{name}/temp"))
             kind = read(f"/sys/class/thermal/{name}/type").strip()[:32]
             if celsius is not None and (kind in found or len(found) < NAMES):
                 found[kind] = max(found.get(kind, -273), celsius / 1000)
@@ -260,12 +297,12 @@ def zones() -> dict[str, float]:
 
 def carrier_losses() -> dict[str, int]:
     """How often each netdev that is a device lost its carrier since it is there."""
-    found = {}
-    for name in names("/sys/class/net")[:NAMES]:
-        if os.path.exists(f"{ROOT}/sys/class/net/{name}/device"):
-            count = number(read(f"/sys/class/net/{name}/carrier_down_count"))
+    found: dict[str, int] = {}
+    for name in names("/sys/class/net"):  # those of containers may be many, and have no device
+        if len(found) < NAMES and os.path.exists(f"{ROOT}/sys/class/net/{name}/device"):
+            count = figure(read(f"/sys/class/net/{name}/carrier_down_count"))
             if count is not None:
-                found[name] = int(count)
+                found[text_of(name)] = int(count)
     return found
 
 
@@ -274,9 +311,9 @@ def rdma_errors() -> dict[str, int]:
     found = {}
     for device in names("/sys/class/infiniband")[:NAMES]:
         folder = f"/sys/class/infiniband/{device}/ports/1/hw_counters"
-        counts = [count for name in RDMA_ERRORS if (count := number(read(f"{folder}/{name}"))) is not None]
+        counts = [count for name in RDMA_ERRORS if (count := figure(read(f"{folder}/{name}"))) is not None]
         if counts:
-            found[device] = int(sum(counts))
+            found[text_of(device)] = int(sum(counts))
     return found
 
 
@@ -285,14 +322,24 @@ PAGE_KB = os.sysconf("SC_PAGE_SIZE") // 1024
 
 def top() -> list[tuple[str, int, int]]:
     """Name, pid and kB in memory of the largest processes; never their arguments, which may have a secret."""
-    found = []
-    for pid in names("/proc"):
-        if pid.isdigit():
-            head, _, rest = read(f"/proc/{pid}/stat").rpartition(")")
-            fields = rest.split()  # from the third on: the state is the first, proc_pid_stat(5)
-            if len(fields) > 21:
-                found.append((int(fields[21]) * PAGE_KB, int(pid), head.partition("(")[2]))
+    found: list[tuple[int, int, str]] = []
+    for pid in processes():
+        head, _, rest = read(f"/proc/{pid}/stat").rpartition(")")
+        fields = rest.split()  # from the third on: the state is the first, proc_pid_stat(5)
+        pages = number(fields[21]) if len(fields) > 21 else None
+        if pages is not None and pages >= 0:
+            found.append((int(pages) * PAGE_KB, int(pid), head.partition("(")[2]))
+        if len(found) > 10 * TOP:  # a host may have a hundred thousand
+            found = sorted(found, reverse=True)[:TOP]
     return [(name, pid, size) for size, pid, name in sorted(found, reverse=True)[:TOP]]
+
+
+def processes() -> Iterator[str]:
+    try:
+        with os.scandir(f"{ROOT}/proc") as folder:
+            yield from (each.name for each in folder if each.name.isdecimal())
+    except OSError:
+        return
 
 
 class Log:
@@ -361,7 +408,8 @@ class Gpu:
         fields = ",".join((*GPU, MARGIN) if self.margin else GPU)
         words = ["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader,nounits", "-l", str(STEP_S)]
         self.started, self.rest = now, b""
-        self.out, end = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.out, end = os.pipe2(os.O_CLOEXEC)
+        os.set_blocking(self.out, False)  # this end alone: a program that prints much is to wait, not to fail
         streams = [(os.POSIX_SPAWN_DUP2, end, 1), (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0)]
         streams += [(os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0)]
         try:
@@ -375,11 +423,14 @@ class Gpu:
         if not self.pid:
             return
         try:
-            while part := os.read(self.out, 8192):
-                self.rest += part
+            for _ in range(PARTS):  # it may print faster than it is read
+                part = os.read(self.out, PART_B)
+                self.rest = (self.rest + part)[-PART_B:]
+                if not part:
+                    break
         except BlockingIOError:
             pass
-        *rows, self.rest = self.rest[-8192:].split(b"\n")
+        *rows, self.rest = self.rest.split(b"\n")
         for row in rows:
             fields = [each.strip() for each in row.decode(errors="replace").split(",")]
             if len(fields) == len(GPU) + self.margin:
@@ -403,53 +454,89 @@ class Guard:
     again, and the cap stays until a person lifts it, or the next boot.
     """
 
-    def __init__(self) -> None:
-        self.low = self.hot = 0  # steps in a row
+    def __init__(self, boot: str = "") -> None:
+        self.boot = boot
+        self.low: float | None = None  # since when the memory ends, and since when it is hot, by uptime
+        self.hot: float | None = None
         self.stopped = self.capped = False
-        self.started: list[int] = []  # processes that are still to be waited for
+        self.started: dict[int, tuple[str, str]] = {}  # what was begun, and why, by a process that did not end yet
 
     def look(self, found: dict[str, Any]) -> list[str]:
         """What was done in this step, in words."""
-        self.started = [pid for pid in self.started if not os.waitpid(pid, os.WNOHANG)[0]]
-        return [*self.memory(found["memory"], found["pressure"]), *self.heat(found["zones"], found["gpu"])]
+        return [
+            *self.failed(),
+            *self.memory(found["memory"], found["pressure"]),
+            *self.heat(found["zones"], found["gpu"]),
+        ]
 
     def memory(self, kb: dict[str, int], waited: dict[str, float]) -> list[str]:
         if not kb.get("total") or "available" not in kb:
             return []
         share, stalled = 100 * kb["available"] / kb["total"], waited.get("memory_full", 0)
         bad = share < LOW_PERCENT or (share < NEAR_PERCENT and stalled >= STALLED_PERCENT)
-        self.low = self.low + 1 if bad else 0
+        self.low = since(self.low, bad)
         self.stopped = self.stopped and share < NEAR_PERCENT
-        if self.low < LOW_STEPS or self.stopped:
+        if not lasted(self.low, LOW_STEPS) or self.stopped:
             return []
         self.stopped = True
         waiting = f"all processes waited for {stalled:.0f} % of ten seconds"
-        return [
-            self.act("stopped the server", f"{share:.1f} % of the memory was available, and {waiting}", SERVER)
-        ]
+        seen = f"{share:.1f} % of the memory was available, and {waiting}"
+        if not any(name.startswith(SERVERS) and name.endswith(".service") for name in names(RUNNING)):
+            return [self.keep("found no server to stop", seen)]
+        return [self.act("stopped the server", seen, SERVER)]
 
     def heat(self, celsius: dict[str, float], gpu: dict[str, Any]) -> list[str]:
-        warmest = max(celsius.get("acpitz", 0), gpu.get("celsius", 0))
-        self.hot = self.hot + 1 if warmest >= HOT_C else 0
-        if self.hot < HOT_STEPS or self.capped:
+        import re  # json has it, too
+
+        soc = [high for kind, high in celsius.items() if re.fullmatch(SOC_ZONE, kind, re.IGNORECASE)]
+        warmest = max([*soc, gpu.get("celsius", 0)])
+        self.hot = since(self.hot, warmest >= HOT_C)
+        if self.hot is None or not lasted(self.hot, HOT_STEPS) or self.capped:
             return []
         self.capped = True
-        seen = f"it was at {HOT_C} C and more for {self.hot * STEP_S} s, now at {warmest:.0f} C"
+        seen = f"it was at {HOT_C} C and more for {uptime() - self.hot + STEP_S:.0f} s, now at {warmest:.0f} C"
         return [self.act("capped the GPU at 2000 MHz", seen, CAP)]
 
     def act(self, done: str, seen: str, words: tuple[str, ...]) -> str:
-        """Do it, and keep the reason where a doctor finds it."""
+        """Do it, and keep what was done, and why; how it ended is looked at in the next steps."""
         try:
-            self.started.append(os.posix_spawnp(words[0], words, os.environ, setsigmask=()))
+            self.started[os.posix_spawnp(words[0], words, os.environ, setsigmask=())] = (words[0], seen)
         except OSError as error:
             done = f"could not run {words[0]} ({error.strerror})"
-        row = f"{time.time():.0f} {done}: {seen}"
+        return self.keep(done, seen)
+
+    def failed(self) -> list[str]:
+        """What was begun and ended badly since the step before."""
+        found = []
+        for pid, (program, seen) in [*self.started.items()]:
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            if ended:
+                del self.started[pid]
+                if code := os.waitstatus_to_exitcode(status):
+                    found.append(self.keep(f"failed, for {program} ended with {code}", seen))
+        return found
+
+    def keep(self, done: str, seen: str) -> str:
+        """Where a doctor finds it."""
+        row = f"{time.time():.0f} @{uptime()}/{self.boot} {done}: {seen}"
         print(f"sparkrig: the guard {done}: {seen}", flush=True)
         try:
             write_whole(ROOT + ACTS, [*read(ACTS).splitlines(), row][-MOST_ACTS:])
         except OSError as error:  # a full disk; the ring has it, too
             print(f"sparkrig: what the guard did cannot be kept: {error}", flush=True)
         return f"{done}: {seen}"
+
+
+def since(before: float | None, holds: bool) -> float | None:
+    """Since when something holds without a break, by uptime. before: the same of the step before."""
+    if not holds:
+        return None
+    return uptime() if before is None else before
+
+
+def lasted(since: float | None, steps: int) -> bool:
+    """Whether that is so many steps ago, however many were made: a disk that stands still delays them."""
+    return since is not None and uptime() - since >= (steps - EARLY) * STEP_S
 
 
 def told(fields: list[str]) -> dict[str, Any]:
@@ -469,6 +556,17 @@ def number(text: str) -> float | None:
     except ValueError:
         return None
     return found if abs(found) < 1e15 else None  # NaN is not
+
+
+def figure(text: str) -> float | None:
+    """The first word of a file or of a line; None where that is no figure."""
+    word, *_ = [*text.split(None, 1), ""]
+    return number(word)
+
+
+def text_of(name: str) -> str:
+    """The name of a file, of which any byte may be no text (os.fsdecode): that makes no JSON that can be read."""
+    return name.encode(errors="replace").decode()
 
 
 def names(path: str) -> list[str]:

@@ -104,13 +104,14 @@ class Ring(blackbox.Ring):  # type: ignore[misc]
         super().__init__(path)
         self.metrics = Metrics(guarded="--guard" in sys.argv)
 
-    def add(self, kind: str, boot: str, found: dict[str, Any]) -> None:
+    def add(self, kind: str, boot: str, found: dict[str, Any]) -> bool:
         began = time.monotonic()
-        super().add(kind, boot, found)
+        kept: bool = super().add(kind, boot, found)
         if kind == "step":
-            self.metrics.step(found, time.monotonic() - began)
+            self.metrics.step(found, time.monotonic() - began, kept=kept)
         else:
             self.metrics.end()
+        return kept
 
 
 class Metrics:
@@ -118,13 +119,15 @@ class Metrics:
 
     def __init__(self, *, guarded: bool) -> None:
         self.guarded, self.steps, self.trouble = guarded, 0, ""
+        self.rows, self.row_at = 0, 0.0  # those on the disk, and when the last one was
         self.lines = dict.fromkeys(LOG.values(), 0)
         self.acts = dict.fromkeys((*ACTS_DONE, "failed"), 0)
         self.serving: list[tuple[str, str, float]] = []
 
-    def step(self, found: dict[str, Any], seconds: float) -> None:
-        """found: of the row, without what the host did not show; seconds: that the disk took."""
-        at = time.time()  # of the row; servers are asked after it
+    def step(self, found: dict[str, Any], seconds: float, *, kept: bool) -> None:
+        """found: of the row, less what the host did not show; seconds: that the disk took; kept: if it took it."""
+        if kept:  # servers are asked after it
+            self.rows, self.row_at = self.rows + 1, time.time()
         self.count(found)
         if self.steps % ASK_STEPS == 0:
             self.serving = [sample for server in servers() for sample in ask(*server)]
@@ -139,11 +142,11 @@ class Metrics:
         samples += [("guard_enabled", "", self.guarded)]
         samples += [("guard_acts_total", act, count) for act, count in self.acts.items()]
         samples += [
-            ("blackbox_rows_total", "", self.steps),
-            ("blackbox_row_timestamp_seconds", "", at),
+            ("blackbox_rows_total", "", self.rows),
             ("blackbox_write_seconds", "", seconds),
             ("blackbox_gpu_answers", "", "gpu" in found),
         ]
+        samples += [("blackbox_row_timestamp_seconds", "", self.row_at)] if self.rows else []
         self.write(exposition([*samples, *self.serving]))
 
     def count(self, found: dict[str, Any]) -> None:
@@ -169,7 +172,7 @@ class Metrics:
             file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644, dir_fd=folder)
             try:
                 os.fchmod(file, 0o644)
-                os.write(file, text.encode())
+                write_all(file, text.encode())
             finally:
                 os.close(file)
             os.replace(new, PROM, src_dir_fd=folder, dst_dir_fd=folder)
@@ -183,7 +186,16 @@ class Metrics:
 
     def end(self) -> None:
         """Without a black box there are no readings; a file of before would go on to show its last ones."""
-        remove(f"{ROOT}{TEXTFILES}/{PROM}")
+        try:
+            remove(f"{ROOT}{TEXTFILES}/{PROM}")
+        except OSError as error:
+            print(f"sparkrig: the metrics cannot be removed: {error.strerror}", flush=True)
+
+
+def write_all(file: int, content: bytes) -> None:
+    """A disk that is nearly full takes a part, and says so at the next one alone. Raises OSError."""
+    while content:
+        content = content[os.write(file, content) :]
 
 
 def remove(name: str, folder: int | None = None) -> None:

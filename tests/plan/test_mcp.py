@@ -153,6 +153,10 @@ def test_bad_input_is_one_sentence_and_the_server_goes_on(desk: Desk) -> None:
         ("lint", {"text": "ls"}, "no `vllm serve` and no container of vLLM is in it"),
         ("models", {"name": "../../etc"}, "models: name: '../../etc' does not match"),
         ("models", {"name": "none-such"}, "none-such"),
+        ("models", {"context": 10**400}, "00 is greater than the maximum of 100000000"),
+        ("models", {"sequences": 10**18}, "models: sequences: 1000000000000000000 is greater than the maximum of"),
+        ("lint", {"text": "x", "vllm": f"1.{'9' * 5000}"}, "9' is too long; expected: text, sparks, vllm"),
+        ("lint", {"text": "x" * 300_000}, "x' is too long; expected: text"),
         ("apply", {}, "there is no tool apply; there are: drift, doctor, "),
     ]
 

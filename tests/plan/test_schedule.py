@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.plan.conftest import A, B
@@ -201,11 +202,40 @@ def test_each_run_leaves_its_metrics_until_the_schedule_goes(desk: Desk, hook: W
     assert desk.typed("schedule", "--remove").code == 0 and list(place.iterdir()) == []
 
 
+@pytest.mark.slow  # two runs of drift, a process each
+def test_two_inventories_of_one_name_have_no_sample_in_common(desk: Desk, hook: Webhook, tmp_path: Path) -> None:
+    """node_exporter answers an error, and shows nothing of its machine, where two files have the same sample."""
+    place = desk.folder / "textfiles"
+    place.mkdir()
+    (tmp_path / "other").mkdir()
+    other = Desk(tmp_path / "other").has(settled())
+    samples: list[tuple[object, ...]] = []
+    for each in (desk, other):
+        assert each.typed("schedule", "--cron", "--textfile", str(place)).code == 0
+        run(each)
+    for file in place.iterdir():
+        families = text_string_to_metric_families(file.read_text())
+        samples += [(one.name, *sorted(one.labels.items())) for family in families for one in family.samples]
+    assert len([*place.iterdir()]) == 2 and len(samples) == len({*samples})
+
+
 def measured(file: Path) -> dict[tuple[str, str], float]:
     """By name and host; each sample has the inventory."""
     samples = [each for family in text_string_to_metric_families(file.read_text()) for each in family.samples]
     assert {each.labels.get("inventory") for each in samples} == {"sparks.py"}
     return {(each.name, each.labels.get("host", "")): each.value for each in samples}
+
+
+@pytest.mark.parametrize("option", ["--remove", "--now"])
+def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: str) -> None:
+    """The run would write its state and its metrics after they were removed, and they would stay."""
+    assert desk.typed("schedule", "--cron").code == 0
+    before = sorted(folder(desk).iterdir())
+    with FileLock(folder(desk) / "lock"):
+        done = desk.typed("schedule", option)
+    assert done.code == 1 and "goes on. Try: the same once it ended" in done.said, done.said
+    assert {*before} <= {*folder(desk).iterdir()}
+    assert desk.typed("schedule", "--remove").code == 0
 
 
 # --- secrets, and what is typed wrong
@@ -227,6 +257,7 @@ def test_an_address_stands_in_its_own_file_alone(desk: Desk, hook: Webhook) -> N
 def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webhook) -> None:
     private(desk.folder / "empty", "# nothing")
     private(desk.folder / "odd", "https://example.com/hook")
+    private(desk.folder / "bare", f"http://example.com/{SECRET}")
     private(desk.folder / "two", "https://a.example/", "https://b.example/")
     (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
     silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
@@ -253,6 +284,8 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--cron", "--notify", str(open_)], "can be read by others (mode 644). Try: chmod 600"),
             (["--cron", "--notify", str(silent)], "took the first notice, and nothing was scheduled"),
             (["--cron", "--heartbeat", str(desk.folder / "two")], "has no address of a heartbeat"),
+            (["--cron", "--heartbeat", str(desk.folder / "bare")], "or http:// of this machine. Try: wc -l"),
+            (["--cron", "--textfile", ""], "a folder is expected, and nothing was given."),
             (["--now"], "nothing is scheduled for"),
             (["--check"], "nothing is scheduled for"),
             (["--now", "--every", "1h"], "--now goes with no other option."),
@@ -334,6 +367,32 @@ def test_a_first_run_that_fails_is_said_at_once(desk: Desk, systemd: Manager) ->
     done = systemd.sparkrig("schedule", str(desk.inventory), more={"ONLY_IN_THIS_SHELL": "1"})
     assert done.returncode == 3 and "! the last run failed: " in done.stdout, done.stdout + done.stderr
     assert systemd.sparkrig("schedule", str(desk.inventory), "--remove").returncode == 0
+
+
+@pytest.mark.slow  # a user manager, and runs of drift
+def test_a_project_that_is_gone_is_a_notice_by_each_way(desk: Desk, hook: Webhook, systemd: Manager) -> None:
+    """A unit whose working directory is gone, and a line of cron whose `cd` fails, would start nothing at all."""
+    project = desk.folder / "project"
+    (project / "deploys").mkdir(parents=True)
+    (project / "deploys" / "cluster.py").touch()
+    shutil.copytree(desk.folder / "group_data", project / "group_data")
+    inventory = Path(shutil.copy(desk.inventory, project / "sparks.py"))
+    file = hook.addresses(desk.folder / "notify")
+    cron = systemd.sparkrig("schedule", str(inventory), "--cron").stdout.splitlines()[0]
+    assert systemd.sparkrig("schedule", str(inventory), "--remove").returncode == 0
+    done = systemd.sparkrig("schedule", str(inventory), "--notify", str(file))
+    assert done.returncode == 0, done.stdout + done.stderr
+    hook.taken()
+    project.rename(desk.folder / "elsewhere")
+    (drift,) = (name for name in systemd.units() if re.fullmatch(r"sparkrig-drift-sparks-.*\.timer", name))
+    systemd.systemctl("start", drift.replace(".timer", ".service"))
+    assert ["NEW the run: " in each for each in hook.taken()] == [True]
+    kept = next((desk.folder / "state" / "sparkrig" / "schedule").iterdir()) / "state.json"
+    kept.unlink()
+    systemd.run("sh", "-c", cron.split(" ", 5)[5])
+    assert ["NEW the run: " in each for each in hook.taken()] == [True]
+    removed = systemd.sparkrig("schedule", str(inventory), "--remove")
+    assert removed.returncode == 0 and systemd.units() == [], removed.stderr
 
 
 @pytest.mark.slow  # a user manager

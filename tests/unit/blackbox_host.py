@@ -66,7 +66,13 @@ class Host:
         self.has("dev/kmsg", "")
         self.boot(A)
         self.program = loaded(file)
-        self.program.time = SimpleNamespace(monotonic=lambda: self.now, time=lambda: 1795600000 + self.now)
+        self.clock = 1795600000.0  # what its wall clock has before `now`
+        self.program.time = SimpleNamespace(
+            monotonic=lambda: self.now,
+            time=lambda: self.clock + self.now,
+            clock_gettime=lambda _: self.now - self.began,
+            CLOCK_BOOTTIME=7,
+        )
         self.ring = root / "var/lib/sparkrig/blackbox/ring"
         self.reset = root / "var/lib/sparkrig/blackbox/reset"
 
@@ -75,6 +81,8 @@ class Host:
         (self.root / path).write_text(text)
 
     def boot(self, id: str) -> None:
+        """As 12.5 s after it."""
+        self.id, self.began = id, self.now - 12.5
         self.has("proc/sys/kernel/random/boot_id", f"{id}-1111-4222-8333-444444444444\n")
 
     def smi(self, script: str) -> None:
@@ -87,6 +95,8 @@ class Host:
 
     def box(self, id: str = A) -> Any:
         """As after a start in that boot: the rows of the boot before it are kept where it was lost."""
+        if id != self.id:
+            self.boot(id)
         ring = self.program.Ring(str(self.ring))
         self.program.keep_reset(ring, id)
         return self.program.Box(ring, id)

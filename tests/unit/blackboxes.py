@@ -40,14 +40,14 @@ def step() -> Step:
     }
 
 
-def rows(change: Change = lambda _, __: None, count: int = 720, boot: str = LOST) -> list[str]:
+def rows(change: Change = lambda _, __: None, count: int = 720, boot: str = LOST, end: float = END) -> list[str]:
     """change: is given how many seconds before the end a row is, and its figures."""
     made = []
     for number in range(count):
         left = (count - 1 - number) * 10
         found = step()
         change(left, found)
-        made.append(f"row {number + 1} step {boot} {END - left:.0f} {json.dumps(found)}")
+        made.append(f"row {number + 1} step {boot} {end - left:.0f} {json.dumps(found)}")
     return made
 
 

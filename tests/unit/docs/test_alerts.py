@@ -28,7 +28,7 @@ RULES: dict[str, dict[str, Any]] = {
 STEP_S = 10
 BELOW_S = 300
 AFTER_S = 960  # what rose counts as new for ten minutes
-ON = 'instance="a:9100"'
+ON = 'job="sparks",instance="a:9100"'
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def memory(below: float, at: float) -> Case:
 
 
 THROTTLE = "sparkrig_gpu_throttle_active"
-UP = f'up{{job="sparks",{ON}}}'
+UP = f"up{{{ON}}}"
 ROW = f"sparkrig_blackbox_row_timestamp_seconds{{{ON}}}"
 TIME = {f"node_time_seconds{{{ON}}}": "0+10x2000"}
 RAN, LATE = (
@@ -199,6 +199,35 @@ def test_each_alert_fires_at_its_limit_and_only_there(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def elsewhere(text: str) -> str:
+    """A series of the same name, of another job's targets."""
+    return text.replace('job="sparks"', 'job="all"')
+
+
+def of_both(case: Case) -> Case:
+    """A Spark that another job scrapes, too."""
+    series = {**case.series, **{elsewhere(name): values for name, values in case.series.items()}}
+    return Case(series, {**case.always, **{elsewhere(name): text for name, text in case.always.items()}})
+
+
+def of_others(case: Case) -> Case:
+    """A machine that is no Spark, beside one of which all is well."""
+    return Case(
+        {elsewhere(name): values for name, values in case.series.items()},
+        {elsewhere(name): text for name, text in case.always.items()},
+    )
+
+
+@pytest.mark.slow  # as the one before
+def test_other_jobs_of_that_prometheus_neither_fire_nor_silence_an_alert(tmp_path: Path) -> None:
+    """A node exporter that another job scrapes, too, and one of a machine that is no Spark."""
+    of_hosts = {alert.name for alert in alerts.HOSTS} - {"SparksUnwatched"}
+    groups = [group(alert, of_both(case)) for alert in sorted(of_hosts) for case in CASES[alert]]
+    groups += [group(alert, of_others(case), fires=False) for alert in sorted(of_hosts) for case in CASES[alert]]
+    done = promtool(tmp_path, groups)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.slow  # as the one before
 def test_an_alert_says_which_host_what_and_what_to_do(tmp_path: Path) -> None:
     test = group("SparkMemoryLow", CASES["SparkMemoryLow"][0])
@@ -208,7 +237,7 @@ def test_an_alert_says_which_host_what_and_what_to_do(tmp_path: Path) -> None:
             "alertname": "SparkMemoryLow",
             "exp_alerts": [
                 {
-                    "exp_labels": {"severity": "warning", "instance": "a:9100"},
+                    "exp_labels": {"severity": "warning", "job": "sparks", "instance": "a:9100"},
                     "exp_annotations": {
                         "summary": "a:9100 has 4.9 % of its memory available",
                         "description": "Expected: the host has memory enough to stay alive. Try: stop a model "

@@ -119,8 +119,10 @@ def drifted(place: Path) -> None:
     good, bad = (Schedule(inventory=f"/srv/{name}.py", every_s=3600) for name in ("pair", "old"))
     ran = Ran(started=now, seconds=1, exit=3)
     late = Ran(started=datetime(2020, 1, 1, tzinfo=UTC), seconds=1, exit=1, trouble="it is broken")
-    (place / "sparkrig-pair.prom").write_text(schedule_prom.metrics(good, State(ran=ran, runs=1), report))
-    (place / "sparkrig-old.prom").write_text(schedule_prom.metrics(bad, State(ran=late, runs=2), None))
+    (place / "sparkrig-pair.prom").write_text(
+        schedule_prom.metrics(good, State(ran=ran, runs=1), report, "pair-1")
+    )
+    (place / "sparkrig-old.prom").write_text(schedule_prom.metrics(bad, State(ran=late, runs=2), None, "old-1"))
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from sparkrig.host import blackbox
 from sparkrig.host.blackbox import RECENT_S, BlackBox
 from sparkrig.host.blackbox_rows import parse
 from tests.tables import each_row
-from tests.unit.blackboxes import BEFORE, GIB, Change, Step, box, falling, printed, rows
+from tests.unit.blackboxes import BEFORE, END, GIB, Change, Step, box, falling, printed, rows
 
 
 def signs(change: Change, count: int = 720) -> dict[str, str]:
@@ -166,7 +166,7 @@ def test_a_host_that_stood_still_before_it_was_lost() -> None:
 
 def test_the_boot_before_is_no_part_of_the_judgement() -> None:
     """It is drawn, and what happened in it was another end."""
-    earlier = rows(lambda _, found: found.update(log={"nvrm": [50, "NVRM: x"]}), 100, BEFORE)
+    earlier = rows(lambda _, found: found.update(log={"nvrm": [50, "NVRM: x"]}), 100, BEFORE, END - 2100)
     reset = parse([*earlier, *printed(count=200)]).reset
     assert reset and len(reset.steps) == 300 and len(reset.boot) == 200 and reset.signs == []
 
@@ -191,6 +191,10 @@ BAD = (
     'row 5 step aaaaaaaa 1795659120 {"top":{"x":1}}',
     'row 5 step aaaaaaaa 1795659120 {"log":{"nvrm":[]}}',
     'row 5 step aaaaaaaa 1795659120 {"gpu":{"reasons":"zzz"}}',
+    'row 5 step aaaaaaaa 1795659120 {"log":{"nvrm":["x"]}}',
+    'row 5 step aaaaaaaa 1795659120 {"log":{"nvrm":9}}',
+    'row 5 step aaaaaaaa 1795659120 {"top":[["x",[],{}]]}',
+    'row 5 step aaaaaaaa 1795659120 {"top":[["x",1,-1]]}',
     "row 5 stop aaaaaaaa 1795659120 {}",
     "row",
     "row 5",
@@ -220,6 +224,25 @@ def test_a_clock_that_is_none_is_an_error(row: str) -> None:
         parse([row, *printed()[2:]])
     with pytest.raises((ValueError, LookupError)):
         parse(printed()[2:])
+
+
+def test_null_figures_cost_themselves_alone() -> None:
+    def null(_: int, found: Step) -> None:
+        for name in ("available", "swap_free"):
+            found["memory"][name] = None
+        found["gpu"] |= {"watts": None, "reasons": None, "mhz": True}
+        found["zones"]["acpitz"] = found["up"] = found["down"] = None
+        found["top"] = [[None, 7, 9], ["x", 7, None], ["x", None, 9], None, ["python3", 8, 5]]
+        found["log"] = {"nvrm": [None, "NVRM: x"], "aer": None, "killed": [2, None]}
+
+    reset = box(null).reset
+    assert reset and len(reset.steps) == 720
+    step = reset.steps[-1]
+    assert (
+        step.swapped is None and step.reasons is None and "mhz" not in step.gpu and "available" not in step.memory
+    )
+    assert [each.name for each in step.top] == ["python3"]
+    assert {kind: lines.count for kind, lines in step.log.items()} == {"killed": 2}
 
 
 def test_an_act_that_is_none_is_skipped() -> None:

@@ -57,6 +57,19 @@ def test_a_single_row_is_a_picture_too() -> None:
     assert "spark-b" in html({"spark-b": box(count=1)}, 1800, "now")
 
 
+def test_figures_that_no_host_can_have_are_drawn_all_the_same() -> None:
+    """They come from a file on the host."""
+
+    def odd(left: int, found: Step) -> None:
+        found["memory"]["available"] = -1e19 if left % 20 else 1e19
+        found["gpu"]["watts"] = -10.0 - left
+        found["zones"], found["gpu"]["celsius"] = {}, -40.0
+
+    reset = box(odd)
+    assert any(line.startswith("  GPU power ") for line in shown(reset, 80))
+    assert "spark-b" in html({"spark-b": reset}, 1800, "now")
+
+
 def test_what_was_not_shown_has_no_row() -> None:
     def bare(_: int, found: Step) -> None:
         for name in ("gpu", "zones", "pressure"):

@@ -6,15 +6,19 @@ Its clock moves by steps alone; nvidia-smi is a stand-in, whose rows are those o
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from sparkrig.host import watch
+from sparkrig.host import health, watch
+from sparkrig.host.blackbox_rows import parse
 from tests.unit.blackbox_host import COST, EURO, NVRM, PROGRAM, ROW, STAT, A, B, Host, loaded, until
 from tests.unit.shells import tool
 
@@ -63,7 +67,7 @@ def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) 
 def test_an_empty_host_has_rows_too(host: Host) -> None:
     (host.root / "proc/meminfo").unlink()
     host.steps(host.box(), 2)
-    assert [row.kind for row in host.rows()] == ["step", "step"] and host.found() == {}
+    assert [row.kind for row in host.rows()] == ["step", "step"] and [*host.found()] == ["up"]
 
 
 def test_the_ring_has_its_size_from_the_start_and_keeps_the_newest_day(host: Host) -> None:
@@ -213,6 +217,173 @@ def test_one_that_hangs_is_killed_and_an_old_row_counts_no_more(host: Host) -> N
     box.end()
 
 
+# --- a clock that is set
+
+
+@pytest.mark.parametrize("years", [-50, 3])
+def test_a_clock_that_is_set_moves_no_row_of_a_boot(host: Host, years: float) -> None:
+    """A Spark begins in another year where the battery of its clock is empty, until NTP sets it."""
+    right = host.clock
+    host.clock += years * 365 * 86400
+    box = host.box(A)
+    host.steps(box, 60)
+    host.clock = right
+    host.steps(box, 60)
+    end = right + host.now - 10
+    host.now += 30
+    host.box(B)
+    now = [f"now {right + host.now + 50:.0f} +0000", f"up 62.5 {B}"]
+    reset = parse([*now, *(f"row {row}" for row in host.kept())]).reset
+    assert reset and [step.at for step in reset.steps] == [round(end) - 10 * left for left in range(119, -1, -1)]
+    assert not [sign for sign in reset.signs if sign.id == "silent"]
+
+
+def test_a_reset_and_an_act_are_news_although_the_clock_was_set_afterwards(host: Host) -> None:
+    """The black box starts before NTP sets the clock of a host whose battery is empty."""
+    host.steps(host.box(A), 3)
+    right, host.clock = host.clock, 100.0
+    host.now += 20
+    guarded = Guarded(host)
+    host.box(B)
+    guarded.box = host.program.Box(host.program.Ring(str(host.ring)), B, host.program.Guard(B))
+    guarded.steps(3, percent=1)
+    acts = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
+    clock = [f"now {right + host.now:.0f} +0000", f"up {host.now - host.began:.2f} {B}"]
+    found = parse([*clock, *(f"row {row}" for row in host.kept()), *(f"act {row}" for row in acts)])
+    assert found.recent and found.recent.booted == pytest.approx(right + host.began, abs=1)
+    assert found.recent_acts and found.recent_acts[0].at == pytest.approx(right + host.now - 10, abs=1)
+    later = parse([f"now {right + host.now:.0f} +0000", "up 9.50 cccccccc", *(f"act {row}" for row in acts)])
+    assert later.acts[0].at < 2000, "of another boot nothing but its clock is known"
+
+
+def test_an_earlier_boot_that_would_come_later_has_no_place(host: Host) -> None:
+    host.steps(host.box(A), 5)
+    host.clock -= 365 * 86400
+    host.steps(host.box(B), 5)
+    host.box("cccccccc")
+    reset = parse(["now 1795700000 +0000", *(f"row {row}" for row in host.kept())]).reset
+    assert reset and [step.boot for step in reset.steps] == [B] * 5
+
+
+def test_the_guard_goes_by_time_where_the_disk_delays_its_steps(host: Host) -> None:
+    guarded = Guarded(host)
+    guarded.steps(1, percent=1)
+    host.now += 50
+    guarded.steps(1, percent=1)
+    assert guarded.did() == [STOP]
+
+
+# --- what no host should show, and some day one does
+
+
+GARBAGE = (
+    "",
+    "\n",
+    "garbage\n",
+    "-5\n",
+    "9" * 400,
+    "\0\0\0",
+    "MemTotal:\nMemAvailable: kB\n",
+    "some avg10=\nfull",
+)
+
+
+def test_garbage_of_the_kernel_costs_its_figure_and_no_row(host: Host) -> None:
+    """A program that ended here would be started anew each ten seconds, and its guard would never act."""
+    host.has("proc/8/stat", STAT.format(pid=8, name="sshd", pages=20))
+    host.has("sys/class/thermal/thermal_zone0/type", "acpitz\n")
+    host.has("sys/class/net/eth0/device/vendor", "")
+    files = [
+        *("proc/meminfo", "proc/pressure/memory", "proc/uptime", "proc/7/stat", "dev/kmsg"),
+        *("sys/class/thermal/thermal_zone0/temp", "sys/class/net/eth0/carrier_down_count"),
+        "sys/class/infiniband/mlx5_0/ports/1/hw_counters/packet_seq_err",
+    ]
+    box = host.box()
+    stat = STAT.format(pid=7, name="x", pages="pages")
+    for text in (*GARBAGE, stat, stat.replace("pages", "-1"), "7 (x"):
+        for path in files:
+            host.has(path, text)
+            (host.root / path).write_bytes(text.encode() + b"\xff\xfe")
+        host.steps(box, 1)
+        assert [name for name, *_ in host.found()["top"] if name == "sshd"], text
+    host.boot(B)
+    host.box(B)  # an uptime that is none is no reason not to begin
+    assert host.kept()[-1].startswith("booted ")
+
+
+def test_a_name_that_is_no_text_costs_no_row(host: Host) -> None:
+    """What reads a row refuses half of a surrogate pair, which is what such a byte would be in JSON."""
+    folder = host.root / "sys/class/net" / os.fsdecode(b"\xff\xfe")
+    (folder / "device").mkdir(parents=True)
+    (folder / "carrier_down_count").write_text("3\n")
+    host.steps(host.box(A), 3)
+    host.box(B)
+    found = parse(["now 1795700000 +0000", *(f"row {row}" for row in host.kept())])
+    assert found.reset and len(found.reset.steps) == 3 and [*found.reset.steps[0].down.values()] == [3]
+
+
+def test_devices_are_not_crowded_out_by_those_of_containers(host: Host) -> None:
+    for number in range(40):
+        host.has(f"sys/class/net/br-{number:012x}/carrier_down_count", "1\n")
+    host.has("sys/class/net/enp1s0f0np0/carrier_down_count", "3\n")
+    host.has("sys/class/net/enp1s0f0np0/device/vendor", "")
+    host.box().step()
+    assert host.found()["down"] == {"enp1s0f0np0": 3}
+
+
+def test_a_flood_of_the_log_costs_its_texts_and_not_the_figures(host: Host) -> None:
+    host.has("proc/8/stat", STAT.format(pid=8, name="sshd", pages=20))
+    host.has("sys/class/thermal/thermal_zone0/type", "acpitz\n")
+    host.has("sys/class/thermal/thermal_zone0/temp", "61000\n")
+    box = host.box()
+    words = ("NVRM", "AER", "Killed process")
+    host.has("dev/kmsg", "".join(f"4,{n},1,-;{words[n % 3]} {EURO * 300}\n" for n in range(9)))
+    box.step()
+    found = host.found()
+    assert {kind: row[0] for kind, row in found["log"].items()} == {"nvrm": 3, "aer": 3, "killed": 3}
+    assert found["zones"] == {"acpitz": 61.0} and found["top"][0][0] == "sshd"
+
+
+def test_a_row_that_fits_nowhere_ends_at_its_slot(host: Host) -> None:
+    ring = host.program.Ring(str(host.ring))
+    ring.add("step", A, {"guard": ["x" * 9000], "memory": {"available": 7}})
+    ring.add("step", A, {"guard": ["x" * 900]})
+    assert [row.number for row in host.rows()] == [1, 2]
+    assert json.loads(host.rows()[0].text.split(" ", 4)[4]) == {"memory": {"available": 7}}
+
+
+def test_an_nvidia_smi_that_prints_without_end_costs_no_step_and_no_memory(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host.smi(f"exec yes '{ROW}'")
+    box = host.box()
+    box.step()
+    until(lambda: box.gpu.look())
+    reads = 0
+
+    def read(file: int, most: int) -> bytes:
+        nonlocal reads
+        reads += 1
+        assert reads < 1000, "it is read without end"
+        return f"{ROW}\n".encode() * (most // 50)
+
+    monkeypatch.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "read": read}))
+    box.gpu.hear(host.now)
+    assert box.gpu.row["mhz"] == 2405.0 and len(box.gpu.rest) <= 8192
+    box.end()
+    os.waitpid(box.gpu.pid, 0)
+
+
+def test_what_many_processes_cost(host: Host) -> None:
+    """Their names and sizes are not all in memory at once: it stays below 30 MiB."""
+    for pid in range(1, 60_001):
+        (host.root / f"proc/{pid}").symlink_to(host.root / "folder")
+    host.has("folder/stat", STAT.format(pid=7, name="python3", pages=300))
+    words = [sys.executable, "-IBS", "-c", COST, str(PROGRAM), "2"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=100)
+    assert int(done.stdout.split()[-1]) < 30 * 1024
+
+
 # --- the guard
 
 
@@ -225,8 +396,9 @@ class Guarded:
             tool(
                 host.root / "bin", name, f'case $* in *--query*) ;; *) echo "{name} $*" >>{host.root}/did ;; esac'
             )
+        host.has("sys/fs/cgroup/system.slice/sparkrig-serve-a.service/cgroup.procs", "7\n")
         ring = host.program.Ring(str(host.ring))
-        self.box = host.program.Box(ring, A, host.program.Guard())
+        self.box = host.program.Box(ring, A, host.program.Guard(A))
 
     def steps(self, count: int, *, percent: float = 50, full: float = 0, celsius: float = 60) -> None:
         host = self.host
@@ -261,7 +433,8 @@ def test_the_guard_stops_the_server_once_where_the_memory_ends(host: Host) -> No
         "stopped the server: 2.9 % of the memory was available, and all processes waited for 0 % of ten seconds"
     ]
     acts = host.root / "var/lib/sparkrig/blackbox/guard"
-    assert acts.read_text().startswith(f"{1795600000 + host.now - 10:.0f} stopped the server: 2.9 %")
+    at = f"{1795600000 + host.now - 10:.0f} @{host.now - 10 - host.began}/{A}"
+    assert acts.read_text().startswith(f"{at} stopped the server: 2.9 %")
     guarded.steps(30, percent=0.5)
     guarded.steps(1, percent=4.9)
     guarded.steps(5, percent=0.5)
@@ -294,6 +467,15 @@ def test_the_guard_caps_the_clock_where_it_stays_hot(host: Host) -> None:
     )
 
 
+def test_the_guard_knows_the_zones_of_the_soc_that_the_doctor_knows(host: Host) -> None:
+    assert health.SOC_ZONE.pattern == host.program.SOC_ZONE
+    guarded = Guarded(host)
+    host.has("sys/class/thermal/thermal_zone2/temp", "90000")
+    host.has("sys/class/thermal/thermal_zone2/type", "soc-thermal\n")
+    guarded.steps(24, celsius=60)
+    assert guarded.did() == [CAP]
+
+
 def test_the_guard_says_what_it_could_not_do_and_keeps_a_few(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
     guarded = Guarded(host)
     monkeypatch.setenv("PATH", "/nowhere")
@@ -302,6 +484,45 @@ def test_the_guard_says_what_it_could_not_do_and_keeps_a_few(host: Host, monkeyp
         guarded.steps(1)
     rows = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
     assert len(rows) == 8 and "could not run systemctl (No such file or directory)" in rows[0]
+
+
+def test_the_guard_does_not_say_that_it_stopped_what_was_not_there(host: Host) -> None:
+    guarded = Guarded(host)
+    shutil.rmtree(host.root / "sys/fs/cgroup/system.slice/sparkrig-serve-a.service")
+    host.has("sys/fs/cgroup/system.slice/sparkrig-blackbox.service/cgroup.procs", "7\n")
+    guarded.steps(5, percent=1)
+    assert guarded.did() == []
+    acts = (host.root / "var/lib/sparkrig/blackbox/guard").read_text().splitlines()
+    assert len(acts) == 1 and "found no server to stop: 1.0 % of the memory was available" in acts[0]
+
+
+def test_the_guard_says_where_what_it_began_failed(host: Host) -> None:
+    guarded = Guarded(host)
+    tool(host.root / "bin", "systemctl", "exit 5")
+    guarded.steps(3, percent=1)
+    until(lambda: all(os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT) for pid in guarded.box.guard.started))
+    guarded.steps(1, percent=1)
+    said = ["failed, for systemctl ended with 5: 1.0 % of the memory was available, and all processes waited for "]
+    assert [row[: len(said[0])] for row in host.found()["guard"]] == said
+    assert not guarded.box.guard.started
+
+
+def test_a_disk_that_takes_no_row_ends_nothing(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    guarded = Guarded(host)
+    guarded.steps(2)
+
+    def read_only(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "pwrite": read_only}))
+        guarded.steps(5, percent=1)
+    assert guarded.did() == [STOP]
+    assert capsys.readouterr().out.count("the disk takes no row: Read-only file system") == 1
+    guarded.steps(1)
+    assert [row.number for row in host.rows()] == [1, 2, 3]
 
 
 def test_without_the_word_nothing_is_done(host: Host) -> None:

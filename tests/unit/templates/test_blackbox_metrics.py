@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -133,6 +134,7 @@ def test_a_host_that_shows_nothing_has_what_is_of_the_black_box_alone(host: Host
 
 def test_what_the_guard_did_is_counted(host: Host) -> None:
     host.has("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 1 kB\n")
+    host.has("sys/fs/cgroup/system.slice/sparkrig-serve.service/cgroup.procs", "7\n")
     host.has("bin/systemctl", "#!/bin/sh\n")
     (host.root / "bin/systemctl").chmod(0o755)
     made = box(host, guarded=True)
@@ -184,6 +186,64 @@ def test_the_file_is_replaced_as_a_whole_after_the_row_and_any_user_may_read_it(
     assert seen == ["row", ("sparkrig.prom", True)]
     assert left(host) == ["sparkrig.prom"]
     assert (host.root / FOLDER / "sparkrig.prom").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_disk_that_takes_a_part_of_it_leaves_no_part(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    """write(2) says how much it took; a disk that is nearly full fails at the next one alone."""
+    made = box(host)
+    made.step()
+    write, room = os.write, [0]
+
+    def nearly_full(file: int, content: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        taken = write(file, content[: room[0]])
+        room[0] -= taken
+        return taken
+
+    before = (host.root / FOLDER / "sparkrig.prom").read_text()
+    monkeypatch.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "write": nearly_full}))
+    for room[0] in (0, 1, 700):
+        made.step()
+        assert (host.root / FOLDER / "sparkrig.prom").read_text() == before
+    room[0] = 1 << 20
+    made.step()
+    assert written(host)["sparkrig_blackbox_rows_total", ""] == 5
+
+
+def test_a_row_that_the_disk_did_not_take_is_none_in_the_metrics(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = box(host)
+    made.step()
+    before = written(host)
+    host.now += 10
+
+    def failing(*_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(host.program.blackbox, "os", SimpleNamespace(**{**vars(os), "pwrite": failing}))
+    made.step()
+    for name in ("rows_total", "row_timestamp_seconds"):
+        assert written(host)[f"sparkrig_blackbox_{name}", ""] == before[f"sparkrig_blackbox_{name}", ""]
+
+
+def test_an_end_on_a_disk_that_is_read_only_is_an_end(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = box(host)
+    made.step()
+
+    def read_only(*_: object, **__: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "unlink": read_only}))
+    made.end()
+
+
+def test_a_process_that_is_killed_leaves_no_readings(host: Host) -> None:
+    """systemd removes them (ExecStopPost) however it ended."""
+    units = [each.content for each in watch.plan({}, on=True, metrics=True).write if each.path == watch.UNIT_FILE]
+    assert f"\nExecStopPost=-/usr/bin/rm -f /{FOLDER}/sparkrig.prom\n" in units[0]
+    assert not any("ExecStopPost" in each.content for each in watch.plan({}, on=True).write)
 
 
 def test_no_link_of_another_user_is_followed(host: Host) -> None:
