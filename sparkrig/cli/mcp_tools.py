@@ -56,10 +56,11 @@ class Tool:
         return [*words[:1], str(inventory), *words[1:]] if self.of_hosts else words
 
 
+_NAME = r"^[^\x00-\x1f\x7f]+$"  # no word of a command has a zero byte
 _HOSTS = {
     "hosts": {
         "type": "array",
-        "items": {"type": "string", "maxLength": 253},
+        "items": {"type": "string", "pattern": _NAME, "maxLength": 253},
         "maxItems": 64,
         "description": "Only these hosts of the inventory, and their peers. All where it is left out.",
     }
@@ -94,7 +95,12 @@ def _limited(given: Given) -> list[str]:
 
 
 def _options(given: Given, *names: str) -> list[str]:
-    return [f"--{name}={given[name]}" for name in names if name in given]
+    return [f"--{name}={_typed(given[name])}" for name in names if name in given]
+
+
+def _typed(value: Any) -> str:
+    """2.0 is an integer of JSON schema, and none of a command line."""
+    return str(int(value) if isinstance(value, float) else value)
 
 
 def _models(given: Given) -> list[str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import anyio
@@ -15,7 +17,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 
-from sparkrig.cli import mcp_tools
+from sparkrig.cli import mcp, mcp_tools
 from tests.hostile import WORST, codes
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, END, HOLD, JOURNAL, NOTE, A
@@ -137,11 +139,50 @@ def test_each_tool_is_marked_as_one_that_only_reads() -> None:
     asked(None, ask)
 
 
+def message(id: int, method: str, params: str) -> str:
+    return f'{{"jsonrpc": "2.0", "id": {id}, "method": "{method}", "params": {params}}}\n'
+
+
+def test_a_message_with_half_of_a_character_has_an_answer() -> None:
+    """The SDK's own client sends none; one in JavaScript does, where it cuts a text within an emoji."""
+    about = '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}'
+    asked = [
+        message(1, "initialize", about),
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n',
+        '{"text": "\\ud83d' + "[" * 100_000 + "\n",  # no message at all
+        message(2, "tools/call", r'{"name": "apply \ud83d \ud83d\ude00 \\ud83d", "arguments": {}}'),
+    ]
+    with subprocess.Popen([SPARKRIG, "mcp"], stdin=PIPE, stdout=PIPE, text=True) as server:
+        assert server.stdin and server.stdout
+        server.stdin.write("".join(asked))
+        server.stdin.flush()
+        answers = [json.loads(server.stdout.readline()) for _ in range(2)]
+        server.stdin.close()
+        assert server.wait() == 0
+    result = answers[1]["result"]
+    assert result["isError"] and "there is no tool apply ? \U0001f600 \\ud83d; " in result["content"][0]["text"]
+
+
+@pytest.mark.parametrize("inventory", [None, Path("/nonexistent/inventories/pair.py")])
+def test_a_folder_that_was_removed_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inventory: Path | None
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    tool = next(tool for tool in mcp_tools.TOOLS if tool.name == ("status" if inventory else "models"))
+    result = anyio.run(mcp._answer, tool, {}, inventory)
+    assert result.is_error and text(result) == (
+        f"{tool.name} cannot be started: no such file or directory. Try: start the server again"
+    )
+
+
 @pytest.mark.slow  # a server, and a process for some rows
 def test_bad_input_is_one_sentence_and_the_server_goes_on(desk: Desk) -> None:
     desk.has(settled())
     rows: list[tuple[str, dict[str, Any], str]] = [
         ("drift", {"hosts": ["--html=/tmp/x"]}, "there is no host --html=/tmp/x in the inventory. Try: --limit"),
+        ("drift", {"hosts": ["a\0b"]}, "drift: hosts.0: 'a\\x00b' does not match"),
         ("drift", {"hosts": A}, "drift: hosts: '@fake/spark-a' is not of type 'array'; expected: hosts"),
         ("drift", {"inventory": "/etc/passwd"}, "drift: the input: Additional properties are not allowed"),
         ("doctor", {"checks": ["--help"]}, "doctor: checks.0: '--help' does not match"),
@@ -165,8 +206,14 @@ def test_bad_input_is_one_sentence_and_the_server_goes_on(desk: Desk) -> None:
             result = await client.call_tool(name, given)
             found = text(result)
             assert result.is_error and said in found, (name, given, found)
-            assert "\n" not in found and "Traceback" not in found and not codes(found) and len(found) <= 1000
-        assert not (await client.call_tool("models", {})).is_error
+            head, *marked = found.split("\n")
+            assert "Traceback" not in found and not codes(head) and len(head) <= 1000
+            if marked:  # what a verb complains of may have words of a host
+                assert head == f"{name} ended with exit code 1"
+                assert marked[0] == mcp._DATA and marked[1].startswith("--- data ") and said in marked[2]
+                assert marked[3:] == [marked[1].replace("data", "end")] and len(marked[2]) <= 1000
+        for given in ({}, {"context": 4096.0}):
+            assert not (await client.call_tool("models", given)).is_error
 
     asked(desk, ask)
 
