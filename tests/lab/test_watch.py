@@ -118,9 +118,16 @@ def test_the_last_minutes_before_a_power_cut_are_shown(watching: Pair, watched: 
 
 
 def brief(text: str) -> str:
-    """The rules with shorter times: a step of a black box is ten seconds, and a scrape each five."""
-    soon = text.replace("[10m]", "[1m]").replace("node_boot_time_seconds < 900", "node_boot_time_seconds < 90")
-    return re.sub(r"\n    for: \d+s", "\n    for: 4s", soon)
+    """The rules with shorter times: a step of a black box is ten seconds, and a scrape each ten."""
+    shorter = {
+        r"\[10m\]": "[1m]",
+        r"(node_boot_time_seconds\S*) < 900": r"\1 < 90",
+        r"\n    for: \d+s": "\n    for: 4s",
+    }
+    for what, instead in shorter.items():
+        text, times = re.subn(what, instead, text)
+        assert times, f"no rule has {what}"
+    return text
 
 
 class Way:
