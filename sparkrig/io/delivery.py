@@ -1,7 +1,7 @@
 """One address is asked in a process of its own, which is ended after LIMIT_S whatever the other side does.
 
-An address holds a secret. The process is given it on its standard input, never as a word, and what it complains of
-is read by nobody. A service that hangs, or answers without end, costs the others nothing.
+An address holds a secret. The process is given it on its standard input, never as a word, and its standard
+error is not kept. A service that hangs, or answers without end, costs the others nothing.
 """
 
 from __future__ import annotations
