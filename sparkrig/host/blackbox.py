@@ -116,12 +116,14 @@ def _when(at: float, zone: int) -> datetime:
 class Reset(Value):
     """An end that was not asked for. steps: the rows before it, oldest first, those of earlier boots among them.
 
-    booted: when the host came back, in seconds since 1970; zone: minutes by which its clock is ahead of UTC.
+    booted: when the host came back, in seconds since 1970; zone: minutes by which its clock is ahead of UTC;
+    asked: the boots among them whose end was asked for.
     """
 
     steps: tuple[Step, ...]
     booted: float
     zone: int = 0
+    asked: tuple[str, ...] = ()
 
     @property
     def at(self) -> float:
@@ -136,7 +138,18 @@ class Reset(Value):
     @property
     def signs(self) -> list[Sign]:
         """What stood out, the weightiest first; nothing where there is no row to judge by."""
-        return list(_signs(self.boot))
+        return [*_signs(self.boot), *self._again()]
+
+    def _again(self) -> Iterator[Sign]:
+        """The end before this one, where it was not asked for either: the first of two has the cause."""
+        others = [step for step in self.steps if step.boot != self.steps[-1].boot]
+        if others and others[-1].boot not in self.asked:
+            last = [step for step in others if step.boot == others[-1].boot]
+            first = next(_signs(last), None)
+            why = f"; {first.text}" if first else ""
+            yield Sign(
+                "again", f"it was reset before that, too, at {self.when(last[-1].at):%H:%M on %Y-%m-%d}{why}"
+            )
 
     @property
     def sentence(self) -> str:

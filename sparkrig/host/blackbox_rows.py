@@ -51,7 +51,8 @@ def parse(lines: Iterable[str]) -> BlackBox:
     ahead = _ahead(zone)
     steps = _in_order(_each(_step, kept))
     booted = [rest for word, _, rest in (row.partition(" ") for row in kept) if word == "booted"]
-    reset = Reset(steps, _booted(booted[-1], clock), ahead) if steps and booted else None
+    asked = tuple(words[2] for row in kept if (words := [*row.split(" "), "", ""])[1] == "stop")
+    reset = Reset(steps, _booted(booted[-1], clock), ahead, asked) if steps and booted else None
     return BlackBox("runs" in first, clock.now, reset, ahead, acts)
 
 

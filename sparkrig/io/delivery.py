@@ -18,6 +18,7 @@ from http.client import HTTPException
 from subprocess import DEVNULL, PIPE
 from typing import Any
 
+from sparkrig.parsing import bounds
 from sparkrig.text import reason
 
 LIMIT_S = 30.0
@@ -45,7 +46,10 @@ def _outcome(job: Mapping[str, str]) -> str:
         )
     except subprocess.TimeoutExpired:
         return f"did not answer within {LIMIT_S:.0f} s"
-    return NOT_TAKEN if done.returncode else str(json.loads(done.stdout))
+    try:
+        return NOT_TAKEN if done.returncode else str(bounds.loads(done.stdout))
+    except ValueError:  # a plugin of apprise printed something, too
+        return NOT_TAKEN
 
 
 def main() -> None:
@@ -54,7 +58,7 @@ def main() -> None:
 
     with suppress(ValueError, OSError):  # macOS sets none
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_B, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    job = json.load(sys.stdin)
+    job = bounds.loads(sys.stdin.read())
     print(json.dumps(_notified(job) if "title" in job else _asked(job["address"])))
 
 

@@ -167,8 +167,20 @@ def test_a_host_that_stood_still_before_it_was_lost() -> None:
 def test_the_boot_before_is_no_part_of_the_judgement() -> None:
     """It is drawn, and what happened in it was another end."""
     earlier = rows(lambda _, found: found.update(log={"nvrm": [50, "NVRM: x"]}), 100, BEFORE, END - 2100)
+    earlier.append(f"row 101 stop {BEFORE} {END - 2095:.0f} {{}}")
     reset = parse([*earlier, *printed(count=200)]).reset
     assert reset and len(reset.steps) == 300 and len(reset.boot) == 200 and reset.signs == []
+
+
+def test_a_reset_soon_after_another_has_the_cause_of_the_first_one_too() -> None:
+    """A host that is lost, started, and lost again a minute later would show the minute alone."""
+    earlier = rows(falling, 400, BEFORE, END - 100)
+    reset = parse([*earlier, *printed(count=6)]).reset
+    assert reset and [sign.id for sign in reset.signs] == ["again"]
+    assert reset.signs[0].text == (
+        "it was reset before that, too, at 03:10 on 2026-11-26; "
+        "memory was falling for 40 minutes, from 21.8 to 0.4 GiB available"
+    )
 
 
 def test_it_is_news_for_a_day_from_when_the_host_came_back() -> None:
