@@ -5,13 +5,16 @@ from __future__ import annotations
 from pyinfra import host, state
 from pyinfra.api import operation
 
+from sparkrig import programs
 from sparkrig.host import watch
-from sparkrig.io.shell import in_turn, limited
+from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt
 from sparkrig.operations import plan as plans
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.runs.change import Change
+
+RUN = programs.text("operations/watch_exporter.sh")
 
 
 @operation()
@@ -19,6 +22,8 @@ from sparkrig.runs.change import Change
 @recorded
 def exporter(plan: watch.Plan, patience: float) -> Commands:
     """Install it where it is absent, without what it recommends, and start it where it does not run.
+
+    It fails where the exporter does not stay alive: its package is installed as well where its port is taken.
 
     + plan: of the black box
     + patience: factor on the wait for others that use apt
@@ -28,9 +33,9 @@ def exporter(plan: watch.Plan, patience: float) -> Commands:
         return
     if plan.exporter == "does not run":
         plans.report([Change("service", watch.EXPORTER, "does not run", "runs")])
-        yield limited(60, "systemctl", "--quiet", "enable", "--now", f"{watch.EXPORTER}.service")
+        yield script(RUN)
         return
     plans.report([Change("package", watch.EXPORTER, None, "the newest of its repository")])
     if state.is_executing:
         apt.wait(host, patience)
-    yield in_turn(*([] if apt.fetched(host) else [apt.update()]), apt.install(watch.EXPORTER))
+    yield in_turn(*([] if apt.fetched(host) else [apt.update()]), apt.install(watch.EXPORTER), script(RUN))

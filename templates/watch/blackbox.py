@@ -69,6 +69,7 @@ RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rc
 LOW_PERCENT, NEAR_PERCENT, STALLED_PERCENT = 3, 5, 60
 LOW_STEPS = 3
 HOT_C, HOT_STEPS = 88, 24  # 240 s: one cut its power after 417 [@gb10-ops]
+COLDEST_C, HOTTEST_C = -100, 200  # beyond is no temperature: a sensor that fails shows -274, or 2**31
 SOC_ZONE = r"acpitz|(?:.*[-_])?(?:soc|cpu|tj|pkg|cluster)(?:[-_\d].*)?"  # types of zones, as the doctor knows them
 EARLY = 1.5  # steps less than it takes to see so many: the first has none before it, and no step is quite on time
 SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
@@ -93,10 +94,12 @@ def main(words: list[str]) -> None:
     boot = read("/proc/sys/kernel/random/boot_id").strip()[:8]
     keep_reset(ring, boot)
     box = Box(ring, boot, Guard(boot) if "--guard" in words else None)
-    write_whole(ROOT + STARTED, [words[0]])
-    due = time.monotonic()
+    due, noted = time.monotonic(), False
     while True:
         box.step()
+        if not noted and ring.file is not None:  # else a deploy and drift are to see that nothing is kept
+            write_whole(ROOT + STARTED, [words[0]])
+            noted = True
         due = max(due + STEP_S, time.monotonic())  # a step that was late is not made up for
         if asked_to_end(due - time.monotonic()):
             break
@@ -114,7 +117,7 @@ def stay_in_memory() -> None:
     try:
         ctypes.CDLL(None).mlockall(3)  # MCL_CURRENT | MCL_FUTURE
     except (OSError, AttributeError) as error:
-        print(f"sparkrig: this program may be swapped out: {error}", flush=True)
+        say(f"this program may be swapped out: {error}")
 
 
 class Row:
@@ -135,25 +138,49 @@ def checksum(text: str) -> str:
 
 
 class Ring:
-    """The rows on the disk. It has its whole size from the start, so a full disk takes no row away."""
+    """The rows on the disk. It has its whole size from the start, so a full disk takes no row away.
+
+    file: None while the disk has no room for it, is read-only, or fails; then each row tries again.
+    """
 
     def __init__(self, path: str) -> None:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        self.file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.posix_fallocate(self.file, 0, SLOTS * SLOT_B)
-        newest = max((row.number for row in self.rows()), default=0)
-        self.next = newest + 1
-        self.trouble = ""
+        self.path, self.next, self.trouble = path, 1, ""
+        self.file: int | None = None
+        try:
+            self.open()
+        except OSError as error:
+            self.note(f"the disk takes no ring: {error.strerror}")
+
+    def open(self) -> None:
+        """Raises OSError, with the disk's room as it was."""
+        os.makedirs(os.path.dirname(self.path), mode=0o700, exist_ok=True)
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        size = os.fstat(file).st_size
+        try:
+            os.posix_fallocate(file, 0, SLOTS * SLOT_B)
+        except OSError:
+            os.ftruncate(file, size)
+            os.close(file)
+            raise
+        self.file = file
+        self.next = 1 + max((row.number for row in self.rows()), default=0)
 
     def rows(self) -> Iterator[Row]:
         """Every whole row, in no order."""
         for first in range(0, SLOTS, CHUNK):
-            part = os.pread(self.file, CHUNK * SLOT_B, first * SLOT_B)
+            part = self.part(first, CHUNK)
             for at in range(0, len(part), SLOT_B):
                 try:
                     yield Row(part[at : at + SLOT_B].decode().strip("\0 \n"))
                 except ValueError:  # UnicodeDecodeError is one
                     continue
+
+    def part(self, first: int, count: int) -> bytes:
+        """So many slots; nothing where the disk cannot read them."""
+        try:
+            return b"" if self.file is None else os.pread(self.file, count * SLOT_B, first * SLOT_B)
+        except OSError:
+            return b""
 
     def last(self, count: int) -> list[Row]:
         """The newest rows, oldest first; only those are read again."""
@@ -161,9 +188,8 @@ class Ring:
         return [row for row in found if row]
 
     def row(self, number: int) -> Row | None:
-        part = os.pread(self.file, SLOT_B, number % SLOTS * SLOT_B)
         try:
-            row = Row(part.decode().strip("\0 \n"))
+            row = Row(self.part(number % SLOTS, 1).decode().strip("\0 \n"))
         except ValueError:
             return None
         return row if row.number == number else None
@@ -173,20 +199,31 @@ class Ring:
 
         A disk that takes none (it became read-only, or fails) ends nothing: the guard has its work all the same.
         """
-        head = f"{self.next} {kind} {boot} {time.time():.0f}"
+        try:
+            if self.file is None:
+                self.open()
+                keep_reset(self, boot)
+            self.write(f"{self.next} {kind} {boot} {time.time():.0f}", found)
+        except OSError as error:
+            self.note(f"the disk takes no row: {error.strerror}")
+            return False
+        self.trouble = ""
+        return True
+
+    def write(self, head: str, found: dict[str, Any]) -> None:
+        """Raises OSError."""
+        assert self.file is not None
         text = f"{head} {fitting(found, SLOT_B - 16 - len(head))}"
         row = f"{checksum(text)} {text}".encode().ljust(SLOT_B - 1) + b"\n"
-        trouble = ""
-        try:
-            os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
-            os.fdatasync(self.file)
-            self.next += 1
-        except OSError as error:
-            trouble = f"sparkrig: the disk takes no row: {error.strerror}"
-        if trouble and trouble != self.trouble:
-            print(trouble, flush=True)
+        os.pwrite(self.file, row, self.next % SLOTS * SLOT_B)
+        os.fdatasync(self.file)
+        self.next += 1
+
+    def note(self, trouble: str) -> None:
+        """Once, however long it lasts."""
+        if trouble != self.trouble:
+            say(trouble)
         self.trouble = trouble
-        return not trouble
 
 
 def fitting(found: dict[str, Any], most: int) -> str:
@@ -211,7 +248,7 @@ def keep_reset(ring: Ring, boot: str) -> None:
         try:
             write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - uptime():.0f} {boot}"])
         except OSError as error:  # a full disk; the ring has its room, and goes on
-            print(f"sparkrig: the rows before the reset cannot be kept: {error}", flush=True)
+            say(f"the rows before the reset cannot be kept: {error}")
 
 
 def write_whole(path: str, rows: Iterable[str]) -> None:
@@ -288,11 +325,15 @@ def zones() -> dict[str, float]:
     found: dict[str, float] = {}
     for name in names("/sys/class/thermal"):
         if name.startswith("thermal_zone"):
-            celsius = figure(read(f"/sys/class/thermal/{name}/temp"))
+            milli = figure(read(f"/sys/class/thermal/{name}/temp"))
             kind = read(f"/sys/class/thermal/{name}/type").strip()[:32]
-            if celsius is not None and (kind in found or len(found) < NAMES):
-                found[kind] = max(found.get(kind, -273), celsius / 1000)
+            if milli is not None and can_be(milli / 1000) and (kind in found or len(found) < NAMES):
+                found[kind] = max(found.get(kind, COLDEST_C), milli / 1000)
     return found
+
+
+def can_be(celsius: float) -> bool:
+    return COLDEST_C < celsius < HOTTEST_C
 
 
 def carrier_losses() -> dict[str, int]:
@@ -354,7 +395,7 @@ class Log:
             self.file = os.open(f"{ROOT}/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
             os.lseek(self.file, 0, os.SEEK_END)
         except OSError as error:
-            print(f"sparkrig: the kernel's log cannot be read: {error}", flush=True)
+            say(f"the kernel's log cannot be read: {error}")
 
     def look(self) -> dict[str, list[Any]]:
         """By kind: how many lines, and the first of them."""
@@ -519,12 +560,20 @@ class Guard:
     def keep(self, done: str, seen: str) -> str:
         """Where a doctor finds it."""
         row = f"{time.time():.0f} @{uptime()}/{self.boot} {done}: {seen}"
-        print(f"sparkrig: the guard {done}: {seen}", flush=True)
+        say(f"the guard {done}: {seen}")
         try:
             write_whole(ROOT + ACTS, [*read(ACTS).splitlines(), row][-MOST_ACTS:])
         except OSError as error:  # a full disk; the ring has it, too
-            print(f"sparkrig: what the guard did cannot be kept: {error}", flush=True)
+            say(f"what the guard did cannot be kept: {error}")
         return f"{done}: {seen}"
+
+
+def say(text: str) -> None:
+    """To the journal. One that is gone, as where the memory ends, ends nothing here."""
+    try:
+        print(f"sparkrig: {text}", flush=True)
+    except OSError:
+        return
 
 
 def since(before: float | None, holds: bool) -> float | None:
@@ -543,8 +592,10 @@ def told(fields: list[str]) -> dict[str, Any]:
     """By GPU_KEYS; what nvidia-smi does not report (`[N/A]`) is left out."""
     found: dict[str, Any] = {}
     for key, text in zip(GPU_KEYS, fields, strict=False):
-        value = text[:18] if key == "reasons" and text.startswith("0x") else number(text)
-        if value is not None:
+        value = number(text)
+        if key == "reasons" and text.startswith("0x"):
+            found[key] = text[:18]
+        elif value is not None and (key != "celsius" or can_be(value)):
             found[key] = value
     return found
 

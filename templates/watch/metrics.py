@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
 
 import blackbox  # type: ignore[import-not-found]
-from blackbox import LOG, ROOT, names, number, read
+from blackbox import LOG, ROOT, names, number, read, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # its import would cost memory for nothing
@@ -177,11 +177,11 @@ class Metrics:
                 os.close(file)
             os.replace(new, PROM, src_dir_fd=folder, dst_dir_fd=folder)
         except OSError as error:
-            trouble = f"sparkrig: the metrics cannot be written: {error.strerror}"
+            trouble = f"the metrics cannot be written: {error.strerror}"
         finally:
             os.close(folder)
         if trouble and trouble != self.trouble:
-            print(trouble, flush=True)
+            say(trouble)
         self.trouble = trouble
 
     def end(self) -> None:
@@ -189,7 +189,7 @@ class Metrics:
         try:
             remove(f"{ROOT}{TEXTFILES}/{PROM}")
         except OSError as error:
-            print(f"sparkrig: the metrics cannot be removed: {error.strerror}", flush=True)
+            say(f"the metrics cannot be removed: {error.strerror}")
 
 
 def write_all(file: int, content: bytes) -> None:
@@ -241,15 +241,20 @@ def clean(name: str) -> str:
 
 
 def exposition(samples: Iterable[tuple[str, str, float]]) -> str:
-    """Prometheus' text format; a metric without a sample is left out."""
-    by_name: dict[str, list[tuple[str, float]]] = {}
+    """Prometheus' text format; a metric without a sample is left out.
+
+    Two names that are the same once they are clean are one sample, the higher one: of a sample that comes twice an
+    exporter makes an error.
+    """
+    by_name: dict[str, dict[str, float]] = {}
     for name, of, value in samples:
-        by_name.setdefault(name, []).append((of, value))
+        found = by_name.setdefault(name, {})
+        found[of] = max(value, found.get(of, value))
     rows = []
     for name, kind, label, meaning in METRICS:
         if name in by_name:
             rows += [f"# HELP sparkrig_{name} {meaning}", f"# TYPE sparkrig_{name} {kind}"]
-            for of, value in by_name[name]:
+            for of, value in by_name[name].items():
                 labels = f'{{{label}="{of}"}}' if label else ""
                 rows.append(f"sparkrig_{name}{labels} {value:.15g}")
     return "\n".join(rows) + "\n"
@@ -264,7 +269,7 @@ def servers() -> Iterator[tuple[str, str, int]]:
         try:
             found = json.loads(read(f"{RECORDS_OF_SERVERS}/{service}/serve.json"))
             rank, engine, port = found["rank"], str(found.get("engine", "vllm")), int(found["trial_port"])
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
             continue  # there is none, or none that is ours
         if rank == 0 and engine in ENGINES and 0 < port < 65536 and left:
             left -= 1

@@ -18,6 +18,7 @@ from tests.unit.shells import sh, tool
 
 WANTED = watch.plan({}, on=True).write
 DIGEST = watch.digest()
+RUN = programs.text("operations/watch_exporter.sh")
 
 
 def found(files: tuple[File, ...] = WANTED, started: str = DIGEST, *, link: bool = True) -> dict[str, Found]:
@@ -181,6 +182,35 @@ def test_what_the_exporter_has_is_looked_at_and_never_written() -> None:
     for path in (watch.EXPORTER_UNIT, watch.EXPORTER_RUNS):
         assert path in OWNED and path not in WRITTEN
     assert watch.INSTALLED in WRITTEN
+
+
+def exporter(host: Host, pids: str) -> tuple[int, str]:
+    """Have it run. pids: its main process at each look, the last one for ever."""
+    (host.root / "pids").write_text(pids.replace(" ", "\n") + "\n")
+    tool(
+        host.root / "bin",
+        "systemctl",
+        f"""case $1 in
+show) head -1 {host.root}/pids; if [ "$(wc -l <{host.root}/pids)" -gt 1 ]; then sed -i 1d {host.root}/pids; fi ;;
+*) echo "$*" >>{host.root}/did; [ ! -e {host.root}/masked ] ;;
+esac""",
+    )
+    return host.sh(RUN)
+
+
+def test_an_exporter_runs_once_one_process_of_it_stays(host: Host) -> None:
+    for pids in ("7", "0 0 7", "7 0 8", "7 8 9"):
+        assert exporter(host, pids) == (0, ""), pids
+        assert host.did == ["--quiet enable --now prometheus-node-exporter.service"]
+
+
+def test_one_whose_port_is_taken_fails_the_step(host: Host) -> None:
+    for pids in ("0", "7 0", "7 7 0", "7 8 " * 20 + "0"):
+        code, said = exporter(host, pids.strip())
+        assert code == 1 and "prometheus-node-exporter.service does not stay alive; another program" in said, pids
+        assert said.count("\n") == 1
+    (host.root / "masked").touch()
+    assert exporter(host, "7")[0] == 1
 
 
 class Packages:

@@ -525,6 +525,77 @@ def test_a_disk_that_takes_no_row_ends_nothing(
     assert [row.number for row in host.rows()] == [1, 2, 3]
 
 
+BROKEN = {
+    "no folder can be made": ("makedirs", 30, "Read-only file system"),
+    "no file can be written": ("open", 30, "Read-only file system"),
+    "there is no room": ("posix_fallocate", 28, "No space left on device"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_disk_that_has_no_ring_at_the_start_gets_it_later(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], what: str
+) -> None:
+    """The guard acts meanwhile, and the boot that was lost before is noticed once its rows can be read."""
+    host.steps(host.box(A), 5)
+    call, number, said = BROKEN[what]
+    real = getattr(os, call)
+
+    def broken(path: object, *words: object, **more: object) -> object:
+        if call != "open" or str(path) == str(host.ring):
+            raise OSError(number, said)
+        return real(path, *words, **more)
+
+    with monkeypatch.context() as begun:
+        begun.setattr(host.program, "os", SimpleNamespace(**{**vars(os), call: broken}))
+        host.boot(B)
+        guarded = Guarded(host)
+        guarded.box.boot = B
+        begun.setattr(host.program, "write_whole", lambda *_: None)  # of what the guard did: the same disk
+        guarded.steps(5, percent=1)
+    assert guarded.did() == [STOP]
+    assert capsys.readouterr().out.count(said) == 2, "of the ring, and of the rows"
+    guarded.steps(2)
+    assert [(row.number, row.boot) for row in host.rows()] == [*((n, A) for n in range(1, 6)), (6, B), (7, B)]
+    assert host.kept()[-1].endswith(f" {B}")
+
+
+def test_a_ring_without_room_leaves_the_room_as_it_was(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    def part(file: int, _: int, size: int) -> None:
+        os.truncate(file, size // 2)  # as ext4 does it, block after block
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "posix_fallocate": part}))
+    files = len([*Path("/proc/self/fd").iterdir()])
+    host.steps(host.box(), 3)
+    assert host.ring.stat().st_size == 0 and len([*Path("/proc/self/fd").iterdir()]) <= files + 1  # of the log
+
+
+def test_rows_that_the_disk_cannot_read_are_skipped(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.steps(host.box(), 300)
+    real = os.pread
+
+    def failing(file: int, size: int, at: int) -> bytes:
+        if at == 0:
+            raise OSError(5, "Input/output error")
+        return real(file, size, at)
+
+    monkeypatch.setattr(host.program, "os", SimpleNamespace(**{**vars(os), "pread": failing}))
+    box = host.box()
+    assert box.ring.next == 301 and len(box.ring.last(300)) == 300
+    monkeypatch.setattr(host.program, "SLOTS", 300)
+    assert box.ring.row(300) is None
+
+
+def test_what_is_no_temperature_is_none(host: Host) -> None:
+    for number, milli in enumerate(("-274000", "2147483647", "99000000", "61000")):
+        host.has(f"sys/class/thermal/thermal_zone{number}/temp", f"{milli}\n")
+        host.has(f"sys/class/thermal/thermal_zone{number}/type", f"cpu-{number}\n")
+    assert host.program.zones() == {"cpu-3": 61.0}
+    fields = ["1", "2", "3", "4294967295", "0x1"]
+    assert "celsius" not in host.program.told(fields) and host.program.told(fields)["watts"] == 3
+
+
 def test_without_the_word_nothing_is_done(host: Host) -> None:
     guarded = Guarded(host)
     guarded.box = host.box()
@@ -558,6 +629,38 @@ def test_the_unit_starts_it_and_systemd_ends_it(host: Host) -> None:
     begun.send_signal(signal.SIGTERM)
     assert begun.wait(20) == 0
     assert [(row.kind, row.boot) for row in host.rows()] == [("step", A), ("stop", A)]
+
+
+def test_a_journal_that_is_gone_ends_nothing(host: Host) -> None:
+    """It has a word to say at once, for there is no log of the kernel."""
+    (host.root / "dev/kmsg").unlink()
+    reading, writing = os.pipe()
+    os.close(reading)
+    begun = subprocess.Popen([sys.executable, "-IBS", str(PROGRAM), "digest"], stdout=writing)
+    os.close(writing)
+    until(lambda: begun.poll() is not None or (host.root / watch.STARTED[1:]).exists())
+    begun.send_signal(signal.SIGTERM)
+    begun.wait(20)
+    assert [row.kind for row in host.rows()] == ["step", "stop"]
+
+
+def test_it_is_noted_as_started_once_it_keeps_rows(host: Host) -> None:
+    """Else a deploy whose disk has no room for the ring would be one that went well."""
+    (host.root / "var/lib").mkdir(parents=True)
+    (host.root / "var/lib/sparkrig").write_text("")
+    waits = iter(range(3))
+    started = []
+
+    def asked(_: float) -> bool:
+        started.append((host.root / watch.STARTED[1:]).exists())
+        if len(started) == 1:
+            (host.root / "var/lib/sparkrig").unlink()
+        return next(waits, None) is None
+
+    host.program.asked_to_end, host.program.stay_in_memory = asked, lambda: None
+    host.program.signal = SimpleNamespace(**{**vars(signal), "pthread_sigmask": lambda *_: None})
+    host.program.main(["digest"])
+    assert started == [False, True, True, True]
 
 
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:

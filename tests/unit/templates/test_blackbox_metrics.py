@@ -158,6 +158,16 @@ def test_a_process_with_any_name_is_one_clean_row_of_five(host: Host) -> None:
     assert len(rows) == 5 and all(set(label) <= set("_0123456789 ") for label in rows)
 
 
+def test_two_names_that_are_the_same_once_they_are_clean_are_one_sample(host: Host) -> None:
+    """Of one that comes twice node_exporter makes an error."""
+    for number, (kind, milli) in enumerate((("cpu-\u00e4", 50000), ("cpu-\u00f6", 70000), ("cpu-\u00fc", 60000))):
+        host.has(f"sys/class/thermal/thermal_zone{number}/temp", f"{milli}\n")
+        host.has(f"sys/class/thermal/thermal_zone{number}/type", f"{kind}\n")
+    box(host).step()
+    assert written(host)["sparkrig_thermal_zone_celsius", "cpu-_"] == 70
+    assert (host.root / FOLDER / "sparkrig.prom").read_text().count("sparkrig_thermal_zone_celsius{") == 1
+
+
 # --- the file
 
 
@@ -373,7 +383,8 @@ def test_nine_that_hang_cost_less_than_a_step(host: Host, monkeypatch: pytest.Mo
 NONE = (
     ["", "[]", "{", '{"rank": 1, "trial_port": 1}', '{"rank": 0, "trial_port": "x"}', '{"rank": 0}',
      '{"rank": 0, "trial_port": 1, "engine": "x"}', '{"rank": 0, "trial_port": 1, "engine": []}',
-     '{"rank": 0, "trial_port": 70000}', '{"rank": 0, "trial_port": 1e999}', '{"rank": 0, "trial_port": NaN}']
+     '{"rank": 0, "trial_port": 70000}', '{"rank": 0, "trial_port": 1e999}', '{"rank": 0, "trial_port": NaN}',
+     "[" * 60_000]
 )  # fmt: skip
 
 
