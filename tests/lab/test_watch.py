@@ -218,7 +218,8 @@ def test_every_metric_is_there_and_every_alert_comes_and_goes(
         goes(found, "SparkPowerClamp", "SparkHot", "SparkSlowedByHeat", "SparkSlowedByPower")
 
         smi = "/usr/bin/nvidia-smi"
-        a.output(f"sudo mv {smi} {smi}.away; sudo pkill -f {smi}; true")
+        a.output(f"sudo mv {smi} {smi}.away")
+        a.output("sudo pkill -f '[n]vidia-smi --query-gpu'")  # and not the shell of this line
         comes(found, "SparkGpuSilent")
         a.output(f"sudo mv {smi}.away {smi}")
         goes(found, "SparkGpuSilent")
