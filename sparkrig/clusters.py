@@ -79,7 +79,7 @@ def judge(hosts: Hosts) -> None:
     for name, settings in hosts.items():
         if settings.group_name is None and settings.node_ssh:
             raise SettingsError(
-                f"{name}: setting node_ssh needs a peer to log in to; set pair too, or leave it out"
+                f"{name}: setting node_ssh needs a peer to log in to; set pair or cluster too, or leave it out"
             )
         if settings.serve_on and settings.group_name is None:
             raise SettingsError(f"{name}: setting serve_on is of a cluster; set cluster too, or leave it out")
@@ -169,7 +169,8 @@ def _check_form(names: Sequence[str], hosts: Hosts) -> None:
     count, form, label = len(names), hosts[names[0]].topology, _label(names, hosts)
     if any(hosts[name].pair for name in names) and count != 2:
         raise SettingsError(
-            f"{label}: exactly two hosts are expected under this name, found {count} ({', '.join(names)})"
+            f"{label}: exactly two hosts are expected under this name, found {count} ({', '.join(names)}); for "
+            "more, cluster in place of pair is expected, with topology"
         )
     check_size(label, names, form)
 
@@ -184,8 +185,8 @@ def check_size(label: str, names: Sequence[str], form: str | None) -> None:
         )
     if count > MOST:
         raise SettingsError(
-            f"{label}: {count} hosts are one cluster ({', '.join(names)}); {MOST} at most are expected, for no "
-            "larger one of Sparks was published"
+            f"{label}: {count} hosts are one cluster ({', '.join(names)}); {MOST} at most are expected, since no "
+            "larger one was published"
         )
     if form == "ring":
         _check_size_of_ring(label, names)
@@ -204,7 +205,8 @@ def _check_size_of_ring(label: str, names: Sequence[str]) -> None:
         )
     if len(names) < _RING:
         raise SettingsError(
-            f"{label}: a ring has three hosts, found {', '.join(names)}; topology cable is expected"
+            f"{label}: a ring has three hosts, found {', '.join(names)}; a third host, or topology cable, is "
+            "expected"
         )
 
 

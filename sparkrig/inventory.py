@@ -19,6 +19,9 @@ from sparkrig.io import frame, project, terminal
 
 Host = str | tuple[str, Mapping[str, Any]]
 
+_LONGEST = 253  # characters; a name in DNS has no more (RFC 1035), and a host may be named by its address
+_SHOWN = 20  # characters of a name that is refused
+
 
 def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> list[Host]:
     """The hosts of a group as they are, once every setting of theirs has passed.
@@ -207,10 +210,21 @@ def _named(host: Host) -> tuple[str, Mapping[str, Any]]:
     match host if isinstance(host, tuple) else (host, {}):
         case (str(name), Mapping() as own) if name.strip():
             bare, said = login.named(name, controller.user())
+            _judge_name(bare)
             return bare, {**own, **said}
     raise settings.SettingsError(
         f'the inventory names {host!r}; a host is expected, such as "spark-a" or ("spark-a", {{"pair": "left"}})'
     )
+
+
+def _judge_name(name: str) -> None:
+    """It stands in every report, in journals of the hosts and in file names."""
+    if len(name) > _LONGEST or not name.isprintable():
+        shown = f"{name[:_SHOWN]!r}{'...' if len(name) > _SHOWN else ''}"
+        raise settings.SettingsError(
+            f"the inventory names a host {shown}; a name of 1 to {_LONGEST} characters on one line, without "
+            "control characters, is expected"
+        )
 
 
 def _judge_names(names: list[str]) -> None:

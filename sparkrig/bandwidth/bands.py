@@ -19,10 +19,12 @@ if TYPE_CHECKING:
 
 QUEUE_PAIRS = 4
 
+_PCIE_LINKS = "sudo lspci -vv -d 15b3: | grep LnkSta"
 _REBOOT = (
-    "reboot both Sparks with the cable attached; if it stays, unplug both from the wall for a minute, "
+    "reboot {0} Sparks with the {1} attached; if it stays, unplug {0} from the wall for a minute, "
     "then bring DGX OS and firmware up to date"
-)
+).format
+_REBOOT_BOTH = _REBOOT("both", "cable")
 
 
 @dataclass(frozen=True)
@@ -46,17 +48,17 @@ BANDS = (
     Band(
         50, 95, "degraded", "reduced",
         "less than a healthy rail: PCIe width x2 (ASUS BIOS 0103 and older), a busy host, or a switch in between",
-        on_host("sudo lspci -vv -d 15b3: | grep LnkSta", " on both hosts, and measure again while they are idle"),
+        on_host(_PCIE_LINKS, " on both hosts, and measure again while they are idle"),
         "50 to 60 at PCIe x2 [@forum-367853]",
     ),
     Band(
         25, 50, "fault", "low", "far below a healthy rail, and unlike any known fault",
-        _REBOOT, "no such figure was published",
+        _REBOOT_BOTH, "no such figure was published",
     ),
     Band(
         8, 25, "fault", "slow-start",
         "a degraded start-up of the ConnectX-7, the same at any number of queue pairs and over TCP",
-        _REBOOT, "12.74 to 13.39 [@playbooks-108, @forum-363461, @capetron]: 98 to 112 after the cure",
+        _REBOOT_BOTH, "12.74 to 13.39 [@playbooks-108, @forum-363461, @capetron]: 98 to 112 after the cure",
     ),
     Band(
         0, 8, "fault", "detour", "not the fast path: a detour over TCP, or through the CPU of a switch",
@@ -218,6 +220,18 @@ def over_switch(verdict: Verdict) -> Verdict:
         "detour": "keep all ports in one bridge with hardware offloading, since a second one goes through the "
         "switch's processor; check that ip route get PEER names the rail's netdev",
         "latency-high": "measure again while both hosts are idle",
+    }
+    return replace(verdict, cure=cures.get(verdict.cause, verdict.cure))
+
+
+def of_many(verdict: Verdict) -> Verdict:
+    """The verdict on more than two hosts at once: its cure is for all of them, not for the two ends of a rail."""
+    slow = _REBOOT("all", "cables")
+    cures = {
+        "reduced": on_host(_PCIE_LINKS, " on each host, and measure again while all are idle"),
+        "low": slow,
+        "slow-start": slow,
+        "latency-high": "measure again while all hosts are idle",
     }
     return replace(verdict, cure=cures.get(verdict.cause, verdict.cure))
 

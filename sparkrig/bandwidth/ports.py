@@ -190,6 +190,8 @@ class _Cluster:
 
     def _of_all(self, mine: Sequence[Edge]) -> Verdict:
         heaviest = worst(edge.verdict for edge in mine)
+        if len({host for edge in mine for host in edge.hosts}) > 2:
+            heaviest = bands.of_many(heaviest)
         slow = [edge for edge in mine if self._poor(edge)]
         if not slow or _of_one_host(mine):
             found = self._same(mine, heaviest)

@@ -15,8 +15,8 @@ from sparkrig.text import listed
 KINDS = (
     kind.Kind(
         "bandwidth.NETDEV",
-        "pair",
-        "the rail was measured in this boot of both hosts, and was good",
+        "cluster",
+        "the rail was measured in this boot of its hosts, and was good",
         "it was never measured, or was changed or slow when it was, or a host was booted since",
         "docs/fabric.md#after-a-reboot",
     ),

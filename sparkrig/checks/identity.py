@@ -19,14 +19,14 @@ KINDS = (
     ),
     Kind(
         "identity.kernel",
-        "pair",
+        "cluster",
         "all hosts run the same kernel",
         "one host was updated, or rebooted after an update, and the others were not",
         DIFFER,
     ),
     Kind(
         "identity.dgx-os",
-        "pair",
+        "cluster",
         "all hosts have the same DGX OS",
         "one host was updated and the others were not",
         DIFFER,

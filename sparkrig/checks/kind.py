@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from sparkrig.parsing import grammar
 
-Category = Literal["access", "time", "packages and driver", "containers", "network", "RDMA", "pair", "health"]
+Category = Literal["access", "time", "packages and driver", "containers", "network", "RDMA", "cluster", "health"]
 CATEGORIES: tuple[Category, ...] = get_args(Category)
 
 _STANDS_FOR = {"NETDEV": grammar.NETDEV.pattern, "FILE": r"[A-Za-z0-9_.-]+"}

@@ -21,8 +21,10 @@ def kind(id: str) -> Kind:
 
 
 def named(category: Category, name: str) -> bool:
-    """Whether a person who types that name means the category: its name, or the first word of it."""
-    return name.lower() in (category.lower(), category.lower().split()[0])
+    """Whether a person who types that name means the category: its name, the first word of it, or `pair`."""
+    words = {category.lower(), category.lower().split()[0]}
+    # a cluster of two is a pair, in the inventory too
+    return name.lower() in (words | {"pair"} if category == "cluster" else words)
 
 
 def kinds(name: str) -> list[Kind]:

@@ -49,21 +49,21 @@ KINDS = (
     Kind(
         "serve.alike",
         "containers",
-        "both nodes of a server run the same image",
-        "one half was pulled anew by hand",
+        "all nodes of a server run the same image",
+        "it was pulled anew by hand on one of them",
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
         "serve.token",
         "containers",
-        "both nodes of a server with Ray have the same token, for root alone",
-        "somebody removed it, or opened it to others",
+        "all nodes of a server with Ray have the same token, for root alone",
+        "it was removed, or opened to others",
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
         "serve.memory",
         "containers",
-        "the server has the memory and context that were decided, on both nodes",
+        "the server has the memory and context that were decided, on all nodes",
         "an older version deployed it, which left the memory to vLLM's own default",
         "docs/serving.md#memory-and-context",
     ),
@@ -77,8 +77,8 @@ KINDS = (
     Kind(
         "serve.revision",
         "containers",
-        "the weights are of the commit that is declared, else of its peer's",
-        "one half was downloaded anew by hand, after its publisher had changed it",
+        "the weights are of the declared commit, else of the other nodes' one",
+        "they were downloaded anew by hand on one host, after their publisher had changed them",
         "docs/serving.md#drift-and-undo",
     ),
     Kind(

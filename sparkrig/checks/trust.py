@@ -11,15 +11,15 @@ from sparkrig.host import trust
 KINDS = (
     Kind(
         "trust.key",
-        "pair",
-        "the host has a key of its own for its peer",
+        "cluster",
+        "the host has a key of its own for its peers",
         "the key was removed by hand",
         "docs/security.md#from-one-spark-to-the-other",
     ),
     Kind(
         "trust.login",
-        "pair",
-        "the halves let each other in, where that is declared",
+        "cluster",
+        "the hosts of the cluster let each other in, where that is declared",
         "a host was installed anew, or authorized_keys was edited",
         "docs/security.md#from-one-spark-to-the-other",
     ),

@@ -134,7 +134,7 @@ def _pages(html: Path | None, svg: Path | None, name: str, groups: Sequence[Sequ
 
 
 def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.Refused:
-    """Show why a pair was not measured; for programs, too."""
+    """Show why a pair or cluster was not measured; for programs, too."""
     from rich.text import Text
 
     console.print(Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}"), soft_wrap=True)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sparkrig.runs.journal import Journal
 
 
-_HALVES = "both halves of each pair"
+_HALVES = "the hosts of each pair"
 # the checks that take all hosts of a cluster at the same time, and what of facts/halves.py each asks for
 _TOGETHER = {"pair.cabling": "neighbours", "pair.halves": "journal", "pair.NETDEV.ping": "pings"}
 
@@ -96,8 +96,8 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
     CHECK limits it to one check (net.enp1s0f0np0.mtu), to all that begin alike (net, net.enp1s0f0np0), or to a
     category (network).
 
-    It changes nothing on a host. The halves of a pair send each other a few frames and pings. Exit code 2:
-    something is wrong; 3: a host could not be read, or a check has no result.
+    It changes nothing on a host. The hosts of a pair or cluster send each other a few frames and pings. Exit
+    code 2: something is wrong; 3: a host could not be read, or a check has no result.
     """
     _refuse_unknown(names)
     fleet, data = files.inventory(inventory_file)
@@ -157,7 +157,7 @@ def look(
     names: Sequence[str],
     keep: Keep | None = None,
 ) -> Seen:
-    """Look at the hosts, and let the halves of a pair listen and ping.
+    """Look at the hosts, and let those of a pair or cluster listen and ping.
 
     names: checks that were asked for, all where there are none; keep: is given what each host printed.
     """

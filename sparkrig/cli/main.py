@@ -38,7 +38,7 @@ _VERBS = {
     ),
     "bandwidth": _Verb(
         "sparkrig.cli.bandwidth",
-        "Measure each rail of a pair, and tell a faulty link from a healthy one.",
+        "Measure each rail between hosts, and tell a faulty link from a healthy one.",
         "sparkrig bandwidth inventories/pair.py",
     ),
     "bench": _Verb(
@@ -81,7 +81,11 @@ _VERBS = {
         "Create a project folder: inventories, deploys, and tests of the state.",
         "sparkrig init sparks",
     ),
-    "lab": _Verb("lab.cli", "Rehearse on two virtual Sparks.", "sparkrig lab up"),
+    "lab": _Verb(
+        "lab.cli",
+        "Rehearse on virtual Sparks: a pair, a ring, or up to four on a switch.",
+        "sparkrig lab up",
+    ),
     "lint": _Verb(
         "sparkrig.cli.lint",
         "Find what a Spark cannot do, or what is disputed, in a launch of vLLM.",
@@ -94,7 +98,7 @@ _VERBS = {
     ),
     "models": _Verb(
         "sparkrig.cli.models",
-        "Show which models fit one Spark or a pair, and what is known of each.",
+        "Show which models fit one Spark, a pair or more, and what is known of each.",
         "sparkrig models show qwen3.5-122b-a10b",
     ),
     "onboard": _Verb(
@@ -193,13 +197,15 @@ class _Verbs(click.Group):
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="sparkrig")
 def sparkrig(**_: Any) -> None:
-    """Take one or two DGX Sparks from the box to a verified cluster.
+    """Take DGX Sparks from the box to a verified node or cluster.
+
+    One on its own, two joined by a cable, three in a ring, or up to eight on a switch.
 
     INVENTORY is a short Python file that lists your Sparks and their settings. To apply it, plain pyinfra is
     enough: pyinfra inventories/pair.py deploys/cluster.py
 
     A cage is a QSFP port; each has two network devices (netdevs). A rail is a netdev of one Spark together with
-    the netdev that it reaches on the other.
+    the netdev that it reaches on another.
 
     Exit codes: 0 in spec, or done; 1 an error of the tool or its input; 2 drift or a failed check; 3 a host is
     unreachable or a state unknown; 4 a change was made and rolled back.

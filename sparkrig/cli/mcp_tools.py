@@ -121,8 +121,8 @@ TOOLS = (
     Tool(
         "doctor",
         "Doctor",
-        "Whether the hosts are healthy: what is wrong, why, and the command to type next. The halves of a pair "
-        "send each other a few frames and pings.",
+        "Whether the hosts are healthy: what is wrong, why, and the command to type next. The hosts of a pair "
+        "or cluster send each other a few frames and pings.",
         lambda given: ["--json", *given.get("checks", ())],
         _CHECKS,
     ),
@@ -193,7 +193,7 @@ TOOLS = (
     Tool(
         "models",
         "Models",
-        "Which models fit one Spark or a pair, or all that is known of one of them. It asks no host.",
+        "Which models fit one Spark, a pair or more, or all that is known of one of them. It asks no host.",
         _models,
         {
             "name": {

@@ -81,7 +81,7 @@ class _Models(click.Group):
 @_asked
 @click.pass_context
 def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
-    """Show which models fit one Spark, which need a pair, and which fit neither.
+    """Show which models fit one Spark, which need a pair or more (--sparks), and which fit none of these.
 
     It asks no host. The numbers come from the catalogue in models/, each with its source. What remains for the KV
     cache is computed from the model's shape; the options say how you want to serve it.

@@ -30,8 +30,9 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on one half of a pair alone, or an update is open; 3: a host could not be read, or a scheduled run
-    of drift failed or is missing; 4: the last change of the network or of the server was rolled back.
+    or undone on some hosts of a pair or cluster alone, or an update is open; 3: a host could not be read, or a
+    scheduled run of drift failed or is missing; 4: the last change of the network or of the server was rolled
+    back.
     """
     from sparkrig.render import journal as picture
     from sparkrig.render import schedule as shown

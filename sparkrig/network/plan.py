@@ -196,7 +196,7 @@ def _refuse_collision(found: Network, netdev: str, address: IPv4Interface, fabri
         if route.destination.overlaps(address.network):
             raise Refusal(
                 f"{address} on {netdev} collides with the route to {route.destination} over {route.netdev}",
-                "choose other fabric subnets in the inventory, on both hosts",
+                "choose other fabric subnets in the inventory, on all hosts that share them",
             )
 
 

@@ -227,5 +227,5 @@ def _onward(hosts: Sequence[Host], fleet: Fleet, inventory: str, asked: Sequence
     """What to type where nothing is wrong: the rest of the checks, or what the doctor does not measure."""
     if asked:
         return f"Next: {verb('doctor', inventory=inventory)}"
-    paired = any(len(fleet.group(host.name)) == 2 for host in hosts)
-    return f"Next: {verb('bandwidth' if paired else 'drift', inventory=inventory)}"
+    joined = any(len(fleet.group(host.name)) > 1 for host in hosts)
+    return f"Next: {verb('bandwidth' if joined else 'drift', inventory=inventory)}"

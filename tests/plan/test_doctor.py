@@ -27,7 +27,8 @@ def test_a_healthy_pair(tmp_path: Path) -> None:
     assert (done.code, done.stderr) == (0, "")
     *categories, blank, verdict = done.stdout.splitlines()
     assert [line.split("  ")[0] for line in categories] == [
-        "✓ access", "✓ time", "✓ packages and driver", "✓ containers", "✓ network", "✓ RDMA", "✓ pair", "✓ health",
+        "✓ access", "✓ time", "✓ packages and driver", "✓ containers", "✓ network", "✓ RDMA", "✓ cluster",
+        "✓ health",
     ]  # fmt: skip
     assert blank == "" and re.fullmatch(
         r"✓ Your pair is ready \(134 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict

@@ -157,7 +157,10 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
             "topology switch",
         ],
     ),
-    "a ring of two": (lambda: cluster(2, "ring"), ["a ring has three hosts", "topology cable is expected"]),
+    "a ring of two": (
+        lambda: cluster(2, "ring"),
+        ["a ring has three hosts", "a third host, or topology cable, is expected"],
+    ),
     "one by a ring": (lambda: cluster(1, "ring"), ["cluster lab: spark-a is alone in it", "two to 8 hosts"]),
     "nine": (lambda: cluster(9, "switch"), ["9 hosts are one cluster", "8 at most", "spark-i"]),
     "three by a cable": (lambda: cluster(3, "cable"), ["a cable joins two", "ring or switch is expected"]),

@@ -138,6 +138,8 @@ def test_checked_returns_what_it_was_given(tmp_path: Path) -> None:
         (["a", 5], {"all": STRICT}, ["names 5; a host is expected"]),
         ([("a", "b")], {"all": STRICT}, ["names ('a', 'b'); a host is expected"]),
         (["a", ("a", {})], {"all": STRICT}, ["a stands twice in the inventory"]),
+        (["a" * 254], {"all": STRICT}, [f"names a host '{'a' * 20}'...; a name of 1 to 253 characters"]),
+        (["a\x1b[2Jb"], {"all": STRICT}, ["names a host 'a\\x1b[2Jb'; a name of 1 to 253 characters on one line"]),
         (["a"], {}, ["a: ssh_strict_host_key_checking is not set", '"yes" is expected']),
         (["a"], {"all": "ssh_strict_host_key_checking = 'no'\n"}, ["a: ssh_strict_host_key_checking is 'no'"]),
         (["a"], {"all": f"{STRICT}ssh_password = 'hunter2'\n"}, ["a: ssh_password is a password", "ssh-copy-id"]),

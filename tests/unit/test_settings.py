@@ -180,7 +180,13 @@ BAD: dict[str, tuple[Data, list[str]]] = {
     ),
     "three in a pair": (
         changed(lambda d: d.update({"spark-c": {"pair": "sparks"}})),
-        ["pair sparks", "found 3", "spark-a, spark-b, spark-c", "exactly two hosts are expected"],
+        [
+            "pair sparks",
+            "found 3",
+            "spark-a, spark-b, spark-c",
+            "exactly two hosts are expected",
+            "cluster in place of",
+        ],
     ),
     "one in a pair": (
         changed(lambda d: d["spark-b"].update(pair="sparcs")),

@@ -118,6 +118,13 @@ def test_each_fault_alone_is_named_once() -> None:
     each_row(ROWS, holds)
 
 
+def test_the_cure_of_what_is_slow_everywhere_is_for_all_hosts() -> None:
+    for form in ("ring", "switch"):
+        (finding,) = run(lambda *_: 13.3, 3, form).findings
+        assert "reboot all Sparks with the cables attached" in finding.verdict.cure, finding
+        assert "both" not in finding.verdict.cure
+
+
 def test_an_edge_names_the_finding_that_explains_it() -> None:
     found = run(slow_port(B, twins=(0,)))
     because = {(edge.hosts, edge.number): edge.because for edge in found.rails if edge.because}

@@ -433,7 +433,7 @@ def test_a_subnet_that_collides_with_a_route_is_refused() -> None:
         host.routes.append({"dst": to, "dev": dev, "flags": ["linkdown"]})
         no = refusal(host, fabric={A: IPv4Interface(address)})
         assert f"{address} on {A} collides with the route to {to}" in no.what and dev in no.what
-        assert "on both hosts" in no.cure
+        assert "on all hosts that share them" in no.cure
 
     each_row(
         [
