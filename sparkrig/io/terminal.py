@@ -101,4 +101,6 @@ def _show(error: click.ClickException, file: IO[Any] | None = None) -> None:
 
 def _show_usage(error: click.UsageError, file: IO[Any] | None = None) -> None:
     path = error.ctx.command_path if error.ctx else "sparkrig"
-    echo(f"Error: {error.format_message()} Try: {path} --help", file=file, err=True)
+    # click ends some of its sentences with a full stop, and that of a missing file without
+    said = error.format_message()
+    echo(f"Error: {said}{'' if said.endswith(('.', '?')) else '.'} Try: {path} --help", file=file, err=True)

@@ -182,7 +182,9 @@ def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
         # a cable or a switch, which words of the cabling are about, is on no host
         named = here or row.id == "pair.cabling" or any(_names(host, cure) for host in hosts)
         return f"Next: {cure}" if named else f"Next, on {name}: {cure}"
-    return f"Next, when {row.id} of {name} is mended: {verb('doctor', row.id, inventory=inventory)}"
+    # what joins the hosts is of none of them
+    of = "" if row.id == "pair.cabling" else f" of {name}"
+    return f"Next, when {row.id}{of} is mended: {verb('doctor', row.id, inventory=inventory)}"
 
 
 def _names(host: str, text: str) -> bool:

@@ -140,6 +140,10 @@ def test_a_wrong_word_is_one_line_and_no_drift() -> None:
             ("sumary", "Error: No such command 'sumary'."),
             ("--colour", "Error: No such option '--colour'."),
             ("summary", "Error: Missing argument 'INVENTORY'. Try: sparkrig summary --help"),
+            (
+                "explain absent.txt",
+                "Error: Invalid value for '[FILE]...': 'absent.txt': No such file or directory. Try: sparkrig",
+            ),
             ("summary x.py --jsn", "Error: No such option '--jsn'."),
             ("summary no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
             ("lab up --bad", "Error: No such option '--bad'."),

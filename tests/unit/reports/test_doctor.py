@@ -11,6 +11,7 @@ import pytest
 from sparkrig.bandwidth.records import Record, age
 from sparkrig.checks.check import Check
 from sparkrig.cure import deploy, local, on_host, on_hosts, verb
+from sparkrig.fleet import Fleet
 from sparkrig.render.doctor import lines
 from sparkrig.reports.doctor import Report
 from tests.unit.doctor_reports import LOST, MTU, NETDEV, NOW, OK, PATH, ROOT, A, B, made
@@ -31,6 +32,13 @@ DOWN = Check("pair.cabling", "a cable", "down", "drift", UP)
 KERNEL = Check("identity.kernel", "the same on all hosts", "6.17.0-1014", "drift", "reboot spark-a", alike=True)
 LATER = Check("identity.kernel", "the same on all hosts", "6.17.0-1021", "drift", "reboot spark-a", alike=True)
 
+RING = Fleet.parse(
+    {
+        name: {"cluster": "lab", "topology": "ring", "fabric_network": "10.20.0.0/21"}
+        for name in ("spark-a", "spark-b", "spark-c")
+    }
+)
+
 
 def drawn(of: Report, *, everything: bool = False, ascii_only: bool = False, width: int | None = 80) -> str:
     return "\n".join(line.plain for line in lines(of, everything=everything, ascii_only=ascii_only, width=width))
@@ -49,6 +57,12 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         0,
         "All 3 Sparks are ready",
         "Next: sparkrig drift pair.py",
+    ),
+    "a ring that is well": (
+        made({name: [OK] for name in RING}, fleet=RING),
+        0,
+        "All 3 Sparks are ready",
+        "Next: sparkrig bandwidth pair.py",
     ),
     "one fault": (made({A: [OK], B: [MTU]}), 2, "1 thing is wrong", f"Next: {DEPLOY}"),
     "a fault and what follows": (
@@ -135,6 +149,12 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         2,
         "1 thing is wrong",
         f"Next, when {MTU.id} of spark-b is mended: sparkrig doctor pair.py {MTU.id}",
+    ),
+    "300 characters of prose about a cable": (
+        made({A: [replace(SWITCH, cure="move the plug into the next port " * 10)], B: [SWITCH]}),
+        2,
+        "1 thing is wrong",
+        "Next, when pair.cabling is mended: sparkrig doctor pair.py pair.cabling",
     ),
     "a cure that names its host": (made({A: [KERNEL], B: [LATER]}), 2, "1 thing is wrong", "Next: reboot spark-a"),
     "not known": (made({A: [OK], B: [GPU]}), 3, "1 thing is not known", "Next, on spark-b: sudo nvidia-smi"),
