@@ -180,8 +180,8 @@ class Settings(BaseModel):
     )
     node_ssh: bool = Field(
         False,
-        description="Let the ssh user of each half of a pair log in to the other over the fabric, with a key that "
-        "is made on each host and never leaves it (docs/security.md). Set it on both.",
+        description="Let the ssh user of each host of a pair or a cluster log in to the others over the fabric, with "
+        "a key that is made on each host and never leaves it (docs/security.md). Set it on all of them.",
     )
     bandwidth_floor: float | None = Field(
         None,
@@ -199,7 +199,7 @@ class Settings(BaseModel):
     nccl_image: ImageName | None = Field(
         None,
         description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
-        "on both hosts already, and the same; None for no NCCL check.",
+        "on all hosts already, and the same; None for no NCCL check.",
     )
     model: ModelName | None = Field(
         None,
@@ -225,7 +225,7 @@ class Settings(BaseModel):
     serve_image: ImageName | None = Field(
         None,
         description="Container image to serve it with: name and tag, name and digest, or an image's own "
-        "sha256:ID. None for the one that the catalogue has with the model. It runs by its ID, the same on both "
+        "sha256:ID. None for the one that the catalogue has with the model. It runs by its ID, the same on all "
         "hosts.",
     )
     serve_revision: Revision | None = Field(
