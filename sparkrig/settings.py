@@ -180,8 +180,8 @@ class Settings(BaseModel):
     )
     node_ssh: bool = Field(
         False,
-        description="Let the ssh user of each host of a pair or a cluster log in to the others over the fabric, with "
-        "a key that is made on each host and never leaves it (docs/security.md). Set it on all of them.",
+        description="Let the ssh user of each host of a pair or a cluster log in to the others over the fabric, "
+        "with a key that is made on each host and never leaves it (docs/security.md). Set it on all of them.",
     )
     bandwidth_floor: float | None = Field(
         None,

@@ -59,7 +59,7 @@ def main() -> None:
     with suppress(ValueError, OSError):  # macOS sets none
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_B, resource.getrlimit(resource.RLIMIT_AS)[1]))
     job = bounds.loads(sys.stdin.read())
-    print(json.dumps(_notified(job) if "title" in job else _asked(job["address"])))
+    json.dump(_notified(job) if "title" in job else _asked(job["address"]), sys.stdout)
 
 
 def _notified(job: Mapping[str, Any]) -> str:
