@@ -1,6 +1,6 @@
 #!/bin/sh
-# The clock, and the boot with its uptime, which no setting of the clock moves; whether the black box runs, what it kept before the last end that was not asked for, a row each (two hours
-# are half a megabyte), and what its guard did.
+# The clock, and the boot with its uptime, which no setting of the clock moves; whether the black box runs, what it
+# kept before the last end that was not asked for, a row each (two hours are half a megabyte), and what its guard did.
 
 printf 'now %s\n' "$(date '+%s %z')"
 if read -r up _ </proc/uptime && read -r boot </proc/sys/kernel/random/boot_id; then
