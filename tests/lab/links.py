@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from lab.nodes import CAGES, FABRIC
+from lab.waiting import wait_until
 from tests.lab.guests import Guest
 
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"
@@ -25,6 +26,30 @@ def links(guest: Guest) -> list[tuple[str, int, str]]:
 def carriers(guest: Guest, cage: str) -> set[str]:
     """What the carriers of both netdevs of a cage are: 0 or 1."""
     return {guest.output(f"cat /sys/class/net/{twin}/carrier") for twin in CAGES[cage]}
+
+
+def wait_for_carrier(guest: Guest, cage: str, wanted: str) -> None:
+    """Returns once both netdevs of a cage have the carrier `wanted`."""
+    wait_until(
+        lambda: carriers(guest, cage) == {wanted},
+        20,
+        happened=f"{guest.node} {cage} never saw carrier {wanted}",
+        attempt="sparkrig lab status",
+    )
+
+
+def wait_for_rails(guest: Guest) -> None:
+    """Returns once NetworkManager has both rails up.
+
+    After a boot, its own start-up can end before the other end of the cable is there.
+    """
+    states = f"for netdev in {A} {B}; do nmcli -g GENERAL.STATE device show $netdev; done"
+    wait_until(
+        lambda: guest.output(states).split("\n") == ["100 (connected)"] * 2,
+        60,
+        happened=f"the rails of {guest.node} did not come up",
+        attempt=f"sparkrig lab ssh {guest.node} nmcli device",
+    )
 
 
 def ours(guest: Guest) -> list[tuple[str, int, str]]:

@@ -19,6 +19,7 @@ from sparkrig.host.nvidia_smi import Gpu
 from tests.faults.record import Seen
 from tests.lab.commands import LAB, ROOT, SOLO, Done, assert_state, deploy, drift, mend, planned, run, wrong
 from tests.lab.guests import Guest, Pair
+from tests.lab.links import wait_for_rails
 
 CONTAINERS = "deploys/containers.py"
 
@@ -337,7 +338,8 @@ def test_it_all_survives_a_reboot_of_both_hosts(deployed: Pair, seen: Seen) -> N
     pair.cut_power(*NODES)
     for guest in deployed:
         assert guest.output("cat /proc/cmdline").startswith("BOOT_IMAGE=/boot/vmlinuz-"), "its own GRUB booted it"
-    assert planned() == {}  # it waits for the links
+        wait_for_rails(guest)
+    assert planned() == {}
     found = drift()
     rails = {(node, f"bandwidth.{netdev}") for node in NODES for netdev in ("enp1s0f0np0", "enP2p1s0f0np0")}
     assert (found.code, set(wrong(found))) == (3, rails), found.stderr

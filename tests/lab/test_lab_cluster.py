@@ -19,11 +19,10 @@ from lab import CABLED, pair, ports
 from lab.layout import Layout, cluster
 from lab.nodes import CAGES, FABRIC, mac
 from lab.switch import Switch
-from lab.waiting import wait_until
 from lab.wiring import cages, far_end, parse
 from tests.lab.commands import ROOT, lab
 from tests.lab.guests import Guest
-from tests.lab.links import carriers
+from tests.lab.links import wait_for_carrier
 
 pytestmark = pytest.mark.exhaustive
 
@@ -107,15 +106,6 @@ def seconds_to(guest: Guest, last: int, at: Guest) -> float:
     return float(guest.output(f"python3 -c {shlex.quote(SOURCE)} 192.168.100.{last}"))
 
 
-def wait_for(guest: Guest, cage: str, wanted: str) -> None:
-    wait_until(
-        lambda: carriers(guest, cage) == {wanted},
-        20,
-        happened=f"{guest.node} {cage} never saw carrier {wanted}",
-        attempt="sparkrig lab status",
-    )
-
-
 def within(what: str, begun: float) -> None:
     took = time.monotonic() - begun
     print(f"{what}: {took:.1f} s")
@@ -133,15 +123,15 @@ def test_a_ring_cabled_the_other_way_round_is_heard_so(ring_once: None) -> None:
     assert heard() == over_cables(RING.laid(parse(words)))
     assert lab("reset").returncode == 0
     for guest in GUESTS:
-        wait_for(guest, "p0", "1")
+        wait_for_carrier(guest, "p0", "1")
 
 
 def test_a_cable_of_a_ring_has_two_ends(ring: None) -> None:
     assert lab("cable", "spark-c", "p1", "unplug").returncode == 0
     for guest, cage, wanted in ((C, "p1", "0"), (B, "p0", "0"), (C, "p0", "1"), (B, "p1", "1"), (A, "p0", "1")):
-        wait_for(guest, cage, wanted)
+        wait_for_carrier(guest, cage, wanted)
     assert lab("cable", "spark-b", "p0", "plug").returncode == 0
-    wait_for(C, "p1", "1")
+    wait_for_carrier(C, "p1", "1")
 
 
 def test_the_management_network_reaches_all_and_outlives_one(ring: None) -> None:
@@ -204,10 +194,10 @@ def test_each_port_is_set_by_itself(addressed: None) -> None:
 
 def test_a_cable_to_the_switch_has_two_ends(switch: None) -> None:
     assert lab("cable", "spark-b", "p0", "unplug").returncode == 0
-    wait_for(B, "p0", "0")
-    wait_for(A, "p0", "1")
+    wait_for_carrier(B, "p0", "0")
+    wait_for_carrier(A, "p0", "1")
     assert lab("cable", "spark-b", "p0", "plug").returncode == 0
-    wait_for(B, "p0", "1")
+    wait_for_carrier(B, "p0", "1")
     refused = lab("cable", "spark-b", "p1", "plug")
     assert (refused.returncode, "spark-b has no cable in p1" in refused.stderr) == (1, True)
 

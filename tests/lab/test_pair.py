@@ -16,7 +16,7 @@ from lab.nodes import FABRIC, FACTORY_NAMES, ssh_port
 from lab.waiting import wait_until
 from tests.lab.commands import lab
 from tests.lab.guests import Guest, Pair
-from tests.lab.links import carriers
+from tests.lab.links import wait_for_carrier
 
 RAIL, DEVICE = "enp1s0f0np0", "rocep1s0f0"
 DEVICES = {"rocep1s0f0", "roceP2p1s0f0", "rocep1s0f1", "roceP2p1s0f1"}
@@ -34,14 +34,10 @@ def clock_error(guest: Guest) -> float:
     return max(before - theirs, theirs - time.time(), 0.0)
 
 
-def wait_for_carrier(guests: Pair, cage: str, wanted: str) -> None:
+def wait_for_carriers(guests: Pair, *, p0: str, p1: str) -> None:
     for guest in guests:
-        wait_until(
-            lambda guest=guest: carriers(guest, cage) == {wanted},  # type: ignore[misc]
-            20,
-            happened=f"{guest.node} {cage} never saw carrier {wanted}",
-            attempt="sparkrig lab status",
-        )
+        wait_for_carrier(guest, "p0", p0)
+        wait_for_carrier(guest, "p1", p1)
 
 
 @pytest.fixture
@@ -126,15 +122,12 @@ def test_host_keys_are_strict(lab_pair: Pair) -> None:
 
 
 def test_a_cable_has_two_ends(pristine: Pair) -> None:
-    wait_for_carrier(pristine, "p0", "1")
-    wait_for_carrier(pristine, "p1", "0")
+    wait_for_carriers(pristine, p0="1", p1="0")
     assert lab("cable", "spark-a", "p0", "unplug").returncode == 0
     assert lab("cable", "spark-b", "p1", "plug").returncode == 0
-    wait_for_carrier(pristine, "p0", "0")
-    wait_for_carrier(pristine, "p1", "1")
+    wait_for_carriers(pristine, p0="0", p1="1")
     pair.reset(NODES)
-    wait_for_carrier(pristine, "p0", "1")
-    wait_for_carrier(pristine, "p1", "0")
+    wait_for_carriers(pristine, p0="1", p1="0")
 
 
 def test_jumbo_frames_and_rdma_cross_a_rail(rail: Pair) -> None:
