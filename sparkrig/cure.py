@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike, fspath
@@ -45,17 +45,15 @@ def quoted_path(file: str | PathLike[str]) -> str:
     return quoted(f"./{name}" if name.startswith("-") else name)
 
 
-_HERE = {"@local"}
+HERE = ""
+"""Stands in `LOGINS` for the machine that runs sparkrig."""
 
+LOGINS = {"@local": HERE}
+"""What a person types after `ssh` to get to a host of the inventory, quoted, or HERE.
 
-def are_here(hosts: Iterable[str]) -> None:
-    """Let the commands for these hosts be typed without ssh: they are the machine that runs sparkrig.
-
-    An inventory is read once in a process, and each of its hosts has some 30 cures, most of them where nothing but
-    its name is known.
-    """
-    _HERE.clear()
-    _HERE.update({"@local", *hosts})
+An inventory is read once in a process, and each of its hosts has some 30 cures, most of them where nothing but its
+name is known.
+"""
 
 
 def over_ssh(host: str, command: str, *options: str) -> Cure:
@@ -64,10 +62,12 @@ def over_ssh(host: str, command: str, *options: str) -> Cure:
     ssh joins its words with blanks, and a shell of the host reads them once more: what has to stay quoted until
     then is one word here. On the machine that runs sparkrig it is the command itself.
     """
-    if host in _HERE:
+    typed = LOGINS.get(host)
+    if typed == HERE:
         return local(command)
-    end = ["--"] if host.startswith("-") else []
-    return local(f"{quoted('ssh', *options, *end, host)} {handed_on(command)}")
+    if typed is None:
+        typed = quoted(*(["--"] if host.startswith("-") else []), host)
+    return local(f"{quoted('ssh', *options)} {typed} {handed_on(command)}")
 
 
 def handed_on(command: str) -> str:

@@ -36,7 +36,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     members = list(hosts)
     try:
         data = merged({group: members}, Path(inventory))
-        login.judge(data, Fleet.parse(data))
+        _judge_logins(data, Fleet.parse(data))
     except settings.SettingsError as error:
         raise InventoryError(_to_edit(error, inventory)) from None
     terminal.clean_pyinfra()
@@ -141,10 +141,16 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str,
     data = {name: {login.STRICT: "yes", **own, **given} for name, own in load(inventory).items()}
     try:
         found = Fleet.parse(data)
-        login.judge(data, found)
+        _judge_logins(data, found)
         return found, data
     except settings.SettingsError as error:
         raise settings.SettingsError(_to_edit(error, inventory)) from None
+
+
+def _judge_logins(data: Mapping[str, Mapping[str, Any]], found: Fleet) -> None:
+    """Refuse what is no login; the commands that are advised take the others. Raises settings.SettingsError."""
+    login.judge(data, found)
+    cure.LOGINS.update(login.after_ssh(data))
 
 
 def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
@@ -191,7 +197,6 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
     for members in (*(members for members, _ in parts.values()), everyone):
         for name, own in map(_named, members):
             hosts.get(name, {}).update(own)
-    cure.are_here(name for name, own in hosts.items() if own.get(login.HERE))
     return hosts
 
 

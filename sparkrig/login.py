@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from sparkrig import shapes
+from sparkrig import cure, shapes
 from sparkrig.cure import FILE, local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
@@ -239,7 +239,14 @@ def typed(name: str, data: Mapping[str, Any]) -> str:
     """How a person would name a host after ssh."""
     user, port = data.get("ssh_user"), int(data.get("ssh_port") or 22)
     where = f"{user}@{_address(name, data)}" if user else _address(name, data)
-    return quoted(*([] if port == 22 else ["-p", str(port)]), where)
+    end = ["--"] if where.startswith("-") else []
+    return quoted(*([] if port == 22 else ["-p", str(port)]), *end, where)
+
+
+def after_ssh(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """What a person types after ssh to get to each host, as cure.LOGINS has it."""
+    ways = {name: typed(name, own) for name, own in data.items() if over_ssh(name, own)}
+    return ways | {name: cure.HERE for name, own in data.items() if own.get(HERE)}
 
 
 def _address(name: str, data: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig import cure
 from tests import warm
 
 # thousands of tests are no garbage; a tenth of their time went into looking through them
@@ -15,6 +16,12 @@ gc.set_threshold(50_000)
 warm.keep_catalogue()
 # a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/io/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
+
+
+@pytest.fixture(autouse=True)
+def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test's inventory says of a host counts in no other test."""
+    monkeypatch.setattr(cure, "LOGINS", {"@local": cure.HERE})
 
 
 def mark_below(folder: Path, items: list[pytest.Item], *marks: pytest.MarkDecorator) -> None:

@@ -222,8 +222,14 @@ def test_this_machine_has_its_own_name_in_all_that_is_read(tmp_path: Path) -> No
     assert str(cure.over_ssh("spark-a", "sudo dmesg")) == "sudo dmesg"
     assert str(cure.over_ssh("spark-b", "sudo dmesg")) == "ssh spark-b sudo dmesg"
     file.write_text("sparks = ['spark-a']\n")
-    load(file)
+    fleet(file)
     assert str(cure.over_ssh("spark-a", "sudo dmesg")) == "ssh spark-a sudo dmesg", "another inventory counts"
+    file.write_text("sparks = [('spark-a', {'ssh_hostname': '10.0.0.7', 'ssh_user': 'ann', 'ssh_port': 2201})]\n")
+    fleet(file)
+    assert str(cure.over_ssh("spark-a", "sudo dmesg", "-t")) == "ssh -t -p 2201 ann@10.0.0.7 sudo dmesg"
+    file.write_text("sparks = [('spark-a', {'ssh_hostname': '-oProxyCommand=x'})]\n")
+    fleet(file)
+    assert str(cure.over_ssh("spark-a", "true")) == "ssh -- -oProxyCommand=x true", "it is no option"
     for name in ("@here", "@here/"):
         file.write_text(f"sparks = [{name!r}]\n")
         with pytest.raises(SettingsError, match='NAME" is expected'):
