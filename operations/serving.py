@@ -15,7 +15,7 @@ from secrets import token_hex
 from pyinfra import inventory
 from pyinfra.api import Host
 
-from sparkrig import programs
+from sparkrig import login, programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.files import Files
 from sparkrig.files import File, Found, stale
@@ -241,7 +241,8 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
         _roll_back(group, reason)
     _commit(group, group.all)
     tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
-    tell(group, listen.way(group.mine, plain(group.head)))
+    at = login.address(group.head, inventory.get_host(group.head).data.dict())
+    tell(group, listen.way(group.mine, group.head, plain_text(at)))
 
 
 def _commit(group: Group, names: Sequence[str]) -> None:

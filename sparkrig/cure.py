@@ -62,12 +62,23 @@ def over_ssh(host: str, command: str, *options: str) -> Cure:
     ssh joins its words with blanks, and a shell of the host reads them once more: what has to stay quoted until
     then is one word here. On the machine that runs sparkrig it is the command itself.
     """
-    typed = LOGINS.get(host)
-    if typed == HERE:
+    if is_here(host):
         return local(command)
-    if typed is None:
-        typed = quoted(*(["--"] if host.startswith("-") else []), host)
-    return local(f"{quoted('ssh', *options)} {typed} {handed_on(command)}")
+    return local(f"{quoted('ssh', *options)} {after_ssh(host)} {handed_on(command)}")
+
+
+def is_here(host: str) -> bool:
+    """Whether a host is the machine that runs sparkrig."""
+    return LOGINS.get(host) == HERE
+
+
+def after_ssh(host: str) -> str:
+    """What a person types after `ssh` and its options to get to a host, quoted.
+
+    Where no inventory names it, that is its name, without the connector which it may begin with.
+    """
+    name = host.rpartition("/")[2] if host.startswith("@") else host
+    return LOGINS.get(host) or quoted(*(["--"] if name.startswith("-") else []), name)
 
 
 def handed_on(command: str) -> str:

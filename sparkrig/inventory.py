@@ -150,7 +150,7 @@ def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str,
 def _judge_logins(data: Mapping[str, Mapping[str, Any]], found: Fleet) -> None:
     """Refuse what is no login; the commands that are advised take the others. Raises settings.SettingsError."""
     login.judge(data, found)
-    cure.LOGINS.update(login.after_ssh(data))
+    cure.LOGINS.update(login.logins(data))
 
 
 def fleet_of(text: str, inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:

@@ -99,7 +99,7 @@ def judge(data: Mapping[str, Mapping[str, Any]], fleet: Mapping[str, Settings] |
             continue
         if fleet:
             _judge_address(name, own, fleet[name])
-        place = (_address(name, own), own.get("ssh_port") or 22, own.get("ssh_config_file"))
+        place = (address(name, own), own.get("ssh_port") or 22, own.get("ssh_config_file"))
         if (other := places.setdefault(place, name)) != name:
             raise SettingsError(
                 f"{other} and {name} are both reached at {place[0]} port {place[1]}; "
@@ -224,7 +224,7 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
         return "look", _look_again(name, why)
     told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
     if told:
-        place = {"name": name, "login": typed(name, data), "address": quoted(_address(name, data))}
+        place = {"name": name, "login": typed(name, data), "address": quoted(address(name, data))}
         return "ssh", Refusal(why, local(*(part.format(**place) for part in told)))
     if "Could not connect" in why or "ssh" in why.lower():
         return "ssh", Refusal(why, local(f"ssh {typed(name, data)} true"))
@@ -238,25 +238,26 @@ def _look_again(name: str, why: str) -> Refusal:
 def typed(name: str, data: Mapping[str, Any]) -> str:
     """How a person would name a host after ssh."""
     user, port = data.get("ssh_user"), int(data.get("ssh_port") or 22)
-    where = f"{user}@{_address(name, data)}" if user else _address(name, data)
+    where = f"{user}@{address(name, data)}" if user else address(name, data)
     end = ["--"] if where.startswith("-") else []
     return quoted(*([] if port == 22 else ["-p", str(port)]), *end, where)
 
 
-def after_ssh(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """What a person types after ssh to get to each host, as cure.LOGINS has it."""
+def logins(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """How a person gets to each host, as cure.LOGINS has it."""
     ways = {name: typed(name, own) for name, own in data.items() if over_ssh(name, own)}
     return ways | {name: cure.HERE for name, own in data.items() if own.get(HERE)}
 
 
-def _address(name: str, data: Mapping[str, Any]) -> str:
+def address(name: str, data: Mapping[str, Any]) -> str:
+    """Where a host is reached: its ssh_hostname, or its name."""
     return str(data.get("ssh_hostname") or name.removeprefix("@ssh/"))
 
 
 def _entry(name: str, data: Mapping[str, Any]) -> str:
     """How known_hosts calls a host."""
-    address, port = _address(name, data), int(data.get("ssh_port") or 22)
-    return address if port == 22 else f"[{address}]:{port}"
+    where, port = address(name, data), int(data.get("ssh_port") or 22)
+    return where if port == 22 else f"[{where}]:{port}"
 
 
 def _ask(name: str, data: Mapping[str, Any]) -> str:
@@ -265,7 +266,7 @@ def _ask(name: str, data: Mapping[str, Any]) -> str:
     words = ["ssh", "-o", "StrictHostKeyChecking=ask"]
     words += ["-o", f'UserKnownHostsFile="{file}"'] if file else []  # ssh splits at blanks once more
     words += ["-p", str(port)] if port else []
-    return shlex.join([*words, f"{user}@{_address(name, data)}" if user else _address(name, data), "true"])
+    return shlex.join([*words, f"{user}@{address(name, data)}" if user else address(name, data), "true"])
 
 
 def user_of(data: Mapping[str, Any]) -> str:
@@ -284,4 +285,4 @@ def _without(key: str, name: str, data: Mapping[str, Any]) -> str:
         return f"sudo without one is expected: {_sudoers(data)}"
     if key in ("ssh_key_password", "passphrase"):
         return "leave it to the ssh agent: ssh-add"
-    return f"log in with a key instead: ssh-copy-id {quoted(f'{user}@{_address(name, data)}')}"
+    return f"log in with a key instead: ssh-copy-id {quoted(f'{user}@{address(name, data)}')}"

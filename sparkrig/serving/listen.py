@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address
 
-from sparkrig.cure import advice, quoted
+from sparkrig.cure import advice, after_ssh, is_here, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.serving.runtimes import runtime
 from sparkrig.serving.served import Record
@@ -98,10 +98,13 @@ def warnings(mine: Settings, record: Record | None, at: tuple[str, ...]) -> Iter
         yield f"the API asks for no key: {lacks}"
 
 
-def way(mine: Settings, host: str) -> str:
-    """How it is reached, in words. host: as ssh knows it."""
+def way(mine: Settings, host: str, address: str) -> str:
+    """How it is reached, in words. host: its name in the inventory; address: where that is reached."""
     port = mine.serve_port
     if place(mine) != LOCAL:
-        return f"http://{host}:{port}/v1/models answers{f', with {KEY}' if asks(mine) else ''}"
-    tunnel = quoted("ssh", "-fN", "-L", f"{port}:{_LOOPBACK}:{port}", host)
-    return f"it answers its own host alone; from here: {tunnel}, then curl http://{_LOOPBACK}:{port:d}/v1/models"
+        return f"http://{address}:{port}/v1/models answers{f', with {KEY}' if asks(mine) else ''}"
+    tunnel = f"{quoted('ssh', '-fN', '-L', f'{port}:{_LOOPBACK}:{port}')} {after_ssh(host)}, then "
+    return (
+        f"it answers its own host alone; from here: {'' if is_here(host) else tunnel}"
+        f"curl http://{_LOOPBACK}:{port:d}/v1/models"
+    )

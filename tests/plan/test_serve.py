@@ -237,10 +237,11 @@ def test_a_pair_of_the_version_before_is_told_that_its_port_moves(deploy: Deploy
 def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KEY", "sk-canary")
     found = started(ready(), Spark(), "gpt-oss-120b")
-    found = [replace(each, data={**each.data, "secrets": {"VLLM_API_KEY": "env:KEY"}}) for each in found]
+    given = {"secrets": {"VLLM_API_KEY": "env:KEY"}, "ssh_hostname": "spark-a.local"}
+    found = [replace(each, data={**each.data, **given}) for each in found]
     run = deploy(found, "-y", "-vvv", *MODEL, file=FILE)
     assert run.code == 0, tail(run)
-    assert "http://spark-a:8000/v1/models answers, with VLLM_API_KEY" in run.stderr
+    assert "http://spark-a.local:8000/v1/models answers, with VLLM_API_KEY" in run.stderr
     assert "sk-canary" not in run.stdout + run.stderr
 
 
