@@ -120,7 +120,7 @@ def _spare(folder: Path, made: Mapping[Path, str]) -> None:
 def _other(file: Path, text: str) -> bool:
     try:
         return file.read_bytes() != text.encode()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return file.is_symlink()
     except OSError:
         return True

@@ -91,8 +91,10 @@ def test_what_broke_off_is_completed(made: Path) -> None:
 
 def test_a_file_in_the_place_of_the_folder_is_said_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "sparks").write_text("")
-    done = init(tmp_path / "sparks")
-    assert done.exit_code == 1 and "Traceback" not in done.output and done.output.count("\n") == 1
+    for folder in ("sparks", "sparks/mine"):
+        done = init(tmp_path / folder)
+        assert done.exit_code == 1 and f"{tmp_path / folder} cannot be made: " in done.output
+        assert "Traceback" not in done.output and done.output.count("\n") == 1
 
 
 # --- the folder that pyinfra is typed in
