@@ -174,7 +174,7 @@ class Settings(BaseModel):
     )
     secrets: dict[VariableName, Source] = Field(
         {},
-        description="Variables whose values nobody else may read, as `NAME: source`; a source is `env:NAME` or "
+        description="Variables whose values are secret, as `NAME: source`; a source is `env:NAME` or "
         "`file:/path` (or `file:~/path`) on the machine that runs pyinfra. They land in "
         "/etc/sparkrig/secrets.env, for root alone (docs/security.md).",
     )
@@ -331,8 +331,8 @@ class Settings(BaseModel):
     )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
-        description="What becomes of a netplan file or NetworkManager profile of somebody else that defines a "
-        "fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` "
+        description="What becomes of a netplan file or NetworkManager profile that is not sparkrig's and defines "
+        "a fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` "
         "takes over the very address that stands there, `set-aside` lets the inventory win, both with a backup; "
         "`leave` keeps it in charge and only checks the link. What is not named is refused (docs/adopting.md).",
     )

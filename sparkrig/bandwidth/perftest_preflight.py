@@ -48,7 +48,7 @@ def judge_preflight(users: Users) -> list[Verdict]:
     for name, process in sorted(waiting | ({users.holder} if users.holder else set())):
         evidence = f"{name} (process {process}), not ours, listens where perftest does; it was left alone"
         found.append(
-            Verdict("healthy", "port-busy", evidence, on_host(f"sudo kill {process:d}", ", if nobody needs it"))
+            Verdict("healthy", "port-busy", evidence, on_host(f"sudo kill {process:d}", ", if nothing needs it"))
         )
     for unit in users.ended:
         found.append(Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended"))

@@ -23,7 +23,7 @@ KINDS = (
         "driver.branch",
         "packages and driver",
         "no driver of 590 or later is installed",
-        "somebody asked apt for it by name and version, which no pin keeps away",
+        "apt was asked for it by name and version, which no pin keeps away",
         "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
     ),
     Kind(

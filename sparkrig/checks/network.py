@@ -63,7 +63,7 @@ KINDS = (
         "net.NETDEV.address",
         "network",
         "the link has the declared address, and no other",
-        "an address was added or taken away by hand, or somebody else has it too",
+        "an address was added or removed by hand, or another host has it, too",
         "docs/troubleshooting.md#addresses-are-gone-after-a-reboot",
     ),
     Kind(

@@ -51,7 +51,7 @@ KINDS = (
         "host.shutdown",
         "health",
         "no shutdown is about to come",
-        "somebody, or an update, scheduled one",
+        "a user or an update scheduled one",
         PREFLIGHT,
     ),
     Kind(

@@ -22,14 +22,14 @@ KINDS = (
         "serve.model",
         "containers",
         "the model that is declared is the one that is served",
-        "nobody ran deploys/serve.py since the inventory changed, or the server was undone",
+        "deploys/serve.py was not run after the inventory changed, or the server was undone",
         "docs/serving.md#drift-and-undo",
     ),
     Kind(
         "serve.files",
         "containers",
         "the files of the server are as they were deployed",
-        "somebody edited a unit, or took one away",
+        "a unit was edited or removed by hand",
         "docs/serving.md#drift-and-undo",
     ),
     Kind(

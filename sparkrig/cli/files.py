@@ -146,7 +146,7 @@ def one_of(file: Path, name: str, count: int) -> Path:
 def must_answer(yes: bool, instead: str = "the same with --yes") -> None:
     """Exit code 1 where a question will come and there is no terminal to answer it. instead: what to try then."""
     if not yes and not sys.stdin.isatty():
-        raise click.ClickException(f"nobody can be asked without a terminal. Try: {instead}")
+        raise click.ClickException(f"there is no terminal to ask at. Try: {instead}")
 
 
 def agreed(question: str) -> bool:

@@ -231,7 +231,7 @@ class Password:
         if self.asked.password_file:
             self.kept = SecretStr(_first_line(self.asked.password_file))
         elif not sys.stdin.isatty():
-            raise Refusal(f"{why}, and nobody can be asked without a terminal", "--password-file FILE")
+            raise Refusal(f"{why}, and there is no terminal to ask at", "--password-file FILE")
         else:
             if self.said != why:
                 terminal.echo(f"\n{why}. It is used now, and kept nowhere.", err=True)

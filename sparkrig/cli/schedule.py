@@ -273,7 +273,7 @@ def _forget_units(inventory: Path) -> bool:
 
 
 def _remove(inventory: Path) -> None:
-    """Take all of it back; what is read by nobody else afterwards."""
+    """Take all of it back."""
     from sparkrig.io import schedule_files
 
     before = _before(inventory)

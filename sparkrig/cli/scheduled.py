@@ -161,7 +161,7 @@ def _drift(inventory: Path) -> tuple[Report | None, int, str]:
 
 
 def _told(asked: Schedule, before: State, after: Sequence[Problem]) -> State:
-    """The state once the notice of a change was sent; where nobody took it, what was open before stays open."""
+    """The state after the notice of a change. Where it was not delivered, what was open before stays open."""
     from sparkrig.io import notify, schedule_files
     from sparkrig.reports.schedule import notice
 

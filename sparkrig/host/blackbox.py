@@ -6,7 +6,8 @@ our own reasoning.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
@@ -271,11 +272,24 @@ def _stalled(steps: Sequence[Step]) -> Iterator[Sign]:
 def _nvrm(steps: Sequence[Step]) -> Iterator[Sign]:
     """The busiest minute of the driver's lines."""
     counts = [(step.at, step.lines("nvrm")) for step in steps if step.lines("nvrm")]
-    most = max((sum(count for at, count in counts if 0 <= at - first < NVRM_S) for first, _ in counts), default=0)
+    most = _busiest(counts)
     if most >= NVRM_LINES:
         ago = steps[-1].at - counts[0][0]
         since = f", the first {_span(ago)} before the end" if ago >= NVRM_S else ""
         yield Sign("nvrm", f"the driver logged {most} lines in a minute{since}: {_first(steps, 'nvrm')}")
+
+
+def _busiest(counts: Iterable[tuple[float, int]]) -> int:
+    """The most lines within NVRM_S. counts: when, and how many."""
+    most = within = 0
+    window: deque[tuple[float, int]] = deque()
+    for at, count in sorted(counts):
+        window.append((at, count))
+        within += count
+        while at - window[0][0] >= NVRM_S:
+            within -= window.popleft()[1]
+        most = max(most, within)
+    return most
 
 
 def _killed(steps: Sequence[Step]) -> Iterator[Sign]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby, pairwise
+from itertools import chain, groupby, pairwise
 from typing import Any, TypeVar
 
 from sparkrig.host.blackbox import Act, BlackBox, Lines, Process, Reset, Step
@@ -75,12 +75,12 @@ def _in_order(rows: Iterable[tuple[Step, float | None]]) -> tuple[Step, ...]:
     earlier boot that was later by its own clock has no place on that line, and is left out.
     """
     boots = [[*each] for _, each in groupby(rows, lambda row: row[0].boot)]
-    found: list[Step] = []
+    found: list[list[Step]] = []
     for boot in reversed(boots):
         steps = _of_one_boot(boot)
-        if not found or steps[-1].at <= found[0].at:
-            found = [*steps, *found]
-    return tuple(found)
+        if not found or steps[-1].at <= found[-1][0].at:
+            found.append(steps)
+    return tuple(chain.from_iterable(reversed(found)))
 
 
 def _of_one_boot(rows: Sequence[tuple[Step, float | None]]) -> list[Step]:

@@ -50,6 +50,8 @@ def sentence(error: BaseException, filename: str = "") -> str:
         return _unanswered()
     if isinstance(error, SyntaxError) and error.filename:
         return unreadable(error, error.filename)
+    if isinstance(error, OSError) and error.filename == "":
+        return "a file's name is empty, where an inventory or a deploy is expected. Try: ls inventories deploys"
     if isinstance(error, OSError) and error.filename:
         return (
             f"{error.filename}: {(error.strerror or str(error)).lower()}. Try: ls -l {quoted_path(error.filename)}"

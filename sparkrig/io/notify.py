@@ -63,7 +63,7 @@ def heartbeat(file: Path) -> str:
 
 
 def _is_private(scheme: str, host: str | None) -> bool:
-    """Whether nobody on the way can read the address."""
+    """Whether the address is encrypted on its way, or stays on this machine."""
     return scheme == "https" or (scheme == "http" and host in _HERE)
 
 

@@ -1,7 +1,7 @@
 """Drift by a timer: what was asked for, what the last run left, and what a notice has to say.
 
 A notice is sent when something is new or over, never because it is still so. What a notice was sent for stands in
-`State.open`; a notice that nobody took leaves that as it was, so the next run makes the same one again.
+`State.open`; a notice that was not delivered leaves that as it was, so the next run makes the same one again.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ _OWN = {FAILED: "the run", MISSING: "a missing run", NO_TIMER: "the timer", NO_C
 class State(_Model):
     """What lasts from one run to the next.
 
-    open: what was told; unsent: why the last notice reached nobody; runs: how many there were.
+    open: what was told; unsent: why the last notice was not delivered; runs: how many there were.
     """
 
     ran: Ran | None = None

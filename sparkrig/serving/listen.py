@@ -1,6 +1,6 @@
 """Where the API answers, and whether it asks for a key.
 
-Whoever reaches it may use the model, so without a key it answers its own host alone: ssh leads there.
+Every client that reaches it may use the model, so without a key it answers its own host alone: ssh leads there.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def warnings(mine: Settings, record: Record | None, at: tuple[str, ...]) -> Iter
     lacks = f"{runtime(mine.serve_engine).name} would write its key into its log, so that it is given none"
     if not key and place(mine) != LOCAL:
         why = lacks if KEY in mine.secrets else f"no {KEY} is among the secrets"
-        yield f"whoever reaches {', '.join(at)} may use the model, for {why}"
+        yield f"every client that reaches {', '.join(at)} may use the model, for {why}"
     elif KEY in mine.secrets and not key:
         yield f"the API asks for no key: {lacks}"
 

@@ -380,7 +380,7 @@ def _ports(found: Serving, mine: Settings) -> None:
     ):
         if port in found.listening and not ours:
             raise Refusal(
-                f"somebody else listens on port {port}",
+                f"another program listens on port {port}",
                 on_host(f"sudo ss -ltnp sport = :{port:d}", f"; or set {name}"),
             )
 

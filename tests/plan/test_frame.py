@@ -45,6 +45,14 @@ def test_the_end_of_standard_input_says_what_to_type(desk: Desk) -> None:
     assert "opensesame" not in said
 
 
+def test_an_inventory_without_a_name_is_one_sentence() -> None:
+    env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1"}
+    said = last(warm.run("pyinfra", "-y", "", "deploys/cluster.py", cwd=ROOT, env=env, timeout=60))
+    assert said.startswith(
+        "a file's name is empty, where an inventory or a deploy is expected. Try: ls inventories"
+    )
+
+
 def test_a_refused_host_is_the_last_word(desk: Desk) -> None:
     desk.has(pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b"))))
     said = last(typed(desk, "-y", "--fail-percent", "0"))

@@ -123,7 +123,7 @@ def test_an_image_goes_by_any_of_its_names(desk: Desk) -> None:
 def test_nothing_is_removed_without_a_yes(desk: Desk) -> None:
     desk.has(pair())
     done = desk.typed("storage", "--remove", TWO)
-    assert done.code == 1 and "nobody can be asked without a terminal" in done.said and done.out == ""
+    assert done.code == 1 and "there is no terminal to ask at" in done.said and done.out == ""
     assert desk.typed("storage", "--yes").code == 1, "without --remove there is nothing to agree to"
 
 

@@ -138,7 +138,7 @@ def test_a_file_that_is_there_is_not_overwritten(sent: Done) -> None:
 def test_without_a_terminal_it_is_not_written_unless_asked_for(tmp_path: Path) -> None:
     done = typed(tmp_path, pair(), stdin="y\n")
     assert (done.code, done.stdout) == (1, "")
-    assert done.stderr == "Error: nobody can be asked without a terminal. Try: the same with --yes\n"
+    assert done.stderr == "Error: there is no terminal to ask at. Try: the same with --yes\n"
     assert not done.file.exists()
 
 

@@ -72,7 +72,7 @@ def host_key(spark: Spark, others: Mapping[str, Target] | None = None, **asked: 
         (["--name", "a b"], "'a b' is no name; letters, digits, - and _ are expected. Try: --name a-b"),
         (["--solo", "--peer", "spark-a"], "--solo leaves it on its own"),
         (["--password-file", "/nope"], "/nope cannot be read: no such file or directory. Try: ls -l /nope"),
-        ([], "nobody can be asked without a terminal. Try: the same with --json"),
+        ([], "there is no terminal to ask at. Try: the same with --json"),
     ],
 )
 def test_what_cannot_be_is_said_before_the_network_is_asked(words: list[str], said: str) -> None:
@@ -172,7 +172,10 @@ def test_a_password_from_standard_input(spark: Spark, monkeypatch: pytest.Monkey
 def test_a_key_and_a_sudo_that_let_in_need_no_password(home: Path, spark: Spark) -> None:
     (spark.home / ".ssh").mkdir()
     shutil.copy(home / ".ssh" / "id_ed25519.pub", spark.home / ".ssh" / "authorized_keys")
-    with ExitStack() as stack, pytest.raises(Refusal, match="sudo asks nvidia for a password there, and nobody"):
+    with (
+        ExitStack() as stack,
+        pytest.raises(Refusal, match="sudo asks nvidia for a password there, and there is no"),
+    ):
         enter(spark, stack)
     (spark.state / "sudoers.d" / "sparkrig").write_text("nvidia ALL=(ALL) NOPASSWD: ALL\n")
     with ExitStack() as stack:
@@ -181,7 +184,7 @@ def test_a_key_and_a_sudo_that_let_in_need_no_password(home: Path, spark: Spark)
 
 
 def test_nobody_to_ask_is_said(spark: Spark) -> None:
-    with ExitStack() as stack, pytest.raises(Refusal, match="nobody can be asked without a terminal") as caught:
+    with ExitStack() as stack, pytest.raises(Refusal, match="there is no terminal to ask at") as caught:
         enter(spark, stack)
     assert caught.value.cure == "--password-file FILE"
 

@@ -280,7 +280,7 @@ def test_a_lock_whose_files_are_garbled_is_shown_and_taken_away_as_it_was_seen(
 def test_without_a_terminal_nobody_is_asked(inventory: str, verb: str, look: str) -> None:
     done = warm.run("sparkrig", verb, inventory)
     assert done.returncode == 1
-    assert done.stderr.startswith(f"Error: nobody can be asked without a terminal. Try: {look}")
+    assert done.stderr.startswith(f"Error: there is no terminal to ask at. Try: {look}")
     assert done.stderr.endswith("with --yes\n")
 
 

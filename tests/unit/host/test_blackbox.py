@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -286,3 +287,24 @@ def test_the_steps_are_those_of_the_program() -> None:
     text = programs.file("watch/blackbox.py")
     assert f"\nSTEP_S = {blackbox.STEP_S}\n" in text
     assert f"\nHOT_C, HOT_STEPS = {blackbox.HOT_C}, {blackbox.HOT_S // blackbox.STEP_S} " in text
+
+
+class Counted(float):
+    """A time that counts how often another one is taken from it."""
+
+    count = 0
+
+    def __sub__(self, other: float) -> float:
+        Counted.count += 1
+        return float(self) - other
+
+
+def test_a_day_of_the_drivers_lines_is_judged_row_by_row() -> None:
+    """With each row held against each other one, a day of them took 7 s."""
+    reset = box(lambda _, found: found.update(log={"nvrm": [1, "NVRM: x"]}), 500).reset
+    assert reset
+    steps = tuple(replace(step, at=Counted(step.at)) for step in reset.steps)
+    assert {sign.id: sign.text for sign in replace(reset, steps=steps).signs} == {
+        "nvrm": "the driver logged 6 lines in a minute, the first 83 minutes before the end: NVRM: x"
+    }
+    assert 500 < Counted.count < 3000

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig import programs
+from sparkrig import cure, programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
 from sparkrig.io.vllm_flags import knowledge
@@ -357,6 +357,18 @@ def test_the_management_address_of_the_last_deploy_stays_while_the_host_has_it()
     assert listen.management(record, [wireless], wireless) == wireless == listen.management(None, [], wireless)
 
 
+def test_the_way_to_it_is_the_login_of_the_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
+    curl = "curl http://127.0.0.1:8000/v1/models"
+    tunnel = "it answers its own host alone; from here: ssh -fN -L 8000:127.0.0.1:8000"
+    assert listen.way(mine(), "spark-a", "10.0.0.7") == f"{tunnel} spark-a, then {curl}"
+    monkeypatch.setattr(cure, "LOGINS", {"spark-a": "ann@10.0.0.7"})
+    assert listen.way(mine(), "spark-a", "10.0.0.7") == f"{tunnel} ann@10.0.0.7, then {curl}"
+    monkeypatch.setattr(cure, "LOGINS", {"spark-a": cure.HERE})
+    assert listen.way(mine(), "spark-a", "spark-a") == f"it answers its own host alone; from here: {curl}"
+    opened = listen.way(mine(serve_listen="all"), "spark-a", "10.0.0.7")
+    assert opened == "http://10.0.0.7:8000/v1/models answers"
+
+
 def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
     old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv")
     local, everywhere = ("127.0.0.1:8000",), ("*:8000",)
@@ -375,7 +387,7 @@ def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
                 {"serve_listen": "all"},
                 old,
                 everywhere,
-                "whoever reaches *:8000 may use the model",
+                "every client that reaches *:8000 may use the model",
             ),
             "open, with a key": ({"serve_listen": "all", "secrets": KEY}, old, everywhere),
         },
@@ -586,11 +598,11 @@ def test_what_does_not_fit_is_refused() -> None:
                 "image:1 is an image for amd64, and this host is arm64",
             ),
             (FITS, {"serve_image": f"sha256:{'b2' * 32}"}, "no registry can be asked for an ID"),
-            (Serving(room=900 * GIB, listening=(18000,)), {}, "somebody else listens on port 18000"),
+            (Serving(room=900 * GIB, listening=(18000,)), {}, "another program listens on port 18000"),
             (
                 Serving(room=900 * GIB, listening=(9000,)),
                 {"serve_port": 9000},
-                "somebody else listens on port 9000",
+                "another program listens on port 9000",
             ),
         ],
         holds,
