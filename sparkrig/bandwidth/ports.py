@@ -69,6 +69,8 @@ class _Cluster:
         self.names = [*dict.fromkeys(host for edge in edges for host in edge.hosts)]
         self.twins = sorted({edge.twin for edge in edges})
         self.tried = [edge for edge in self.edges if not {*edge.hosts} & missing.keys()]
+        # a cable that is out is no figure of the hosts that it would join
+        self.unexplained = [edge for edge in self.tried if not edge.because]
 
     def at(self, host: str, *twins: int) -> list[Edge]:
         return [edge for edge in self.edges if host in edge.hosts and edge.twin in twins]
@@ -84,9 +86,9 @@ class _Cluster:
             why = self.missing.get(host, "no host that it leads to was there")
             return Verdict("unknown", "host-lost", why)
         if (host, twin) in self.bad:
-            return self._of_port(host, tried)
+            return self._of_port(host, [edge for edge in mine if edge in self.unexplained])
         if twin in self.alike:
-            return self._of_all([edge for edge in self.tried if edge.twin == twin])
+            return self._of_all([edge for edge in self.unexplained if edge.twin == twin])
         well = [edge for edge in tried if edge.verdict.healthy]
         if not well:
             return worst(edge.verdict for edge in tried)
@@ -95,13 +97,17 @@ class _Cluster:
 
     @cached_property
     def bad(self) -> set[tuple[str, int]]:
-        """The ports of which no edge is healthy, while one between other hosts is."""
+        """The ports of which no edge is healthy, while one between other hosts is.
+
+        An edge of a ring has a cage of its own at both ends, so one alone blames neither host.
+        """
         found = set()
+        fewest = 2 if self.form == "ring" else 1
         for host in self.names:
             for twin in self.twins:
-                mine = [edge for edge in self.tried if edge.twin == twin and host in edge.hosts]
+                mine = [edge for edge in self.unexplained if edge.twin == twin and host in edge.hosts]
                 others = [edge for edge in self.tried if edge.twin == twin and host not in edge.hosts]
-                bad = mine and not any(edge.verdict.healthy for edge in mine)
+                bad = len(mine) >= fewest and not any(edge.verdict.healthy for edge in mine)
                 if bad and any(edge.verdict.healthy for edge in others):
                     found.add((host, twin))
         return found
@@ -111,8 +117,8 @@ class _Cluster:
         """The twins of which no edge at all is healthy, so that no port differs from the others."""
         found = []
         for twin in self.twins:
-            tried = [edge for edge in self.tried if edge.twin == twin]
-            if len(tried) > 1 and not any(edge.verdict.healthy for edge in tried):
+            mine = [edge for edge in self.unexplained if edge.twin == twin]
+            if len(mine) > 1 and not any(edge.verdict.healthy for edge in mine):
                 found.append(twin)
         return found
 
@@ -126,18 +132,21 @@ class _Cluster:
         return Finding(host, Verdict("unknown", "host-lost", said, over_ssh(host, "true").then(", then again")))
 
     def all_alike(self) -> list[Finding]:
-        mine = [edge for edge in self.tried if edge.twin in self.alike]
-        if all(edge.because for edge in mine):
+        mine = [edge for edge in self.unexplained if edge.twin in self.alike]
+        if not mine:
             return []
         return [Finding(text.rails(_numbers(mine)), self._of_all(mine), _numbers(mine))]
 
     def named(self) -> list[Finding]:
         found = []
         for host in self.names:
-            mine = [edge for edge in self.tried if host in edge.hosts and (host, edge.twin) in self.bad]
-            if not all(edge.because for edge in mine):
+            if mine := self._of_bad(host):
                 found.append(Finding(_subject(host, mine), self._of_port(host, mine), _numbers(mine)))
         return found
+
+    def _of_bad(self, host: str) -> list[Edge]:
+        """The edges that a host's bad ports are judged by."""
+        return [edge for edge in self.unexplained if host in edge.hosts and (host, edge.twin) in self.bad]
 
     def reasons(self) -> dict[tuple[tuple[str, str], int], str]:
         """By edge, the subject of the finding that explains it; the first port of two."""
@@ -150,11 +159,10 @@ class _Cluster:
             elif edge.because:
                 found[_key(edge)] = edge.because
             elif edge.twin in self.alike:
-                same = [each for each in self.tried if each.twin in self.alike]
+                same = [each for each in self.unexplained if each.twin in self.alike]
                 found[_key(edge)] = text.rails(_numbers(same))
             elif bad:
-                mine = [each for each in self.tried if bad[0] in each.hosts and (bad[0], each.twin) in self.bad]
-                found[_key(edge)] = _subject(bad[0], mine)
+                found[_key(edge)] = _subject(bad[0], self._of_bad(bad[0]))
         return found
 
     # --- what is wrong, in words

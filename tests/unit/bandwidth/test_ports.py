@@ -154,6 +154,31 @@ def test_why_no_edge_of_a_port_can_be_measured_is_said_as_it_is() -> None:
     assert judged.findings == (Finding(f"{B} enp1s0f0np0", gone, (0,)),)
 
 
+def test_a_cable_that_is_out_is_no_figure_of_the_hosts_that_it_would_join() -> None:
+    """The edge that is slow beside it is named as the edge that it is, and counted without it."""
+    out = Verdict("fault", "cable-out", f"neither p0 of {B} nor p1 of {C} has a carrier", "seat a cable")
+
+    def judged(figures: Any) -> ports.Judged:
+        found = run(figures, 3, "ring")
+        edges = [
+            replace(edge, ends={}, verdict=out, because="rails 4 and 5")
+            if edge.hosts == (B, C)
+            else replace(edge, because="")
+            for edge in found.rails
+        ]
+        measured = [each for each in found.measurements if {each.sender, each.receiver} != {B, C}]
+        return ports.judge(edges, measured, {}, "ring")
+
+    one = judged(lambda sender, receiver, _: 13.3 if {sender, receiver} == {A, C} else 111.8)
+    (finding,) = (*one.findings, *ports.loose(one.edges))
+    assert (finding.subject, finding.rails) == (f"rails 2 and 3, {A} and {C}", (2, 3))
+    assert {edge.because for edge in one.edges} == {"", "rails 4 and 5"}
+    both = judged(lambda *_: 13.3)
+    (finding,) = both.findings
+    assert (finding.subject, finding.verdict.cause) == ("rails 0, 1, 2 and 3", "all-slow")
+    assert finding.verdict.evidence.startswith("all 4 edges are slow, 13.30 Gb/s")
+
+
 def test_one_direction_that_is_slow_is_said() -> None:
     (finding,) = run(sends_slowly(B)).findings
     assert "all 6 edges are slow in what it sends, 13.30 Gb/s" in finding.verdict.evidence
