@@ -13,12 +13,19 @@ def strangers(shown: Topology) -> Iterator[Finding]:
     for host in shown.hosts:
         for cage in host.cages:
             if cage.stranger:
-                yield Finding(f"{host.name} {cage.name}", _stranger(shown, End(host.name, cage.name)))
+                end = End(host.name, cage.name)
+                lacking = _lacking(shown, end)
+                yield Finding(f"{host.name} {cage.name}", _stranger(shown, end, lacking), lacking)
 
 
-def _stranger(shown: Topology, end: End) -> Verdict:
-    cut_off = any(cable.wanted and not cable.real and end in cable.ends for cable in shown.cables)
-    level: Level = "fault" if cut_off else "degraded"
+def _lacking(shown: Topology, *ends: End) -> tuple[int, ...]:
+    """The rails of the wanted cables that are not there, and would end in these cages."""
+    gone = [cable for cable in shown.cables if cable.wanted and not cable.real and {*ends} & {*cable.ends}]
+    return tuple(sorted({rail for cable in gone for rail in cable.rails}))
+
+
+def _stranger(shown: Topology, end: End, lacking: tuple[int, ...]) -> Verdict:
+    level: Level = "fault" if lacking else "degraded"
     pair = len(shown.hosts) < 3
     return Verdict(
         level,
@@ -52,7 +59,7 @@ def loops(shown: Topology) -> Iterator[Finding]:
                 f"{one} reaches {other}: both plugs of one cable sit in the same Spark",
                 _way_out(shown, cable),
             )
-            yield Finding(one.host, verdict)
+            yield Finding(one.host, verdict, _lacking(shown, one, other))
 
 
 def _way_out(shown: Topology, loop: Cable) -> str:

@@ -71,20 +71,38 @@ def cable_out(hosts: list[Host]) -> list[Host]:
     return printed(dark({B: P0, C: P1}))(deaf(hosts))
 
 
-def crossed(hosts: list[Host]) -> list[Host]:
-    """The two plugs in spark-a have changed places: two cables lead elsewhere, and each is named."""
-    over = [((0, "p0"), (2, "p0")), ((0, "p1"), (1, "p1")), ((1, "p0"), (2, "p1"))]
+Plug = tuple[int, str]
+"""A host by its place, and a cage."""
+STRANGER = "aa:bb:cc:00:00:01"
+
+
+def cabled(*over: tuple[Plug, Plug], astray: Collection[Plug] = ()) -> Faulty:
+    """A ring with these cables and no other. astray: plugs of cables that lead to a machine of others."""
+    far = {near: there for one, other in over for near, there in ((one, other), (other, one))}
 
     def probe(place: int) -> list[str]:
-        far = {near: there for one, other in over for near, there in ((one, other), (other, one))}
         rows = [f"sent {netdev} 20" for netdev in (*P0, *P1)]
         for cage, netdevs in (("p0", P0), ("p1", P1)):
-            there, other = far[place, cage]
-            sender = P0 if other == "p0" else P1
-            rows += [f"heard {own} {RING.mac(RING.names[there], each)} 19" for own in netdevs for each in sender]
+            macs = [STRANGER] if (place, cage) in astray else []
+            if (place, cage) in far:
+                there, other = far[place, cage]
+                macs = [RING.mac(RING.names[there], each) for each in (P0 if other == "p0" else P1)]
+            rows += [f"heard {own} {mac} 19" for own in netdevs for mac in macs]
         return [*rows, "end"]
 
-    return heard(probe)(hosts)
+    out = {
+        name: [
+            *(P0 if (place, "p0") not in {*far, *astray} else ()),
+            *(P1 if (place, "p1") not in {*far, *astray} else ()),
+        ]
+        for place, name in enumerate((A, B, C))
+    }
+    unplugged = printed(dark({name: netdevs for name, netdevs in out.items() if netdevs}))
+    return lambda hosts: unplugged(heard(probe)(hosts))
+
+
+# the two plugs in spark-a have changed places: two cables lead elsewhere, and each is named
+crossed = cabled(((0, "p0"), (2, "p0")), ((0, "p1"), (1, "p1")), ((1, "p0"), (2, "p1")))
 
 
 FOLLOWS = {"gid-missing"}  # where an address is another one, its GID is, too
@@ -132,6 +150,24 @@ FAULTS: dict[str, tuple[Cluster, Faulty, list[tuple[str, str, str]], set[frozens
         crossed,
         [("rails 0, 1, 2 and 3", "fault", "cable-crossed")] * 2,
         {frozenset({A, B}), frozenset({A, C})},
+    ),
+    "a cable of a ring that leads to a machine of others": (
+        RING,
+        cabled(((0, "p0"), (1, "p1")), ((1, "p0"), (2, "p1")), astray=[(0, "p1")]),
+        [(f"{A} p1", "fault", "foreign-neighbour")],
+        {frozenset({A, C})},
+    ),
+    "two of them": (
+        RING,
+        cabled(((0, "p0"), (1, "p1")), ((1, "p0"), (2, "p1")), astray=[(0, "p1"), (2, "p0")]),
+        [(f"{A} p1", "fault", "foreign-neighbour"), (f"{C} p0", "fault", "foreign-neighbour")],
+        {frozenset({A, C})},
+    ),
+    "both plugs of a cable of a ring in one Spark": (
+        RING,
+        cabled(((0, "p0"), (1, "p1")), ((2, "p0"), (2, "p1"))),
+        [(C, "fault", "loop")],
+        {frozenset({A, C}), frozenset({B, C})},
     ),
 }
 
