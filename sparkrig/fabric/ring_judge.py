@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import NamedTuple
 
 from sparkrig.fabric import cabling_judge as cables
 from sparkrig.fabric.cabling import Cable, End, Topology
@@ -15,6 +16,13 @@ from sparkrig.verdict import Finding, Verdict
 _Plan = Mapping[End, End]
 
 
+class _Way(NamedTuple):
+    """What to do about cables that lie elsewhere, and what leads where then; empty where that is not known."""
+
+    cure: str
+    after: _Plan
+
+
 def findings(shown: Topology) -> Iterator[Finding]:
     """The findings of a ring, causes first; nothing where all is well."""
     yield from strangers(shown)
@@ -22,9 +30,10 @@ def findings(shown: Topology) -> Iterator[Finding]:
     yield from _switch(shown)
     stray = [cable for cable in shown.cables if _leads_elsewhere(shown, cable)]
     wanted = _plan(cable for cable in shown.cables if cable.wanted)
-    cure = _way_out(stray, shown, wanted) if stray else ""
+    way = _way_out(stray, shown, wanted)
     for cable in stray:
-        yield _elsewhere(shown, cable, wanted, cure)
+        yield _elsewhere(shown, cable, wanted, way.cure)
+    yield from _no_cable_left(shown, wanted, way)
     for cable in shown.cables:
         if cable.wanted and not shown.explained(cable) and shown.read(*cable.ends):
             yield from cables.of_cable(shown, cable)
@@ -71,29 +80,47 @@ def _elsewhere(shown: Topology, stray: Cable, wanted: _Plan, cure: str) -> Findi
     return Finding(rails(numbers) if numbers else one.host, verdict, tuple(numbers))
 
 
-def _way_out(stray: Iterable[Cable], shown: Topology, wanted: _Plan) -> str:
+def _no_cable_left(shown: Topology, wanted: _Plan, way: _Way) -> Iterator[Finding]:
+    """A cable that is out beside one that lies elsewhere: no plug is left for it once that one is moved."""
+    there = sum(cable.real for cable in shown.cables)
+    free = [end for end in wanted if not shown.taken(end)]
+    if any(shown.at(end).state != "no carrier" for end in free):
+        return
+    for cable in shown.cables:
+        if way.after and cable.wanted and shown.explained(cable) and cable.one not in way.after:
+            ends = listed(map(str, cable.ends))
+            dark = listed(map(str, sorted(free)))
+            count = f"{there} of three cables {'is' if there == 1 else 'are'} there"
+            text = f"{dark} have no carrier: {count}, and none is left for {ends}"
+            cure = f"seat a QSFP cable in {ends} until it clicks, once the others are where they belong"
+            yield Finding(rails(cable.rails), Verdict("fault", "cable-out", text, cure), cable.rails)
+
+
+def _way_out(stray: Iterable[Cable], shown: Topology, wanted: _Plan) -> _Way:
     """The fewest plugs to move: two that change places, or both of some hosts; else each cable by itself."""
     there = _plan(cable for cable in shown.cables if cable.real)
     at_one_host_first = sorted(
         combinations(sorted({*there, *wanted}), 2), key=lambda ends: ends[0].host != ends[1].host
     )
     for one, other in at_one_host_first:
-        if _fits(_moved(there, {one: other, other: one}), wanted):
+        if _fits(after := _moved(there, {one: other, other: one}), wanted):
             if one in there and other in there:
-                return f"swap the plugs in {one} and {other}"
+                return _Way(f"swap the plugs in {one} and {other}", after)
             here, free = (one, other) if one in there else (other, one)
-            return f"move the plug from {here} to {free}"
+            return _Way(f"move the plug from {here} to {free}", after)
     names = [host.name for host in shown.hosts]
     for count in range(1, len(names) + 1):
         for turned in combinations(names, count):
-            if _fits(_moved(there, dict(_both(shown, turned))), wanted):
-                return f"swap the two plugs of {listed(turned)}{_or_renamed(names) if count == len(names) else ''}"
-    return "; ".join(
+            if _fits(after := _moved(there, dict(_both(shown, turned))), wanted):
+                renamed = _or_renamed(names) if count == len(names) else ""
+                return _Way(f"swap the two plugs of {listed(turned)}{renamed}", after)
+    each = (
         f"let the cable from {one} lead to {wanted[one]}"
         for cable in stray
         for one in [next((end for end in cable.ends if end in wanted), None)]
         if one
     )
+    return _Way("; ".join(each), {})
 
 
 def _or_renamed(names: Sequence[str]) -> str:

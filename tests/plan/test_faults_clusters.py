@@ -166,7 +166,7 @@ FAULTS: dict[str, tuple[Cluster, Faulty, list[tuple[str, str, str]], set[frozens
     "both plugs of a cable of a ring in one Spark": (
         RING,
         cabled(((0, "p0"), (1, "p1")), ((2, "p0"), (2, "p1"))),
-        [(C, "fault", "loop")],
+        [(C, "fault", "loop"), ("rails 4 and 5", "fault", "cable-out")],
         {frozenset({A, C}), frozenset({B, C})},
     ),
 }

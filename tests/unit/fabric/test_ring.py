@@ -66,6 +66,31 @@ def test_a_cable_that_leads_elsewhere_is_named_with_the_plug_to_move() -> None:
     each_row(ELSEWHERE, holds)
 
 
+def test_a_cable_that_is_out_is_named_beside_one_that_lies_elsewhere() -> None:
+    """Once the plug is moved, the ring has two cables: the ends of the third are named at once."""
+
+    def holds(cables: Cables, lacking: str) -> None:
+        found = [each.verdict for each in shown(3, "ring", ring(*cables)).findings]
+        (out,) = [each for each in found if each.cause == "cable-out"]
+        assert "have no carrier: 2 of three cables are there, and none is left for " + lacking in out.evidence
+        assert out.cure == f"seat a QSFP cable in {lacking} until it clicks, once the others are where they belong"
+        assert found.index(out) == len(found) - 1, "the cables that are there come first"
+
+    rows = {
+        "a cable out and one in its place": (
+            ELSEWHERE["a cable out and one in its place"][0],
+            "p0 of spark-a and p1 of spark-b",
+        ),
+        "two cables between two hosts": (
+            ELSEWHERE["two cables between two hosts"][0],
+            "p1 of spark-a and p0 of spark-c",
+        ),
+        "one in the wrong cage": ((((A, "p0"), (B, "p0")), RING[2]), "p0 of spark-b and p1 of spark-c"),
+        "a loop": ((((A, "p0"), (A, "p1")), RING[1]), "p0 of spark-a and p1 of spark-b"),
+    }
+    each_row(rows, holds)
+
+
 def test_one_host_is_named_where_its_own_plugs_are_swapped() -> None:
     assert {*crossed(ELSEWHERE["two plugs of one host"][0])} == {
         "swap the plugs in p0 of spark-b and p1 of spark-b"
@@ -112,7 +137,7 @@ def test_one_fault_of_a_ring_is_one_finding() -> None:
         ),
         "a loop": (
             ring(((A, "p0"), (A, "p1")), RING[1]),
-            [("fault", "loop", A)],
+            [("fault", "loop", A), ("fault", "cable-out", "rails 0 and 1")],
         ),
     }
 
