@@ -9,7 +9,7 @@ from sparkrig.checks.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.kind import Kind
 from sparkrig.checks.network import cabled
-from sparkrig.cure import on_host, quoted, verb
+from sparkrig.cure import cure_of, on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Rail
 from sparkrig.host.trust import plain
@@ -197,11 +197,14 @@ def _without_peer(subject: Subject) -> Iterator[Check]:
 
 
 def _cabling(survey: Survey) -> Verdict:
-    """The weightiest verdict, with all of the evidence."""
+    """The weightiest verdict, with all of the evidence, and what is to be done about each fault."""
     found = [each.verdict for each in survey.topology.findings]
     first = worst(found)
-    others = [each.evidence for each in found if each is not first and not each.healthy]
-    return Verdict(first.level, first.cause, "; ".join([first.evidence, *others]), first.cure)
+    others = [each for each in found if each is not first and not each.healthy]
+    evidence = "; ".join(each.evidence for each in (first, *others))
+    known = [each.cure for each in others if each.level != "unknown" and each.cure != first.cure]
+    cure = cure_of(first.cure).then("".join(f"; then {each}" for each in dict.fromkeys(known)))
+    return Verdict(first.level, first.cause, evidence, cure if known else first.cure)
 
 
 def _mtu(subject: Subject, netdev: str, rails: Sequence[Rail]) -> Check:

@@ -50,7 +50,10 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
             yield from _apart(shown, plane)
     yield from _deaf_twins(shown, lit)
     yield from _all_short(shown, lit, signs)
-    for judged in (_slow_link(shown, lit), _short(lit, signs), _lossy(lit, signs), _one_subnet(ends, signs)):
+    all_slow = [*_all_slow(shown, lit)]
+    yield from all_slow
+    slow = [] if all_slow else _slow_link(shown, lit)
+    for judged in (_short(lit, signs), slow, _lossy(lit, signs), _one_subnet(ends, signs)):
         yield from (_at(shown, end, verdict) for end, verdict in judged)
 
 
@@ -296,10 +299,32 @@ def _slow_link(shown: Topology, ends: Iterable[End]) -> Iterator[tuple[End, Verd
                 f"{CAGE_SPEED_MBPS // 1000} Gb/s is expected"
             )
             cure = (
-                f"set that port to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation (200G-baseCR4), or "
+                f"set {_port(end)} to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation (200G-baseCR4), or "
                 "use a cable made for it"
             )
             yield end, Verdict("degraded", "switch-speed", text, cure)
+
+
+def _port(end: End) -> str:
+    return f"the switch's port for {end}"
+
+
+def _all_slow(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
+    """Links that are slow alike on all ports: the switch or its cables, which one finding names."""
+    speeds = {shown.at(end).speed_mbps for end in ends}
+    (speed,) = speeds if len(speeds) == 1 else (None,)
+    if len(ends) < 2 or not speed or speed >= CAGE_SPEED_MBPS:
+        return
+    text = (
+        f"all of {listed(map(str, ends))} negotiated {speed / 1000:g} Gb/s with the switch, where "
+        f"{CAGE_SPEED_MBPS // 1000} Gb/s is expected"
+    )
+    cure = (
+        f"set these ports of the switch to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation "
+        "(200G-baseCR4), or use a switch and cables made for it"
+    )
+    numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
+    yield Finding("cluster", Verdict("degraded", "switch-speed", text, cure), tuple(numbers))
 
 
 def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
@@ -319,9 +344,9 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
     for end in ends:
         sent = {way for way in judged if way[0] == end and way[1] not in blamed}
         if end in blamed:
-            yield end, _short_port(f"{end} gets no frame of {signs.size} bytes from any other")
+            yield end, _short_port(end, f"{end} gets no frame of {signs.size} bytes from any other")
         elif sent and sent <= signs.dropped:
-            yield end, _short_port(f"no other end gets a frame of {signs.size} bytes from {end}")
+            yield end, _short_port(end, f"no other end gets a frame of {signs.size} bytes from {end}")
 
 
 def _none_pass(ends: Sequence[End], signs: Signs) -> bool:
@@ -343,12 +368,12 @@ def _all_short(shown: Topology, ends: Sequence[End], signs: Signs) -> Iterator[F
     yield Finding("cluster", Verdict("fault", "switch-mtu", text, cure), tuple(numbers))
 
 
-def _short_port(said: str) -> Verdict:
+def _short_port(end: End, said: str) -> Verdict:
     return Verdict(
         "fault",
         "switch-mtu",
         f"{said}, and small ones: its port of the switch drops what is larger than 1500 bytes or so",
-        "set an L2 MTU of 9216 on that port of the switch, and on its bridge",
+        f"set an L2 MTU of 9216 on {_port(end)}, and on its bridge",
     )
 
 
@@ -365,8 +390,8 @@ def _lossy(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
                 "other ports: its port of the switch is slow, and drops some"
             )
             cure = (
-                "keep all ports in the one bridge with hardware offloading, and compare that port's counters "
-                "of drops; then another cable"
+                f"keep all ports in the one bridge with hardware offloading, and compare {_port(end)} with the "
+                "others by its counters of drops; then another cable"
             )
             yield end, Verdict(level, "switch-slow", text, cure)
 

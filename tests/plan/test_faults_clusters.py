@@ -219,6 +219,18 @@ def test_what_the_survey_finds_explains_the_figures_of_its_port(desk: Desk) -> N
     assert len(poor) == 6 and all("70.00 Gb/s" in each["verdict"]["evidence"] for each in poor)
 
 
+def test_two_faults_at_once_are_both_named_with_what_to_do_about_each(desk: Desk) -> None:
+    """The doctor has one row for what joins the hosts."""
+    slow = FAULTS["a port below 200 Gb/s"][1]
+    short = heard(lambda place: SWITCH.heard(place, short=SWITCH.names if place == 1 else ()))
+    row = noted(desk, short(slow(SWITCH.measuring()))).typed("doctor", "--json").row(A, "pair.cabling")
+    assert row["cause"] == "switch-mtu"
+    assert f"p0 of {B} gets no frame of 9000" in row["found"] and f"p0 of {C} and its port" in row["found"]
+    first, _, second = row["cure"].partition("; then ")
+    assert first == f"set an L2 MTU of 9216 on the switch's port for p0 of {B}, and on its bridge"
+    assert second.startswith(f"set the switch's port for p0 of {C} to 200 Gb/s")
+
+
 def unmeasured(found: dict[str, Any]) -> set[frozenset[str]]:
     """Hosts between which an edge has no ends; all their edges have a finding that explains it."""
     edges = [each for each in found["rails"] if not each["ends"]]

@@ -60,13 +60,16 @@ FIVE: dict[str, tuple[Mapping[str, Seen | None], tuple[str, str, str], list[str]
         ("degraded", "switch-speed", "spark-c p0"),
         [
             "p0 of spark-c and its port of the switch negotiated 100 Gb/s, where 200 Gb/s is expected",
-            "200G-baseCR4",
+            "set the switch's port for p0 of spark-c to 200 Gb/s without auto-negotiation (200G-baseCR4)",
         ],
     ),
     "frames above 1500 dropped": (
         switch(short=[C]),
         ("fault", "switch-mtu", "spark-c p0"),
-        ["p0 of spark-c gets no frame of 9000 bytes from any other", "L2 MTU of 9216"],
+        [
+            "p0 of spark-c gets no frame of 9000 bytes from any other",
+            "an L2 MTU of 9216 on the switch's port for p0 of spark-c",
+        ],
     ),
     "a port in another VLAN or bridge": (
         switch(4, apart=[C]),
@@ -79,7 +82,10 @@ FIVE: dict[str, tuple[Mapping[str, Seen | None], tuple[str, str, str], list[str]
     "a slow port": (
         lossy(spark_c=5000),
         ("degraded", "switch-slow", "spark-c p0"),
-        ["5000 packets came out of order to p0 of spark-c", "hardware offloading"],
+        [
+            "5000 packets came out of order to p0 of spark-c",
+            "hardware offloading, and compare the switch's port for p0 of spark-c with the others",
+        ],
     ),
     "twins in one subnet": (
         dhcp(),
@@ -222,6 +228,26 @@ def test_large_frames_that_pass_nowhere_blame_no_port() -> None:
         assert said(found) == [("fault", "switch-mtu", "cluster")] and found.findings[0].rails == (0, 1)
         assert "no frame of 9000 bytes passes between any of p0 of spark-a" in found.findings[0].verdict.evidence
     assert said(shown(2, "switch", switch(2, short=[B]))) == [("fault", "switch-mtu", f"{B} p0")]
+
+
+def at_speed(speed: int, *names: str) -> Hosts:
+    hosts = switch(4)
+    for name in names:
+        hosts = made.changed(hosts, name, speeds=dict.fromkeys(TWINS["p0"], speed))
+    return hosts
+
+
+def test_links_that_are_slow_on_all_ports_alike_are_one_finding() -> None:
+    """Such as on a switch of 100 Gb/s: no port differs from the others."""
+    found = shown(4, "switch", at_speed(100_000, *NAMES[:4]))
+    assert said(found) == [("degraded", "switch-speed", "cluster")] and found.findings[0].rails == (0, 1)
+    verdict = found.findings[0].verdict
+    assert "p0 of spark-c and p0 of spark-d negotiated 100 Gb/s with the switch" in verdict.evidence
+    assert "or use a switch and cables made for it" in verdict.cure
+    three = said(shown(4, "switch", at_speed(100_000, *NAMES[:3])))
+    assert three == [("degraded", "switch-speed", f"{name} p0") for name in NAMES[:3]]
+    mixed = made.changed(at_speed(100_000, *NAMES[:4]), B, speeds=dict.fromkeys(TWINS["p0"], 50_000))
+    assert len(said(shown(4, "switch", mixed))) == 4, "each has its own speed"
 
 
 def test_packets_out_of_order_are_compared_between_ports() -> None:
