@@ -201,7 +201,7 @@ def _cabling(survey: Survey) -> Verdict:
     found = [each.verdict for each in survey.topology.findings]
     first = worst(found)
     others = [each for each in found if each is not first and not each.healthy]
-    evidence = "; ".join(each.evidence for each in (first, *others))
+    evidence = "; ".join(dict.fromkeys(each.evidence for each in (first, *others)))
     known = [each.cure for each in others if each.level != "unknown" and each.cure != first.cure]
     cure = cure_of(first.cure).then("".join(f"; then {each}" for each in dict.fromkeys(known)))
     return Verdict(first.level, first.cause, evidence, cure if known else first.cure)

@@ -261,19 +261,25 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
 
 
 def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
-    """Rails that neither hear nor are heard over a cable that works for the other twin."""
-    alive = {netdev for heard in cable.heard for netdev in (heard.sender_netdev, heard.listener_netdev)}
+    """Rails with an end that neither hears nor is heard over a cable that works for its twin."""
+    alive = {
+        (end, netdev)
+        for each in cable.heard
+        for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
+    }
     for rail in cable.rails:
         twins = {end: twin.netdev for end in cable.ends for twin in shown.at(end).twins if twin.rail == rail}
-        if not alive.intersection(twins.values()):
-            verdict = Verdict(
-                "fault",
-                "no-answer",
-                f"{listed(f'{netdev} of {end.host}' for end, netdev in twins.items())} "
-                "hear nothing of one another, while their twins do",
-                f"reboot {listed(end.host for end in cable.ends)} with the cable attached",
-            )
-            yield _on_rails((rail,), verdict)
+        mute = {end: netdev for end, netdev in twins.items() if (end, netdev) not in alive}
+        if not mute:
+            continue
+        names = listed(f"{netdev} of {end.host}" for end, netdev in mute.items())
+        said = (
+            f"{names} hears nothing and is heard by none, while its twin does"
+            if len(mute) == 1
+            else f"{names} hear nothing of one another, while their twins do"
+        )
+        cure = f"reboot {listed(end.host for end in mute)} with the cable attached"
+        yield _on_rails((rail,), Verdict("fault", "no-answer", said, cure))
 
 
 def _swapped_netdevs(shown: Topology, cable: Cable) -> Iterator[Finding]:

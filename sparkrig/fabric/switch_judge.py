@@ -39,7 +39,8 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
     """The findings on a switch, causes first; nothing where all is well."""
     ends = [end for end in wanted(shown) if shown.read(end)]
     unfit = {end: verdict for end in ends if (verdict := _unfit(shown, end))}
-    yield from (_at(shown, end, verdict) for end, verdict in unfit.items())
+    all_dark = len(unfit) > 1 and [each.cause for each in unfit.values()] == ["cable-out"] * len(ends)
+    yield from [_all_dark(shown, ends)] if all_dark else [_at(shown, end, each) for end, each in unfit.items()]
     astray = [end for end in ends if end not in unfit and _leads_elsewhere(shown, end)]
     yield from (_at(shown, end, verdict) for end in astray if (verdict := _astray(shown, end, unfit)))
     lit = [end for end in ends if end not in unfit and end not in astray]
@@ -121,6 +122,19 @@ def _dark(shown: Topology, end: End) -> Verdict:
     )
 
 
+def _all_dark(shown: Topology, ends: Sequence[End]) -> Finding:
+    """The finding where no port has a carrier: what they share comes before eight plugs."""
+    text = f"none of {listed(map(str, ends))} has a carrier: the switch is off, or no cable is in it"
+    cure = "switch the switch on, and seat the plugs in it and in the Sparks until they click"
+    return _on_all(shown, ends, Verdict("fault", "cable-out", text, cure))
+
+
+def _on_all(shown: Topology, ends: Iterable[End], verdict: Verdict) -> Finding:
+    """What no port by itself is to blame for."""
+    numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
+    return Finding("cluster", verdict, tuple(numbers))
+
+
 def _leads_elsewhere(shown: Topology, end: End) -> bool:
     """Whether a cage reaches nothing but cages that are not wanted on the switch."""
     reached = shown.reached(end)
@@ -173,8 +187,7 @@ def _apart(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
     groups = _groups(ends, ways)
     if len(groups) == len(ends):
         text = f"{listed(map(str, ends))} have a carrier and hear nothing of one another"
-        numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
-        yield Finding("cluster", Verdict("fault", "switch-apart", text, _ONE_BRIDGE), tuple(numbers))
+        yield _on_all(shown, ends, Verdict("fault", "switch-apart", text, _ONE_BRIDGE))
         return
     first, *others = groups
     for group in others:
@@ -323,8 +336,7 @@ def _all_slow(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
         f"set these ports of the switch to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation "
         "(200G-baseCR4), or use a switch and cables made for it"
     )
-    numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
-    yield Finding("cluster", Verdict("degraded", "switch-speed", text, cure), tuple(numbers))
+    yield _on_all(shown, ends, Verdict("degraded", "switch-speed", text, cure))
 
 
 def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
@@ -363,9 +375,8 @@ def _all_short(shown: Topology, ends: Sequence[End], signs: Signs) -> Iterator[F
         f"no frame of {signs.size} bytes passes between any of {listed(map(str, ends))}, and small ones do: the "
         "bridge of the switch, or a port of theirs, drops what is larger than 1500 bytes or so"
     )
-    numbers = sorted({rail for end in ends for rail in shown.at(end).rails})
     cure = "set an L2 MTU of 9216 on the bridge of the switch, and on the port of each of them"
-    yield Finding("cluster", Verdict("fault", "switch-mtu", text, cure), tuple(numbers))
+    yield _on_all(shown, ends, Verdict("fault", "switch-mtu", text, cure))
 
 
 def _short_port(end: End, said: str) -> Verdict:

@@ -219,6 +219,13 @@ def test_what_the_survey_finds_explains_the_figures_of_its_port(desk: Desk) -> N
     assert len(poor) == 6 and all("70.00 Gb/s" in each["verdict"]["evidence"] for each in poor)
 
 
+def test_what_two_findings_say_alike_is_said_once(desk: Desk) -> None:
+    """Both cables of a ring end at the host whose probe did not run."""
+    silent = heard(lambda place: ["trouble python3 is not installed"] if place == 2 else RING.heard(place))
+    row = noted(desk, silent(RING.measuring())).typed("doctor", "--json").row(A, "pair.cabling")
+    assert row["found"] == f"the neighbour probe did not run on {C} (python3 is not installed)"
+
+
 def test_two_faults_at_once_are_both_named_with_what_to_do_about_each(desk: Desk) -> None:
     """The doctor has one row for what joins the hosts."""
     slow = FAULTS["a port below 200 Gb/s"][1]

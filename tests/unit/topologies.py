@@ -93,6 +93,20 @@ def deaf(seen: Seen, *netdevs: str) -> Seen:
     return replace(seen, neighbours=replace(seen.neighbours, heard=left))
 
 
+def deaf_to(seen: Seen, sender: str, twin: str) -> Seen:
+    """The host without what it heard of one netdev of another."""
+    assert seen.neighbours is not None
+    left = tuple(row for row in seen.neighbours.heard if row.mac != mac(sender, twin))
+    return replace(seen, neighbours=replace(seen.neighbours, heard=left))
+
+
+def mute(hosts: Mapping[str, Seen], name: str, netdev: str) -> dict[str, Seen]:
+    """The hosts where a netdev of one hears nothing, and is heard by none."""
+    return {
+        each: deaf(seen, netdev) if each == name else deaf_to(seen, name, netdev) for each, seen in hosts.items()
+    }
+
+
 def cable(hosts: Mapping[str, Seen], one: End, other: End, serial: str = "") -> dict[str, Seen]:
     """The hosts with a cable put in: as on a real Spark, a twin hears both at the far end, and its own."""
     found = dict(hosts)
@@ -125,7 +139,7 @@ def states() -> dict[str, Topology]:
     p0, p1 = TWINS["p0"], TWINS["p1"]
     half = {**straight, B: deaf(lit(straight[B], *p0, carrier=False), *p0), A: deaf(straight[A], *p0)}
     one_twin = {**straight, A: deaf(lit(straight[A], p0[1], carrier=False), p0[1])}
-    mute = {A: lit(host(A), *p0), B: lit(host(B), *p0)}
+    unheard = {A: lit(host(A), *p0), B: lit(host(B), *p0)}
     one_missing = cable({A: host(A), B: host(B, (p0[0], *p1))}, *ONE_CABLE)
     trio = cable(bare(A, B, C), (A, "p0"), (C, "p0"))
     down = Neighbours({p0[0]: 40}, down=(p0[1],))
@@ -150,10 +164,10 @@ def states() -> dict[str, Topology]:
             {**straight, B: replace(lit(straight[B], p0[1], carrier=False), neighbours=down)},
         ),
         "one way": (one, {**straight, A: deaf(straight[A], *p0)}),
-        "no answer": (one, mute),
+        "no answer": (one, unheard),
         "no answer, same cable": (
             one,
-            {name: replace(seen, cables={p0[0]: "c0ffee"}) for name, seen in mute.items()},
+            {name: replace(seen, cables={p0[0]: "c0ffee"}) for name, seen in unheard.items()},
         ),
         "one rail silent": (
             one,
@@ -162,6 +176,7 @@ def states() -> dict[str, Topology]:
                 B: hears(lit(host(B), *p0), p0[0], mac(A, p0[0])),
             },
         ),
+        "one twin mute": (one, mute(straight, B, p0[1])),
         "netdevs swapped": (
             one,
             {
@@ -176,9 +191,9 @@ def states() -> dict[str, Topology]:
                 B: hears(hears(lit(host(B), *p0), p0[0], mac(A, p0[1])), p0[1], mac(A, p0[1])),
             },
         ),
-        "no probe": (one, changed(mute, B, neighbours=Neighbours(trouble="python3 is not installed"))),
+        "no probe": (one, changed(unheard, B, neighbours=Neighbours(trouble="python3 is not installed"))),
         "a probe without the lit netdevs": (one, changed(straight, B, neighbours=Neighbours({p1[0]: 40}))),
-        "not started": (one, {name: replace(seen, neighbours=None) for name, seen in mute.items()}),
+        "not started": (one, {name: replace(seen, neighbours=None) for name, seen in unheard.items()}),
         "unknown machine": (one, {**bare(), A: hears(lit(host(A), *p0), p0[0], "b8:3f:d2:00:00:01")}),
         "third spark": (fleet(spark_a=2, spark_b=2, spark_c=0), trio),
         "loop": (one, cable(bare(), (A, "p0"), (A, "p1"))),

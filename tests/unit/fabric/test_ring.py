@@ -135,6 +135,7 @@ def test_one_fault_of_a_ring_is_one_finding() -> None:
             made.changed(made.changed(out(), A, neighbours=None), C, neighbours=None),
             [("fault", "cable-out", "rails 2 and 3"), ("unknown", "no-probe", "rails 4 and 5")],
         ),
+        "a twin that is mute": (made.mute(ring(), C, TWINS["p0"][1]), [("fault", "no-answer", "rail 3")]),
         "a loop": (
             ring(((A, "p0"), (A, "p1")), RING[1]),
             [("fault", "loop", A), ("fault", "cable-out", "rails 0 and 1")],

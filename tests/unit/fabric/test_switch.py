@@ -144,10 +144,7 @@ def test_a_cage_that_nothing_can_reach_is_named_first() -> None:
             [("unknown", "no-probe", "cluster")],
         ),
         "a twin that is mute": (
-            {
-                name: made.deaf(seen, TWIN) if name == C else deaf_to(seen, C, TWIN)
-                for name, seen in switch().items()
-            },
+            made.mute(switch(), C, TWIN),
             [("fault", "no-answer", "spark-c p0")],
         ),
         "nobody reaches anyone": (
@@ -156,14 +153,14 @@ def test_a_cage_that_nothing_can_reach_is_named_first() -> None:
         ),
         "two that are isolated": (
             {
-                A: deaf_to(deaf_to(switch()[A], B, P0), B, TWIN),
-                B: deaf_to(deaf_to(switch()[B], A, P0), A, TWIN),
+                A: made.deaf_to(made.deaf_to(switch()[A], B, P0), B, TWIN),
+                B: made.deaf_to(made.deaf_to(switch()[B], A, P0), A, TWIN),
                 C: switch()[C],
             },
             [("fault", "switch-apart", "cluster")],
         ),
         "one direction": (
-            {**switch(), A: deaf_to(deaf_to(switch()[A], B, P0), B, TWIN)},
+            {**switch(), A: made.deaf_to(made.deaf_to(switch()[A], B, P0), B, TWIN)},
             [("fault", "one-way", "cluster")],
         ),
         "two and two": (
@@ -176,20 +173,6 @@ def test_a_cage_that_nothing_can_reach_is_named_first() -> None:
         assert said(shown(len(hosts), "switch", hosts)) == expected
 
     each_row(rows, holds)
-
-
-def deaf_to(seen: Seen, sender: str, twin: str) -> Seen:
-    """The host without what it heard of one netdev of another."""
-    assert seen.neighbours is not None
-    mac = made.mac(sender, twin)
-    return replace(
-        seen,
-        neighbours=replace(
-            seen.neighbours,
-            heard=tuple(row for row in seen.neighbours.heard if row.mac != mac),
-            heard_long=tuple(row for row in seen.neighbours.heard_long if row.mac != mac),
-        ),
-    )
 
 
 def test_two_bridges_say_whom_a_port_reaches() -> None:
@@ -228,6 +211,15 @@ def test_large_frames_that_pass_nowhere_blame_no_port() -> None:
         assert said(found) == [("fault", "switch-mtu", "cluster")] and found.findings[0].rails == (0, 1)
         assert "no frame of 9000 bytes passes between any of p0 of spark-a" in found.findings[0].verdict.evidence
     assert said(shown(2, "switch", switch(2, short=[B]))) == [("fault", "switch-mtu", f"{B} p0")]
+
+
+def test_a_switch_that_is_off_is_one_finding() -> None:
+    """No port has a carrier: what they share, and not each plug by itself."""
+    found = shown(4, "switch", switch(4, dark=NAMES[:4]))
+    assert said(found) == [("fault", "cable-out", "cluster")] and found.findings[0].rails == (0, 1)
+    assert "p0 of spark-c and p0 of spark-d has a carrier: the switch is off" in found.findings[0].verdict.evidence
+    three = said(shown(4, "switch", switch(4, dark=NAMES[:3])))
+    assert three == [("fault", "cable-out", f"{name} p0") for name in NAMES[:3]]
 
 
 def at_speed(speed: int, *names: str) -> Hosts:

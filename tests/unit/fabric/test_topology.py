@@ -38,6 +38,7 @@ SAID = {
     "no answer": [("unknown", "no-answer", "rails 0 and 1")],
     "no answer, same cable": [("unknown", "no-answer", "rails 0 and 1")],
     "one rail silent": [("fault", "no-answer", "rail 1")],
+    "one twin mute": [("fault", "no-answer", "rail 1")],
     "netdevs swapped": [("fault", "netdevs-swapped", "rails 0 and 1")],
     "twins that hear all": [("healthy", "", "pair")],
     "no probe": [("unknown", "no-probe", "rails 0 and 1")],
@@ -101,6 +102,7 @@ EVIDENCE = {
     "netdevs swapped": "enP2p1s0f0np0 of spark-a reaches enp1s0f0np0 of spark-b "
     "and enp1s0f0np0 of spark-a reaches enP2p1s0f0np0 of spark-b: "
     "the names or the addresses of the netdevs have changed places on one of the two Sparks",
+    "one twin mute": "enP2p1s0f0np0 of spark-b hears nothing and is heard by none, while its twin does",
     "third spark": "p0 of spark-a hears spark-c, so its cable leads to a third Spark, "
     "or to a switch that has other machines",
     "slow": "p0 of spark-b runs at 100 Gb/s, where 200 Gb/s is expected: the cable, or a switch, allows no more",
@@ -124,6 +126,7 @@ CURES = {
     "swapped": "swap the plugs in cages p0 and p1 of spark-b, or ",
     "swapped, one declared": "swap the plugs in p1 and p0 of spark-b, or ",
     "loop": "move the plug from p1 of spark-a to p0 of spark-b",
+    "one twin mute": "reboot spark-b with the cable attached",
     "netdev down": "on spark-b: sudo ip link set enP2p1s0f0np0 up",
 }
 
