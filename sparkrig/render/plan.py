@@ -112,7 +112,9 @@ def total(made: Mapping[str, Planned], patience: Mapping[str, float]) -> str:
     due = {name: each for name, each in made.items() if each.due}
     parts = [f"{len(made)} host{'' if len(made) == 1 else 's'}"]
     count = sum(each.count for each in due.values())
-    parts.append(f"{count} change{'' if count == 1 else 's'}" if count else "nothing to change")
+    held_up = any(each.held_up and each.steps for each in made.values())
+    none = "nothing is done" if held_up else "nothing to change"
+    parts.append(f"{count} change{'' if count == 1 else 's'}" if count else none)
     parts += [roughly(max(each.seconds(patience[name]) for name, each in due.items()))] if due else []
     for what, number in (
         ("refused", sum(bool(each.refusals) for each in made.values())),
@@ -138,7 +140,7 @@ def _host(sheet: Sheet, name: str, planned: Planned, patience: float, *, everyth
     plural = "" if planned.count == 1 else "s"
     sheet.put(f"{name}: {planned.count} change{plural}, {roughly(planned.seconds(patience))}", "bold")
     if planned.held_up:
-        sheet.put(f"nothing is done here until {planned.held_up} can be changed, too", "yellow", 2)
+        sheet.put(f"nothing is done here until {listed(planned.held_up)} can be changed, too", "yellow", 2)
     for step in planned.steps:
         _step(sheet, step, everything=everything)
     if planned.interrupted:

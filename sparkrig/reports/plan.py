@@ -40,13 +40,13 @@ class Planned:
     """What the deploy would do to one host.
 
     steps: in their order; refusals: why it would do nothing there; unread: why the host could not be read, with
-    what to try; held_up: the host of its pair for whose sake nothing is done here either, or empty.
+    what to try; held_up: the hosts of its cluster for whose sake nothing is done here either.
     """
 
     steps: tuple[Step, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     unread: Refusal | None = None
-    held_up: str = ""
+    held_up: tuple[str, ...] = ()
 
     @property
     def due(self) -> bool:
@@ -87,10 +87,13 @@ class Planned:
 
 
 def held_up(made: Mapping[str, Planned], peers: Mapping[str, Sequence[str]]) -> dict[str, Planned]:
-    """The same, where a host is left out with a peer that nothing can be done to. peers: of each host, by name."""
-    held = {name: each for name, others in peers.items() for each in others if each in made and made[each].stands}
+    """The same, where a host is left out with peers that nothing can be done to. peers: of each host, by name."""
+    held = {
+        name: tuple(each for each in others if each in made and made[each].stands)
+        for name, others in peers.items()
+    }
     return {
-        name: each if each.stands or name not in held else Planned(each.steps, held_up=held[name])
+        name: each if each.stands or not held.get(name) else Planned(each.steps, held_up=held[name])
         for name, each in made.items()
     }
 
@@ -128,7 +131,7 @@ def document(name: str, planned: Planned, patience: float) -> schema.PlannedHost
         ],
         "refusals": [{"what": each.what, "cure": each.cure} for each in planned.refusals],
         "unread": planned.unread.what if planned.unread else None,
-        "held_up_by": planned.held_up or None,
+        "held_up_by": next(iter(planned.held_up), None),
         "interrupts": list(planned.interrupted),
         "seconds": planned.seconds(patience),
         "exit_code": planned.exit,

@@ -38,8 +38,8 @@ class PlannedStep(TypedDict):
 class PlannedHost(TypedDict):
     """One host.
 
-    refusals: why the deploy would do nothing to it; unread: why it could not be read; held_up_by: the other half
-    of its pair, for whose sake nothing is done here either; interrupts: what breaks off meanwhile; seconds:
+    refusals: why the deploy would do nothing to it; unread: why it could not be read; held_up_by: the first host
+    of its cluster for whose sake nothing is done here either; interrupts: what breaks off meanwhile; seconds:
     roughly how long it takes; exit_code: of this host alone.
     """
 

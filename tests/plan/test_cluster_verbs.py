@@ -67,6 +67,19 @@ def test_the_plan_of_three_names_each_and_is_empty_once_they_are_settled(desk: D
         assert done.code == 0, done
 
 
+def test_all_hosts_that_hold_up_the_others_are_named(desk: Desk) -> None:
+    """The ring's subnets take in the management network, which the rule gives to the first and the last host."""
+    overlapping = Cluster(3, "ring", settings=(("fabric_network", "10.0.0.0/16"),))
+    shown = desk.has(overlapping.fresh()).typed("plan")
+    said = " ".join(shown.out.split())
+    assert said.count("collides with the route to 10.0.2.0/24 over enP7s7") == 2, said
+    assert f"nothing is done here until {A} and {C} can be changed, too" in said
+    assert said.endswith("3 hosts, nothing is done, 2 refused")
+    done = desk.typed("plan", "--json")
+    assert complaints("plan", done.report) == []
+    assert [each["held_up_by"] for each in done.report["hosts"]] == [None, A, None]
+
+
 def test_the_status_of_three_and_of_an_update_that_is_open_on_one(desk: Desk) -> None:
     done = desk.has(hosts(journal(), journal(), journal())).typed("status", "--json")
     assert (done.code, complaints("status", done.report)) == (0, []), done

@@ -76,7 +76,7 @@ def test_one_half_refused_shows_both(desk: Desk) -> None:
     assert hosts[A]["steps"] and hosts[A]["held_up_by"] == B
     shown = desk.typed("plan").out
     assert f"{B}: refused" in shown and f"until {B} can be changed, too" in shown
-    assert "nothing to change, 1 refused" in shown
+    assert "nothing is done, 1 refused" in shown
 
 
 def test_a_host_that_cannot_be_read_is_said_and_the_other_one_shown(desk: Desk) -> None:

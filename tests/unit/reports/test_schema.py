@@ -211,7 +211,7 @@ def foreseen() -> planning.Plan:
     names = ("spark-a", "spark-b", "spark-c", "spark-d")
     fleet = Fleet.parse({name: {} for name in names})
     steps = (Step("Driver | pins", (Change("file", "/etc/x", "1 line", "2 lines", ("-a", "+b"), "links"),)),)
-    made = [Planned(steps), Planned(refusals=(Refusal("no room", "df -h"),)), Planned(steps, held_up="spark-b")]
+    made = [Planned(steps), Planned(refusals=(Refusal("no room", "df -h"),)), Planned(steps, held_up=("spark-b",))]
     hosts = dict(zip(names, [*made, Planned(unread=Refusal("away", "ping"))], strict=True))
     return planning.Plan(Path("pair.py"), fleet, {}, hosts)
 
