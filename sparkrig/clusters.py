@@ -166,13 +166,32 @@ def _derived(names: Sequence[str], place: int, mine: Settings) -> dict[str, IPv4
 
 
 def _check_form(names: Sequence[str], hosts: Hosts) -> None:
-    count, form, label = len(names), hosts[names[0]].topology, _label(names, hosts)
+    count, label = len(names), _label(names, hosts)
     if any(hosts[name].pair for name in names) and count != 2:
         raise SettingsError(
             f"{label}: exactly two hosts are expected under this name, found {count} ({', '.join(names)}); for "
             "more, cluster in place of pair is expected, with topology"
         )
-    check_size(label, names, form)
+    if count == 1 and (other := _spelled_otherwise(names[0], hosts)):
+        raise SettingsError(
+            f"{label}: {names[0]} is alone in it, and {other} is in {_label([other], hosts)}; one spelling of the "
+            "name is expected"
+        )
+    _check_alike("topology", names, hosts)
+    check_size(label, names, hosts[names[0]].topology)
+
+
+def _spelled_otherwise(name: str, hosts: Hosts) -> str:
+    """A host of a group whose name differs from that of this host's in capitals alone; empty for none."""
+    mine = hosts[name].group_name or ""
+    return next(
+        (
+            other
+            for other, each in hosts.items()
+            if each.group_name and each.group_name != mine and each.group_name.casefold() == mine.casefold()
+        ),
+        "",
+    )
 
 
 def check_size(label: str, names: Sequence[str], form: str | None) -> None:
@@ -211,15 +230,19 @@ def _check_size_of_ring(label: str, names: Sequence[str]) -> None:
 
 
 def _check_shared(names: Sequence[str], hosts: Hosts) -> None:
-    first, *others = names
     for field in SHARED:
-        for other in others:
-            mine, theirs = getattr(hosts[first], field), getattr(hosts[other], field)
-            if mine != theirs:
-                raise SettingsError(
-                    f"{_label(names, hosts)}: setting {field} is {mine} on {first} and {theirs} on {other}; one "
-                    "value is expected"
-                )
+        _check_alike(field, names, hosts)
+
+
+def _check_alike(field: str, names: Sequence[str], hosts: Hosts) -> None:
+    first, *others = names
+    for other in others:
+        mine, theirs = getattr(hosts[first], field), getattr(hosts[other], field)
+        if mine != theirs:
+            raise SettingsError(
+                f"{_label(names, hosts)}: setting {field} is {mine} on {first} and {theirs} on {other}; one "
+                "value is expected"
+            )
 
 
 def _check_names(names: Sequence[str], hosts: Hosts) -> None:

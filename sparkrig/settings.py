@@ -433,6 +433,18 @@ class Settings(BaseModel):
                 )
         return fabric
 
+    @field_validator("fabric_network", mode="before")
+    @classmethod
+    def _no_address(cls, network: Any) -> Any:
+        """The address of a host with its prefix is no network, and looks like one."""
+        try:
+            found = IPv4Interface(network) if isinstance(network, str) and "/" in network else None
+        except ValueError:
+            return network  # the type's own sentence says what is expected
+        if found and found.ip != found.network.network_address:
+            raise ValueError(f"{found} is an address of {found.network}; {found.network} is expected")
+        return network
+
     @field_validator("fabric_network")
     @classmethod
     def _room_for_subnets(cls, network: IPv4Network | None) -> IPv4Network | None:

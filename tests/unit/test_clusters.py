@@ -183,6 +183,14 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
         lambda: _other(cluster(3, "switch"), topology="ring"),
         ["setting topology is switch on spark-a and ring on spark-c"],
     ),
+    "a topology on the last alone": (
+        lambda: _other(cluster(3, None), topology="switch"),
+        ["cluster lab: setting topology is None on spark-a and switch on spark-c; one value is expected"],
+    ),
+    "a name in capitals on one": (
+        lambda: _other(cluster(3, "switch"), cluster="Lab"),
+        ["cluster Lab: spark-c is alone in it, and spark-a is in cluster lab; one spelling"],
+    ),
     "two networks": (
         lambda: _other(cluster(3, "switch"), fabric_network="10.9.0.0/16"),
         ["setting fabric_network is 10.20.0.0/16 on spark-a and 10.9.0.0/16 on spark-c"],
@@ -203,7 +211,11 @@ BAD: dict[str, tuple[Callable[[], Data], list[str]]] = {
     "all addresses": (lambda: cluster(3, "switch", "0.0.0.0/0"), ["spark-a", "0.0.0.0/0", NO_LINK]),
     "no network": (
         lambda: cluster(3, "switch", "10.0.0.1/16"),
-        ["spark-a", "fabric_network: an IPv4 network as ADDRESS/PREFIX or None is expected (found '10.0.0.1/16')"],
+        ["spark-a: setting fabric_network: 10.0.0.1/16 is an address of 10.0.0.0/16; 10.0.0.0/16 is expected"],
+    ),
+    "no network at all": (
+        lambda: cluster(3, "switch", "10.0.0.0/33"),
+        ["spark-a", "fabric_network: an IPv4 network as ADDRESS/PREFIX or None is expected (found '10.0.0.0/33')"],
     ),
     "no fabric": (lambda: cluster(3, "ring", None), ["spark-a, spark-b and spark-c declare no fabric"]),
     "a cable beside a switch": (
