@@ -114,7 +114,7 @@ def test_a_deploy_that_is_refused_stops_before_the_other_half(desk: Played) -> N
 def test_nothing_begins_without_consent(desk: Played) -> None:
     desk.begins()
     done = desk.typed("update", "--to", "candidate")
-    assert done.code == 1 and "without a terminal" in done.said
+    assert done.code == 1 and "no terminal to ask at" in done.said
     assert desk.state["order"] == []
 
 
