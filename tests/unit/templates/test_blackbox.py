@@ -144,9 +144,15 @@ def test_a_full_disk_costs_what_is_kept_and_not_the_ring(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(host.program, "write_whole", full)
-    host.steps(host.box(B), 2)
-    assert "No space left" in capsys.readouterr().out and [row.boot for row in host.rows()][-1] == B
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        box = host.box(B)
+        host.steps(box, 40)
+        assert not host.reset.exists() and not list(host.reset.parent.glob("*.new"))
+    assert capsys.readouterr().out.count("No space left") == 1 and [row.boot for row in host.rows()][-1] == B
+    host.steps(box, host.program.KEEP_STEPS)  # the disk has room again
+    assert [row.split(" ")[2] for row in host.kept()[:-1]] == [A] * 3
+    assert host.kept()[-1] == f"booted {1795600000 + 1017.5:.0f} {B}"
 
 
 def test_one_nvidia_smi_prints_row_after_row(host: Host) -> None:
