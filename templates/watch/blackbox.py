@@ -81,7 +81,7 @@ MOST_ACTS = 8
 
 GPU = ("utilization.gpu", "clocks.sm", "power.draw", "temperature.gpu", "clocks_event_reasons.active")
 GPU_KEYS = ("used", "mhz", "watts", "celsius", "reasons", "margin")
-MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it answers no other field either, and ends
+MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it prints so, answers no other field, and ends
 GPU_OLD_S = 3 * STEP_S  # a row of it that is older is none of this step
 GPU_HUNG_S = 120  # without any row
 GPU_AGAIN_S = 60  # between two starts
@@ -499,11 +499,11 @@ class Gpu:
             if len(fields) == len(GPU) + self.margin:
                 self.row = told(fields)
                 self.heard = now
+            elif MARGIN.encode() in row:  # a driver that is not loaded yet says something else
+                self.margin = False
         if os.waitpid(self.pid, os.WNOHANG)[0]:
             os.close(self.out)
             self.pid = 0
-            if self.heard < self.started:  # it printed no row of what was asked for
-                self.margin = not self.margin
 
     def end(self) -> None:
         if self.pid:

@@ -179,7 +179,8 @@ def test_what_the_gpu_does_not_report_is_left_out(host: Host) -> None:
 
 def test_a_driver_that_knows_no_limit_is_asked_without_it(host: Host) -> None:
     host.smi(
-        "case $* in *tlimit*) echo 'Field is not a valid field to query.'; exit 2 ;; esac; "
+        "case $* in *tlimit*) echo 'Field \"temperature.gpu.tlimit\" is not a valid field to query.'; exit 2 ;; "
+        "esac; "
         f"echo '{ROW[:-4]}'; exec sleep 60"
     )
     box = host.box()
@@ -189,6 +190,23 @@ def test_a_driver_that_knows_no_limit_is_asked_without_it(host: Host) -> None:
     box.step()
     until(lambda: box.gpu.look())
     assert box.gpu.look()["reasons"] == "0x0000000000000004" and len(host.asked) == 2
+    box.end()
+
+
+def test_a_driver_that_is_loaded_later_is_asked_for_its_limit_all_the_same(host: Host) -> None:
+    """It prints no row before that, whatever it is asked for: texts of driver 580.159.04."""
+    host.smi(
+        f"if [ -e {host.root}/loaded ]; then echo '{ROW}'; exec sleep 60; fi; "
+        "echo 'Failed to initialize NVML: GPU access blocked by the operating system'; exit 17"
+    )
+    box = host.box()
+    box.step()
+    until(lambda: (box.gpu.look(), not box.gpu.pid)[1])
+    host.has("loaded", "")
+    host.now += host.program.GPU_AGAIN_S
+    box.step()
+    until(lambda: box.gpu.look())
+    assert box.gpu.look()["margin"] == 33.0 and len(host.asked) == 2
     box.end()
 
 
