@@ -15,6 +15,7 @@ from sparkrig.cli import files
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import terminal
 from sparkrig.refusal import Refusal
+from sparkrig.text import reason
 
 MONITORING = ("rules.yml", "dashboard.json")
 FOLDER = Path(__file__).parents[1] / "docs"
@@ -40,7 +41,7 @@ class _Page(click.ParamType[str]):
 @click.argument("page", metavar="[PAGE[#SECTION]]", required=False, type=_Page())
 @click.option(
     "--monitoring",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=files.Folder(path_type=Path, file_okay=False),
     metavar="FOLDER",
     help="Write the rules of Prometheus and the dashboard of Grafana into FOLDER.",
 )
@@ -67,7 +68,7 @@ def _export(folder: Path) -> None:
 
     texts = {folder / name: programs.file(f"watch/{name}") for name in MONITORING}
     for file, text in texts.items():
-        if file.exists() and file.read_bytes() != text.encode():
+        if _is_another(file, text):
             raise Refusal(
                 f"{file} is there already, and is another one", f"mv {quoted_path(file)} {quoted_path(file)}.old"
             )
@@ -75,6 +76,14 @@ def _export(folder: Path) -> None:
         atomic_write.folder(file)
         atomic_write.write(file, text)
         terminal.echo(str(file))
+
+
+def _is_another(file: Path, text: str) -> bool:
+    """Whether something else is there: another text, a folder, or a pipe, which is not read. Raises Refusal."""
+    try:
+        return file.exists() and not (file.is_file() and file.read_bytes() == text.encode())
+    except OSError as error:
+        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -ld {quoted_path(file)}") from None
 
 
 def _names() -> list[str]:

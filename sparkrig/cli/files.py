@@ -113,6 +113,15 @@ def print_json(made: Mapping[str, Any]) -> None:
     terminal.echo(json.dumps(made, indent=2, default=to_jsonable_python))
 
 
+class Folder(click.Path):
+    """A folder with a name: an empty word, as of a variable that is not set, would be the one that is typed in."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not str(value):
+            self.fail("a folder is expected, and nothing was given.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 def write(file: Path, text: str) -> None:
     """Put a whole text into a file; exit code 1 where it cannot be written."""
     from sparkrig.io import atomic_write

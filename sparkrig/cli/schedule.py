@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -54,15 +54,6 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
         return Path(str(value)).expanduser()
 
 
-class _Folder(click.Path):
-    """A folder with a name: an empty word, as of a variable that is not set, would be the one that is typed in."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not str(value):
-            self.fail("a folder is expected, and nothing was given.", param, ctx)
-        return super().convert(value, param, ctx)
-
-
 @click.command()
 @files.INVENTORY
 @click.option("--every", type=_Every(), metavar="TIME", help="How often: 5m to 7d. [default: 1h]")
@@ -81,7 +72,7 @@ class _Folder(click.Path):
 @click.option("--keep", type=click.IntRange(1, 1000), help="Number of reports to keep. [default: 48]")
 @click.option(
     "--textfile",
-    type=_Folder(path_type=Path, file_okay=False),
+    type=files.Folder(path_type=Path, file_okay=False),
     metavar="FOLDER",
     help="Write metrics of each run into FOLDER, for node_exporter's textfile collector.",
 )

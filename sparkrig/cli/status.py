@@ -14,6 +14,7 @@ from sparkrig.io import terminal
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.refusal import Refusal
     from sparkrig.reports import schema
     from sparkrig.reports.fields import Unread
     from sparkrig.runs.halves import Halved
@@ -30,9 +31,9 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on some hosts of a pair or cluster alone, or an update is open; 3: a host could not be read, or a
-    scheduled run of drift failed or is missing; 4: the last change of the network or of the server was rolled
-    back.
+    or undone on some hosts of a pair or cluster alone, or an update is open; 3: a host or the schedule could not
+    be read, or a scheduled run of drift failed or is missing; 4: the last change of the network or of the server
+    was rolled back.
     """
     from sparkrig.render import journal as picture
     from sparkrig.render import schedule as shown
@@ -56,12 +57,12 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
             "schema": "sparkrig.status/1",
             "hosts": hosts,
             "halves": halves,
-            "schedule": watched and shown.document(*watched),
+            "schedule": _scheduled(watched),
         }
         files.print_json(document)
     else:
         _show(found, runs, files.typed(inventory_file), halved)
-        for line in shown.lines(*watched) if watched else ():
+        for line in shown.lines(*watched) if isinstance(watched, tuple) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
     if len(read) < len(found):
         files.try_doctor(inventory_file)
@@ -75,18 +76,27 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     updates = any(each.update for each in read.values())
     if "rolled back" in left:
         raise SystemExit(4)
-    raise SystemExit(3 if watched and standing(*watched) else 2 if left or halved or updates else 0)
+    failed = bool(standing(*watched)) if isinstance(watched, tuple) else watched is not None
+    raise SystemExit(3 if failed else 2 if left or halved or updates else 0)
 
 
-def _watched(inventory: Path) -> scheduled.Known | None:
-    """How drift is scheduled; where that cannot be read, what was seen of the hosts is shown all the same."""
+def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
+    """How drift is scheduled, or why that cannot be read: what was seen of the hosts is shown all the same."""
     from sparkrig.refusal import Refusal
 
     try:
         return scheduled.known(inventory)
     except Refusal as refusal:
         terminal.echo(f"Warning: the schedule is left out: {refusal.what}. Try: {refusal.cure}", err=True)
-        return None
+        return refusal
+
+
+def _scheduled(watched: scheduled.Known | Refusal | None) -> schema.Scheduled | Unread | None:
+    from sparkrig.render import schedule as shown
+
+    if watched is None or isinstance(watched, tuple):
+        return watched and shown.document(*watched)
+    return {"unread": watched.what}
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:

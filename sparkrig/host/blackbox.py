@@ -62,7 +62,8 @@ class Step(Value):
     available, free, cached, anon, shmem, slab, swap_total, swap_free); pressure: percent of ten seconds
     (memory_full, ...); gpu: used (percent), mhz, watts, celsius, margin (degrees up to its limit); reasons: why
     its clock is what it is, None where that is not known; zones: degrees Celsius by type; down: carrier losses by
-    netdev; rdma: errors by device; top: the processes with the most memory; log: by kind (nvrm, aer, killed).
+    netdev; rdma: errors by device; top: the processes with the most memory; log: by kind (nvrm, aer, killed);
+    resumed: whether the black box had been stopped before it, by a deploy or by hand.
     """
 
     at: float
@@ -76,6 +77,7 @@ class Step(Value):
     rdma: Mapping[str, float] = field(default_factory=dict)
     top: tuple[Process, ...] = ()
     log: Mapping[str, Lines] = field(default_factory=dict)
+    resumed: bool = False
 
     @property
     def hottest(self) -> float | None:
@@ -109,21 +111,32 @@ class Sign:
     text: str
 
 
-def _when(at: float, zone: int) -> datetime:
-    return datetime.fromtimestamp(at, UTC).astimezone(timezone(timedelta(minutes=zone)))
+@dataclass(frozen=True)
+class Zone:
+    """The host's time zone. offsets: at some moments (seconds since 1970) the minutes by which it is ahead of UTC.
+
+    There is one for each time that a person reads, since summer time may have begun or ended in between.
+    """
+
+    offsets: tuple[tuple[float, int], ...] = ((0.0, 0),)
+
+    def when(self, at: float) -> datetime:
+        """A time as the host's clock showed it, by the offset of the nearest moment that is known."""
+        _, minutes = min(self.offsets, key=lambda known: abs(known[0] - at))
+        return datetime.fromtimestamp(at, UTC).astimezone(timezone(timedelta(minutes=minutes)))
 
 
 @dataclass(frozen=True)
 class Reset(Value):
     """An end that was not asked for. steps: the rows before it, oldest first, those of earlier boots among them.
 
-    booted: when the host came back, in seconds since 1970; zone: minutes by which its clock is ahead of UTC;
-    asked: the boots among them whose end was asked for.
+    booted: when the host came back, in seconds since 1970; zone: of its clock; asked: the boots among them whose
+    end was asked for.
     """
 
     steps: tuple[Step, ...]
     booted: float
-    zone: int = 0
+    zone: Zone = Zone()
     asked: tuple[str, ...] = ()
 
     @property
@@ -161,7 +174,7 @@ class Reset(Value):
 
     def when(self, at: float) -> datetime:
         """A time by the host's own clock."""
-        return _when(at, self.zone)
+        return self.zone.when(at)
 
 
 @dataclass(frozen=True)
@@ -173,7 +186,7 @@ class Act:
 
     def when(self, found: BlackBox) -> datetime:
         """By the host's own clock."""
-        return _when(self.at, found.zone)
+        return found.zone.when(self.at)
 
     def sentence(self, found: BlackBox) -> str:
         """`stopped the server at 03:10 on 2026-11-26: 2.1 % of the memory was available`."""
@@ -185,13 +198,13 @@ class Act:
 class BlackBox(Value):
     """runs: whether it runs; now: the host's clock, in seconds since 1970; reset: the last that it saw.
 
-    zone: minutes by which its clock is ahead of UTC; acts: what its guard did, the last few.
+    zone: of its clock; acts: what its guard did, the last few.
     """
 
     runs: bool = False
     now: float = 0
     reset: Reset | None = None
-    zone: int = 0
+    zone: Zone = Zone()
     acts: tuple[Act, ...] = ()
 
     @property
@@ -345,7 +358,8 @@ def _gpu(step: Step) -> Gpu:
 
 
 def _silent(steps: Sequence[Step]) -> Iterator[Sign]:
-    longest = max((after.at - before.at for before, after in pairwise(steps)), default=0)
+    """The longest time without a row, less those in which the black box was stopped."""
+    longest = max((after.at - before.at for before, after in pairwise(steps) if not after.resumed), default=0)
     if longest > LATE_S:
         yield Sign("silent", f"nothing could be kept for {_span(longest)}, so the host stood still")
 

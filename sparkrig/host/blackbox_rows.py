@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, groupby, pairwise
 from typing import Any, TypeVar
 
-from sparkrig.host.blackbox import Act, BlackBox, Lines, Process, Reset, Step
+from sparkrig.host.blackbox import Act, BlackBox, Lines, Process, Reset, Step, Zone
 from sparkrig.host.nvidia_smi import from_fields
 from sparkrig.parsing import bounds
 from sparkrig.text import plain
@@ -17,6 +17,7 @@ from sparkrig.text import plain
 T = TypeVar("T")
 
 _AT_UPTIME = re.compile(r"@(\d{1,10}(?:\.\d)?)/([0-9a-f]{8})")
+_OFFSETS = 32  # more than a host prints; each time that is shown is compared with each
 _ZONE = re.compile(r"([+-])(0\d|1[0-4])([0-5]\d)")
 
 
@@ -36,24 +37,22 @@ class _Clock:
 def parse(lines: Iterable[str]) -> BlackBox:
     """Read `now SECONDS ZONE`, `up SECONDS BOOT`, `runs`, and of what is kept `row ...` and `act ...`.
 
-    What is no row is left out.
+    `zone SECONDS ZONE` is of another moment. What is no row is left out.
 
     Raises ValueError or LookupError where the others make none.
     """
     rows = [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
     first = dict(reversed(rows))
-    if unknown := first.keys() - {"now", "up", "runs", "row", "act"}:
+    if unknown := first.keys() - {"now", "up", "runs", "zone", "row", "act"}:
         raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
     kept = [rest for word, rest in rows if word == "row"]
-    seconds, _, zone = first["now"].partition(" ")
-    clock = _clock(_seconds(seconds), first.get("up", ""))
+    clock = _clock(_seconds(first["now"].partition(" ")[0]), first.get("up", ""))
     acts = _each(lambda row: _act(row, clock), [rest for word, rest in rows if word == "act"])
-    ahead = _ahead(zone)
-    steps = _in_order(_each(_step, kept))
+    zone = Zone(_each(_offset, [first["now"], *(rest for word, rest in rows if word == "zone")][:_OFFSETS]))
+    steps = _in_order(_steps(kept))
     booted = [rest for word, _, rest in (row.partition(" ") for row in kept) if word == "booted"]
-    asked = tuple(words[2] for row in kept if (words := [*row.split(" "), "", ""])[1] == "stop")
-    reset = Reset(steps, _booted(booted[-1], clock), ahead, asked) if steps and booted else None
-    return BlackBox("runs" in first, clock.now, reset, ahead, acts)
+    reset = Reset(steps, _booted(booted[-1], clock), zone, _asked(kept)) if steps and booted else None
+    return BlackBox("runs" in first, clock.now, reset, zone, acts)
 
 
 def _clock(now: float, rest: str) -> _Clock:
@@ -66,6 +65,30 @@ def _booted(rest: str, clock: _Clock) -> float:
     """`TIME BOOT`: when that boot began, of which the uptime was 0."""
     at, boot = [*rest.split(" "), ""][:2]
     return clock.placed(_seconds(at), 0, boot)
+
+
+def _steps(kept: Iterable[str]) -> list[tuple[Step, float | None]]:
+    """Each step with its uptime, where it is known. A deploy, too, stops the black box and starts it anew."""
+    found, resumed = [], False
+    for row in kept:
+        if _kind(row) == "stop":
+            resumed = True
+        for step, up in _each(_step, [row]):
+            found.append((replace(step, resumed=resumed), up))
+            resumed = False
+    return found
+
+
+def _asked(kept: Iterable[str]) -> tuple[str, ...]:
+    """The boots whose last row says that they were asked to end."""
+    last = {row.split(" ")[2]: kind for row in kept if (kind := _kind(row)) in ("step", "stop")}
+    return tuple(boot for boot, kind in last.items() if kind == "stop")
+
+
+def _kind(row: str) -> str:
+    """The second word of a row that has a boot, too."""
+    words = row.split(" ", 3)
+    return words[1] if len(words) > 2 else ""
 
 
 def _in_order(rows: Iterable[tuple[Step, float | None]]) -> tuple[Step, ...]:
@@ -107,6 +130,12 @@ def _act(row: str, clock: _Clock) -> Act:
     if not known:
         return Act(_seconds(at), plain(text))
     return Act(clock.placed(_seconds(at), float(known[1]), known[2]), plain(rest))
+
+
+def _offset(row: str) -> tuple[float, int]:
+    """`SECONDS ZONE`: a moment, and the minutes by which the clock was ahead of UTC then."""
+    seconds, _, zone = row.partition(" ")
+    return _seconds(seconds), _ahead(zone)
 
 
 def _ahead(zone: str) -> int:

@@ -19,7 +19,7 @@ CureText: TypeAlias = Annotated[str, WrapValidator(_kept)]
 
 
 class Unread(TypedDict):
-    """A host that could not be read, and why."""
+    """A host, or the schedule of an inventory, that could not be read, and why."""
 
     unread: str
 

@@ -6,6 +6,7 @@ A notice is sent when something is new or over, never because it is still so. Wh
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,6 +30,7 @@ _TIMERS = {
     NO_TIMER: "the timer that runs drift was stopped",
     NO_CHECK: "the timer that notices a missing run was stopped",
 }
+_CALLS_ALL = re.compile(r"@(?=(?:everyone|here)\b)")
 _LINES, _CHARS = 20, 300  # of a notice: some services cut at 1,000 to 4,000 characters
 
 
@@ -224,7 +226,8 @@ def _body(lines: Sequence[str], inventory: str, machine: str) -> str:
 
 
 def _line(text: str) -> str:
-    whole = plain(text)
+    """One line of a notice. No words of a host call all members of a chat in it, as Discord understands them."""
+    whole = _CALLS_ALL.sub("@ ", plain(text))
     return whole if len(whole) <= _CHARS else f"{whole[: _CHARS - 3]}..."
 
 

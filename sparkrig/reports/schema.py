@@ -203,13 +203,14 @@ class Scheduled(TypedDict):
 class Status(TypedDict):
     """What was done to each host of an inventory, by its name.
 
-    halves: what was done to one half alone; schedule: None where drift does not run by a timer.
+    halves: what was done to one half alone; schedule: None where drift does not run by a timer; unread, so
+    that no run can work either, where its record is damaged.
     """
 
     schema: Literal["sparkrig.status/1"]
     hosts: dict[str, Journal | Unread]
     halves: list[Halved]
-    schedule: Scheduled | None
+    schedule: Scheduled | Unread | None
 
 
 # topology

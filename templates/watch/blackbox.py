@@ -39,6 +39,7 @@ STEP_S = 10
 SLOT_B = 4096  # a block of the disk: it is written as one
 SLOTS = 24 * 3600 // STEP_S  # a day: 34 MiB
 KEPT = 720  # rows of RESET: two hours
+KEEP_STEPS = 30  # between two tries where the disk has no room for RESET
 CHUNK = 256  # slots that are read at once
 
 LINES, LINE_B = 3, 160  # of the kernel's log that a row has of each kind; the others are counted
@@ -80,7 +81,7 @@ MOST_ACTS = 8
 
 GPU = ("utilization.gpu", "clocks.sm", "power.draw", "temperature.gpu", "clocks_event_reasons.active")
 GPU_KEYS = ("used", "mhz", "watts", "celsius", "reasons", "margin")
-MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it answers no other field either, and ends
+MARGIN = "temperature.gpu.tlimit"  # a driver that does not know it prints so, answers no other field, and ends
 GPU_OLD_S = 3 * STEP_S  # a row of it that is older is none of this step
 GPU_HUNG_S = 120  # without any row
 GPU_AGAIN_S = 60  # between two starts
@@ -140,12 +141,14 @@ def checksum(text: str) -> str:
 class Ring:
     """The rows on the disk. It has its whole size from the start, so a full disk takes no row away.
 
-    file: None while the disk has no room for it, is read-only, or fails; then each row tries again.
+    file: None while the disk has no room for it, is read-only, or fails; then each row tries again. lost: what
+    RESET is to have, until the disk takes it.
     """
 
     def __init__(self, path: str) -> None:
         self.path, self.next, self.trouble = path, 1, ""
         self.file: int | None = None
+        self.lost: list[str] = []
         try:
             self.open()
         except OSError as error:
@@ -208,6 +211,8 @@ class Ring:
             self.note(f"the disk takes no row: {error.strerror}")
             return False
         self.trouble = ""
+        if self.lost and self.next % KEEP_STEPS == 0:
+            keep(self)
         return True
 
     def write(self, head: str, found: dict[str, Any]) -> None:
@@ -245,19 +250,36 @@ def keep_reset(ring: Ring, boot: str) -> None:
     """Keep the rows before an end that was not asked for, where the last boot ended so."""
     rows = ring.last(KEPT)
     if rows and rows[-1].boot != boot and rows[-1].kind != "stop":
-        try:
-            write_whole(ROOT + RESET, [*(row.text for row in rows), f"booted {time.time() - uptime():.0f} {boot}"])
-        except OSError as error:  # a full disk; the ring has its room, and goes on
-            say(f"the rows before the reset cannot be kept: {error}")
+        ring.lost = [*(row.text for row in rows), f"booted {time.time() - uptime():.0f} {boot}"]
+        if why := keep(ring):
+            say(f"the rows before the reset cannot be kept yet: {why}")
+
+
+def keep(ring: Ring) -> str:
+    """Why the disk did not take what RESET is to have: it is full, say, which the host may have been lost by.
+
+    The ring has its room, and goes on.
+    """
+    try:
+        write_whole(ROOT + RESET, ring.lost)
+    except OSError as error:
+        return str(error)
+    ring.lost = []
+    return ""
 
 
 def write_whole(path: str, rows: Iterable[str]) -> None:
-    """The new file or the old one stands there, whenever the power goes."""
+    """The new file or the old one stands there, whenever the power goes. Raises OSError."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    with open(f"{path}.new", "w", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
-        file.writelines(f"{row}\n" for row in rows)
-        file.flush()
-        os.fsync(file.fileno())
+    try:
+        with open(f"{path}.new", "w", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
+            file.writelines(f"{row}\n" for row in rows)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError:
+        if os.path.exists(f"{path}.new"):
+            os.unlink(f"{path}.new")  # a full disk has no room for a part of it
+        raise
     os.replace(f"{path}.new", path)
     folder = os.open(os.path.dirname(path), os.O_RDONLY)
     os.fsync(folder)
@@ -477,11 +499,11 @@ class Gpu:
             if len(fields) == len(GPU) + self.margin:
                 self.row = told(fields)
                 self.heard = now
+            elif MARGIN.encode() in row:  # a driver that is not loaded yet says something else
+                self.margin = False
         if os.waitpid(self.pid, os.WNOHANG)[0]:
             os.close(self.out)
             self.pid = 0
-            if self.heard < self.started:  # it printed no row of what was asked for
-                self.margin = not self.margin
 
     def end(self) -> None:
         if self.pid:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -26,6 +28,7 @@ from tests.plan.short import settled
 from tests.plan.usermanager import ROOT, SPARKRIG
 from tests.plan.walk import IN_FULL, halves
 from tests.tables import each_row
+from tests.unit.blackbox_host import until
 
 # what each tool is given, and what is typed for the same
 GIVEN: dict[str, tuple[dict[str, Any], list[str]]] = {
@@ -139,15 +142,17 @@ def test_each_tool_is_marked_as_one_that_only_reads() -> None:
     asked(None, ask)
 
 
+ABOUT = '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}'
+
+
 def message(id: int, method: str, params: str) -> str:
     return f'{{"jsonrpc": "2.0", "id": {id}, "method": "{method}", "params": {params}}}\n'
 
 
 def test_a_message_with_half_of_a_character_has_an_answer() -> None:
     """The SDK's own client sends none; one in JavaScript does, where it cuts a text within an emoji."""
-    about = '{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}'
     asked = [
-        message(1, "initialize", about),
+        message(1, "initialize", ABOUT),
         '{"jsonrpc": "2.0", "method": "notifications/initialized"}\n',
         '{"text": "\\ud83d' + "[" * 100_000 + "\n",  # no message at all
         message(2, "tools/call", r'{"name": "apply \ud83d \ud83d\ude00 \\ud83d", "arguments": {}}'),
@@ -161,6 +166,59 @@ def test_a_message_with_half_of_a_character_has_an_answer() -> None:
         assert server.wait() == 0
     result = answers[1]["result"]
     assert result["isError"] and "there is no tool apply ? \U0001f600 \\ud83d; " in result["content"][0]["text"]
+
+
+@contextmanager
+def begun(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """A server that has answered its client."""
+    with subprocess.Popen([SPARKRIG, "mcp", *words], stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) as server:
+        assert server.stdin and server.stdout
+        try:
+            server.stdin.write(message(1, "initialize", ABOUT))
+            server.stdin.write('{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline())["id"] == 1
+            yield server
+        finally:
+            server.kill()
+
+
+@pytest.mark.parametrize(
+    ("which", "code", "said"), [(signal.SIGINT, 1, "Aborted!"), (signal.SIGTERM, -signal.SIGTERM, "")]
+)
+def test_a_signal_ends_it_while_it_waits_for_its_client(which: signal.Signals, code: int, said: str) -> None:
+    with begun() as server:
+        server.send_signal(which)
+        assert server.wait(30) == code
+        assert server.stderr and server.stderr.read().strip() == said
+
+
+@pytest.mark.slow  # an inventory that takes a minute, in a process
+def test_what_ends_the_server_ends_its_calls(desk: Desk) -> None:
+    desk.has(settled())
+    with begun(str(desk.inventory)) as server:
+        note = desk.folder / "pid"
+        slow = (
+            f"import os, pathlib, time\npathlib.Path({str(note)!r}).write_text(str(os.getpid()))\ntime.sleep(60)\n"
+        )
+        desk.inventory.write_text(slow + desk.inventory.read_text())
+        assert server.stdin
+        server.stdin.write(message(2, "tools/call", '{"name": "drift", "arguments": {}}'))
+        server.stdin.flush()
+        until(lambda: note.exists() and note.read_text())
+        server.terminate()
+        assert server.wait(30) == -signal.SIGTERM
+        until(lambda: not Path(f"/proc/{note.read_text()}").exists())
+
+
+def test_messages_may_come_from_a_file(tmp_path: Path) -> None:
+    """No poll can wait for one; this one's last line has no end."""
+    (tmp_path / "messages").write_text(message(1, "initialize", ABOUT).strip())
+    with (tmp_path / "messages").open() as file:
+        done = subprocess.run(
+            [SPARKRIG, "mcp"], stdin=file, capture_output=True, text=True, check=False, timeout=60
+        )
+    assert (done.returncode, done.stderr) == (0, "") and json.loads(done.stdout)["id"] == 1
 
 
 @pytest.mark.parametrize("inventory", [None, Path("/nonexistent/inventories/pair.py")])

@@ -23,6 +23,7 @@ from tests.plan.lost import lost
 from tests.plan.short import NETDEV, settled, short_frames
 from tests.plan.usermanager import Manager, manager
 from tests.plan.webhooks import Webhook, private, webhook
+from tests.schemas import complaints
 from tests.tables import each_row
 
 SECRET = "s3cret-t0ken"
@@ -140,11 +141,17 @@ def test_a_damaged_record_is_no_end_of_notices(desk: Desk, hook: Webhook) -> Non
     hook.taken()
     run(desk)
     assert len(hook.taken()) == 1
+
+
+def test_a_schedule_that_cannot_run_because_its_record_is_damaged_is_no_schedule_that_is_well(desk: Desk) -> None:
+    assert desk.typed("schedule", "--cron").code == 0
     (folder(desk) / "schedule.json").write_text("{")
     shown = desk.typed("status")
-    assert (
-        "Warning: the schedule is left out: " in shown.said and "schedule.json is damaged. Try: rm " in shown.said
-    )
+    assert "Warning: the schedule is left out: " in shown.said
+    assert "schedule.json is damaged. Try: rm " in shown.said and shown.code == 3
+    made = desk.typed("status", "--json")
+    assert made.code == 3 and made.report["schedule"]["unread"].endswith("schedule.json is damaged")
+    assert complaints("status", made.report) == []
 
 
 @pytest.mark.slow  # three runs of drift, a process each

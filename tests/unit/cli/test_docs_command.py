@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -118,6 +119,17 @@ def test_the_files_for_prometheus_and_grafana_are_written_and_a_changed_one_is_k
     assert done.exit_code == 1 and f"{place}/dashboard.json is there already" in done.output
     assert f"Try: mv {place}/dashboard.json" in done.output
     assert not (place / "rules.yml").exists() and (place / "dashboard.json").read_text() == "mine"
+
+
+def test_what_is_no_file_is_another_one_and_an_empty_word_is_no_folder(tmp_path: Path) -> None:
+    (tmp_path / "rules.yml").mkdir()
+    os.mkfifo(tmp_path / "dashboard.json")  # which has no end to be read to
+    for name in docs.MONITORING:
+        done = asked("--monitoring", str(tmp_path))
+        assert done.exit_code == 1 and f"{tmp_path}/{name} is there already" in done.output
+        (tmp_path / name).rename(tmp_path / f"{name}.old")
+    done = asked("--monitoring", "")
+    assert done.exit_code != 0 and "a folder is expected, and nothing was given" in done.output
 
 
 def test_the_files_go_with_no_page() -> None:

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from sparkrig.host import blackbox
-from sparkrig.host.blackbox import RECENT_S, BlackBox
+from sparkrig.host.blackbox import RECENT_S, BlackBox, Zone
 from sparkrig.host.blackbox_rows import parse
 from tests.tables import each_row
-from tests.unit.blackboxes import BEFORE, END, GIB, Change, Step, box, falling, printed, rows
+from tests.unit.blackboxes import BEFORE, END, GIB, LOST, Change, Step, box, falling, printed, rows
 
 
 def signs(change: Change, count: int = 720) -> dict[str, str]:
@@ -184,14 +184,32 @@ def test_a_reset_soon_after_another_has_the_cause_of_the_first_one_too() -> None
     )
 
 
+def stopped(kept: list[str], at: int, boot: str) -> list[str]:
+    """With the last row of a black box that was stopped and begun anew there, as by a deploy."""
+    return [*kept[:at], f"row {at} stop {boot} {kept[at].split(' ')[4]} {{}}", *kept[at:]]
+
+
+def test_an_earlier_reset_is_one_although_a_deploy_began_the_black_box_anew_in_that_boot() -> None:
+    earlier = stopped(rows(falling, 400, BEFORE, END - 100), 100, BEFORE)
+    reset = parse([*earlier, *printed(count=6)]).reset
+    assert reset and [sign.id for sign in reset.signs] == ["again"]
+
+
+def test_a_black_box_that_was_stopped_for_a_while_is_no_host_that_stood_still() -> None:
+    kept = [row for row in printed() if " step " not in row or not 680 < int(row.split(" ")[1]) < 700]
+    assert [sign.id for sign in parse(kept).reset.signs] == ["silent"]  # type: ignore[union-attr]
+    reset = parse(stopped(kept, 682, LOST)).reset
+    assert reset and reset.signs == [] and [step.at for step in reset.steps if step.resumed] == [END - 200]
+
+
 def test_it_is_news_for_a_day_from_when_the_host_came_back() -> None:
     assert box(ago=RECENT_S - 60).recent and not box(ago=RECENT_S + 60).recent
     assert box(ago=RECENT_S + 60).reset
 
 
 def test_a_host_without_one_and_one_that_saw_no_reset() -> None:
-    assert parse(["now 5 +0100"]) == BlackBox(now=5, zone=60)
-    assert parse(["now 5 -0330", "runs"]) == BlackBox(True, 5, zone=-210)
+    assert parse(["now 5 +0100"]) == BlackBox(now=5, zone=Zone(((5, 60),)))
+    assert parse(["now 5 -0330", "runs"]) == BlackBox(True, 5, zone=Zone(((5, -210),)))
 
 
 BAD = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from sparkrig.host.blackbox import Act, BlackBox
+from sparkrig.host.blackbox import Act, BlackBox, Zone
 from sparkrig.host.blackbox_rows import parse
 from sparkrig.io.remote import Failed
 from sparkrig.io.screen import Screen
@@ -100,7 +100,7 @@ def test_the_page_has_what_a_guard_did_and_draws_when() -> None:
     assert page.count("stroke-dasharray") == 2 * len(panels(list(found.reset.steps)))
     page = html({"spark-b": replace(box(), acts=(before,))}, 1800, "now")
     assert "Its guard stopped" in page and "stroke-dasharray" not in page and "broken line" not in page
-    page = html({"spark-b": BlackBox(True, zone=60, acts=(done,))}, 1800, "now")
+    page = html({"spark-b": BlackBox(True, zone=Zone(((END, 60),)), acts=(done,))}, 1800, "now")
     assert f"spark-b: i{sentence[1:]}" in page
 
 

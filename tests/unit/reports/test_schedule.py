@@ -159,6 +159,12 @@ def test_a_notice_is_bounded_and_steers_nothing() -> None:
     assert not codes(found.body) and not codes(found.title)
 
 
+def test_no_words_of_a_host_call_all_members_of_a_chat() -> None:
+    said = "@everyone come (@here), me@heretics.example"
+    found = made((), [Problem(host="a", id="hostname", said=said)])
+    assert "NEW a hostname: @ everyone come (@ here), me@heretics.example\n" in found.body
+
+
 def test_what_stands_wrong_with_a_schedule_is_said() -> None:
     ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-2", clock_s=AWAKE.clock_s)
     late = ran.model_copy(update={"clock_s": 0.0})

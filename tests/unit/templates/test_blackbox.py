@@ -144,9 +144,15 @@ def test_a_full_disk_costs_what_is_kept_and_not_the_ring(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(host.program, "write_whole", full)
-    host.steps(host.box(B), 2)
-    assert "No space left" in capsys.readouterr().out and [row.boot for row in host.rows()][-1] == B
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        box = host.box(B)
+        host.steps(box, 40)
+        assert not host.reset.exists() and not list(host.reset.parent.glob("*.new"))
+    assert capsys.readouterr().out.count("No space left") == 1 and [row.boot for row in host.rows()][-1] == B
+    host.steps(box, host.program.KEEP_STEPS)  # the disk has room again
+    assert [row.split(" ")[2] for row in host.kept()[:-1]] == [A] * 3
+    assert host.kept()[-1] == f"booted {1795600000 + 1017.5:.0f} {B}"
 
 
 def test_one_nvidia_smi_prints_row_after_row(host: Host) -> None:
@@ -173,7 +179,8 @@ def test_what_the_gpu_does_not_report_is_left_out(host: Host) -> None:
 
 def test_a_driver_that_knows_no_limit_is_asked_without_it(host: Host) -> None:
     host.smi(
-        "case $* in *tlimit*) echo 'Field is not a valid field to query.'; exit 2 ;; esac; "
+        "case $* in *tlimit*) echo 'Field \"temperature.gpu.tlimit\" is not a valid field to query.'; exit 2 ;; "
+        "esac; "
         f"echo '{ROW[:-4]}'; exec sleep 60"
     )
     box = host.box()
@@ -183,6 +190,23 @@ def test_a_driver_that_knows_no_limit_is_asked_without_it(host: Host) -> None:
     box.step()
     until(lambda: box.gpu.look())
     assert box.gpu.look()["reasons"] == "0x0000000000000004" and len(host.asked) == 2
+    box.end()
+
+
+def test_a_driver_that_is_loaded_later_is_asked_for_its_limit_all_the_same(host: Host) -> None:
+    """It prints no row before that, whatever it is asked for: texts of driver 580.159.04."""
+    host.smi(
+        f"if [ -e {host.root}/loaded ]; then echo '{ROW}'; exec sleep 60; fi; "
+        "echo 'Failed to initialize NVML: GPU access blocked by the operating system'; exit 17"
+    )
+    box = host.box()
+    box.step()
+    until(lambda: (box.gpu.look(), not box.gpu.pid)[1])
+    host.has("loaded", "")
+    host.now += host.program.GPU_AGAIN_S
+    box.step()
+    until(lambda: box.gpu.look())
+    assert box.gpu.look()["margin"] == 33.0 and len(host.asked) == 2
     box.end()
 
 
