@@ -37,7 +37,7 @@ from sparkrig.serving.served import Service
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
-from sparkrig.text import listed
+from sparkrig.text import bare_name, listed
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
 
@@ -174,7 +174,7 @@ class Server:
     @property
     def parts(self) -> str:
         """Which hosts of a cluster serve, and which are left free."""
-        names = [*map(trust.plain, self.group)]
+        names = [*map(bare_name, self.group)]
         busy, free = names[: self.wish.nodes], names[self.wish.nodes :]
         verb = f"serve it, and {busy[0]} answers" if len(busy) > 1 else "serves it"
         rest = f"; {listed(free)} {'is' if len(free) == 1 else 'are'} left free" if free else ""

@@ -7,6 +7,7 @@ from pyinfra.api import deploy
 from sparkrig.deploys.spark import Spark, alone
 from sparkrig.host import trust
 from sparkrig.operations import trust as operations
+from sparkrig.text import bare_name
 
 
 @deploy("Trust")
@@ -27,7 +28,7 @@ def apply(spark: Spark) -> None:
             name=f"log in to the {peers}",
             found=found,
             due=lambda: not all(map(_settled, spark.group)),
-            names=[*map(trust.plain, spark.peers)],
+            names=[*map(bare_name, spark.peers)],
             patience=spark.settings.patience,
         )
     elif trust.left(found, files):

@@ -10,11 +10,10 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
-from sparkrig.cure import over_ssh
+from sparkrig.cure import on_host, quoted
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
 from sparkrig.host import trust
-from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
@@ -25,6 +24,7 @@ from sparkrig.serving.served import UNNAMED, Service, Serving
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Sizing, Wish
 from sparkrig.settings import Settings
+from sparkrig.text import bare_name
 
 # In seconds, times `patience`.
 LOOK_S = 90
@@ -175,7 +175,9 @@ def copied(
     commands = {name: words(source, name) for source, name in pairs}
     for source, name in pairs:
         tell(group, f"copy {what} from {source} to {name} over the fabric ...")
-    cures = {name: f"{over_ssh(plain(source), 'sudo -n true')}, on {name}" for source, name in pairs}
+    cures = {
+        name: on_host(f"ssh {quoted(bare_name(source))} sudo -n true", f", on {name}") for source, name in pairs
+    }
     side_by_side(group, unit_name, commands, base, cures)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from sparkrig import programs
 from sparkrig.cure import quoted
 from sparkrig.host.images import Image
-from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.operations.group import LOOK_S, Group, copied, hosts, long, look, tell, user
 from sparkrig.refusal import Refusal
 from sparkrig.serving import copies, plan, served
+from sparkrig.text import bare_name
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 
@@ -49,7 +49,8 @@ def _copied(group: Group, pairs: Sequence[tuple[str, str]], have: Mapping[str, I
     """
 
     def words(source: str, name: str) -> Sequence[str]:
-        return ("bash", "-c", COPY_IMAGE, "sparkrig", user(group, name, source), plain(source), have[source].id)
+        login = user(group, name, source), bare_name(source)
+        return ("bash", "-c", COPY_IMAGE, "sparkrig", *login, have[source].id)
 
     copied(group, "image", group.wish.image, pairs, words, _PULL_S)
     found, got = look(group), {}

@@ -19,7 +19,6 @@ from sparkrig import login, programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.files import Files
 from sparkrig.files import File, Found, stale
-from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
@@ -31,8 +30,7 @@ from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, st
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import Chosen, Sizing
-from sparkrig.text import listed
-from sparkrig.text import plain as plain_text
+from sparkrig.text import bare_name, listed, plain
 
 # In seconds, times `patience`.
 _PROBE_S = 300
@@ -160,7 +158,7 @@ def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapp
         records = served.records(files[name], found[name])
         others = sizing.beside(found[name], records, group.service, memory_gib)
         own, asked = records.get(group.service.name), group.wish
-        seen = sizing.room(found[name], text, memory_gib, plain(name), asked.draft, others, own, asked.gguf)
+        seen = sizing.room(found[name], text, memory_gib, bare_name(name), asked.draft, others, own, asked.gguf)
         rooms.append(seen)
     made = group.size(rooms)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
@@ -185,7 +183,7 @@ def _probe(group: Group, id: str) -> Chosen:
         )
     vllm = next((row.partition(" ")[2] for row in rows if re.fullmatch(r"version \d\S*", row)), "")
     entrypoint = next((row.partition(" ")[2].strip() for row in rows if row.startswith("entrypoint ")), "")
-    return Chosen(id, "ray" in rows, vllm, plain_text(entrypoint))
+    return Chosen(id, "ray" in rows, vllm, plain(entrypoint))
 
 
 def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
@@ -242,7 +240,7 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
     _commit(group, group.all)
     tell(group, f"{group.wish.model.name} answers on port {group.mine.serve_port}")
     at = login.address(group.head, inventory.get_host(group.head).data.dict())
-    tell(group, listen.way(group.mine, group.head, plain_text(at)))
+    tell(group, listen.way(group.mine, group.head, plain(at)))
 
 
 def _commit(group: Group, names: Sequence[str]) -> None:
@@ -260,7 +258,7 @@ def _commit(group: Group, names: Sequence[str]) -> None:
         raise Refusal(
             f"{_called(group)} answered and is kept on all hosts, and its trial could not be ended on "
             f"{listed(lost)} ({_reasons(lost)})",
-            f"{over_ssh(plain(next(iter(lost))), 'true')}, then the same again, which ends it there",
+            f"{over_ssh(next(iter(lost)), 'true')}, then the same again, which ends it there",
         )
 
 
@@ -361,7 +359,7 @@ def _names(group: Group) -> list[str]:
 def _roll_back(group: Group, reason: str) -> None:
     """Put the old one back, and report it: always raises RolledBack."""
     tried = f"{_called(group)}: {reason}"
-    again = f"sudo journalctl -u {quoted(group.service.unit)} --since -1h, on {plain(group.head)}"
+    again = f"sudo journalctl -u {quoted(group.service.unit)} --since -1h, on {bare_name(group.head)}"
     tell(group, f"{tried}; the old configuration comes back ...")
     text, seconds = group.service.of(ROLL_BACK), group.seconds(STEP_S)
     kept = group.service.kept

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.host import secrets
-from sparkrig.host.trust import plain
 from sparkrig.io import remote
 from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all, tell, user
 from sparkrig.refusal import Refusal
 from sparkrig.serving import copies, served
 from sparkrig.serving.served import Weights
-from sparkrig.text import listed
+from sparkrig.text import bare_name, listed
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`
 
@@ -50,7 +49,7 @@ def _on_all(group: Group, checkpoint: str) -> None:
     lacking = [name for name in group.names if name not in whole]
 
     def words(source: str, name: str) -> Sequence[str]:
-        return ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name, source), plain(source), folder)
+        return ("sh", "-c", COPY_WEIGHTS, "sparkrig", user(group, name, source), bare_name(source), folder)
 
     for pairs in copies.rounds(whole, lacking, switched=group.switched):
         copied(group, "weights", checkpoint, pairs, words, _WEIGHTS_S)

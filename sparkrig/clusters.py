@@ -15,7 +15,7 @@ from itertools import combinations
 from typing import Any
 
 from sparkrig.settings import Settings, SettingsError
-from sparkrig.text import listed
+from sparkrig.text import bare_name, listed
 
 MOST = 8  # hosts on a switch; reports of more were not found
 _RING = 3
@@ -270,7 +270,7 @@ def serving_order(names: Sequence[str], serve_on: Sequence[str]) -> tuple[str, .
 
 def _is(name: str, wanted: str) -> bool:
     """Whether that host is meant: a name in the inventory may begin with a connector of pyinfra's."""
-    return wanted in (name, name.rpartition("/")[2] if name.startswith("@") else name)
+    return wanted in (name, bare_name(name))
 
 
 # --- subnets

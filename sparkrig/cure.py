@@ -18,7 +18,7 @@ from os import PathLike, fspath
 from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
-from sparkrig.text import lines, plain
+from sparkrig.text import bare_name, lines, plain
 
 Deployed = Literal["cluster", "serve", "probe", "network", "bandwidth"]
 Setting: TypeAlias = str | Mapping[str, str]
@@ -45,11 +45,11 @@ def quoted_path(file: str | PathLike[str]) -> str:
     return quoted(f"./{name}" if name.startswith("-") else name)
 
 
-HERE = ""
+THIS_MACHINE = ""
 """Stands in `LOGINS` for the machine that runs sparkrig."""
 
-LOGINS = {"@local": HERE}
-"""What a person types after `ssh` to get to a host of the inventory, quoted, or HERE.
+LOGINS = {"@local": THIS_MACHINE}
+"""What a person types after `ssh` to get to a host of the inventory, quoted, or THIS_MACHINE.
 
 An inventory is read once in a process, and each of its hosts has some 30 cures, most of them where nothing but its
 name is known.
@@ -57,28 +57,26 @@ name is known.
 
 
 def over_ssh(host: str, command: str, *options: str) -> Cure:
-    """The command that runs another one on a host. command: its words are quoted; options: of ssh.
+    """The command that runs another one on a host, from here. command: its words are quoted; options: of ssh.
 
     ssh joins its words with blanks, and a shell of the host reads them once more: what has to stay quoted until
     then is one word here. On the machine that runs sparkrig it is the command itself.
     """
     if is_here(host):
         return local(command)
-    return local(f"{quoted('ssh', *options)} {after_ssh(host)} {handed_on(command)}")
+    return local(f"{login(host, *options)} {handed_on(command)}")
 
 
 def is_here(host: str) -> bool:
     """Whether a host is the machine that runs sparkrig."""
-    return LOGINS.get(host) == HERE
+    return LOGINS.get(host) == THIS_MACHINE
 
 
-def after_ssh(host: str) -> str:
-    """What a person types after `ssh` and its options to get to a host, quoted.
-
-    Where no inventory names it, that is its name, without the connector which it may begin with.
-    """
-    name = host.rpartition("/")[2] if host.startswith("@") else host
-    return LOGINS.get(host) or quoted(*(["--"] if name.startswith("-") else []), name)
+def login(host: str, *options: str) -> str:
+    """The command that logs in to another host, by its name alone where no inventory says how. options: of ssh."""
+    name = bare_name(host)
+    where = LOGINS.get(host) or quoted(*(["--"] if name.startswith("-") else []), name)
+    return f"{quoted('ssh', *options)} {where}"
 
 
 def handed_on(command: str) -> str:
@@ -129,8 +127,8 @@ class Cure(str):
         run: Deployment | OnHosts | None = None,
         inventory: str | PathLike[str] = "",
     ) -> Cure:
-        file, place = fspath(inventory), f"on {plain(at)}: " if at else ""
-        cure = super().__new__(cls, _filled(f"{place}{line}{after}", file))
+        file = fspath(inventory)
+        cure = super().__new__(cls, _filled(_form(line, after, at), file))
         cure.line, cure.after, cure.here, cure.at, cure.run, cure.inventory = line, after, here, at, run, file
         return cure
 
@@ -217,6 +215,17 @@ def deployment(cure: str, what: Deployed = "cluster") -> Deployment | None:
 def cure_of(cure: str) -> Cure:
     """A cure with what is known of it: of a plain text, that it is words, in one line."""
     return cure if isinstance(cure, Cure) else Cure("", plain(cure))
+
+
+def in_turn(first: str, *others: str) -> str:
+    """One cure after another. What each needs of the inventory is filled in once that is known."""
+    forms = [_form(each.line, each.after, each.at) for each in map(cure_of, others)]
+    return cure_of(first).then("".join(f"; then {form}" for form in forms)) if forms else first
+
+
+def _form(line: str, after: str, at: str) -> str:
+    """What a cure is shown as, with FILE and DEPLOYS."""
+    return f"{f'on {plain(at)}: ' if at else ''}{line}{after}"
 
 
 def _again(cure: Cure, changes: Mapping[str, Any]) -> Cure:

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from sparkrig import cure, shapes
-from sparkrig.cure import FILE, local, look_at, quoted
+from sparkrig import shapes
+from sparkrig.cure import FILE, THIS_MACHINE, local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
 
@@ -246,7 +246,7 @@ def typed(name: str, data: Mapping[str, Any]) -> str:
 def logins(data: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """How a person gets to each host, as cure.LOGINS has it."""
     ways = {name: typed(name, own) for name, own in data.items() if over_ssh(name, own)}
-    return ways | {name: cure.HERE for name, own in data.items() if own.get(HERE)}
+    return ways | {name: THIS_MACHINE for name, own in data.items() if own.get(HERE)}
 
 
 def address(name: str, data: Mapping[str, Any]) -> str:

@@ -16,6 +16,11 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+def bare_name(host: str) -> str:
+    """A host's name in the inventory without the connector of pyinfra's that it may begin with (`@ssh/`)."""
+    return host.rpartition("/")[2] if host.startswith("@") else host
+
+
 def some(names: Iterable[str], most: int) -> str:
     """The first of many names, and how many more. most: of them that are named."""
     every = [*names]

@@ -21,7 +21,7 @@ os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 @pytest.fixture(autouse=True)
 def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test's inventory says of a host counts in no other test."""
-    monkeypatch.setattr(cure, "LOGINS", {"@local": cure.HERE})
+    monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE})
 
 
 def mark_below(folder: Path, items: list[pytest.Item], *marks: pytest.MarkDecorator) -> None:

@@ -9,15 +9,14 @@ from sparkrig.checks.check import Check, Subject
 from sparkrig.checks.condition import judged
 from sparkrig.checks.kind import Kind
 from sparkrig.checks.network import cabled
-from sparkrig.cure import cure_of, on_host, quoted, verb
+from sparkrig.cure import in_turn, on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Rail
-from sparkrig.host.trust import plain
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.runs.halves import halved
 from sparkrig.runs.journal import Journal
-from sparkrig.text import listed
+from sparkrig.text import bare_name, listed
 from sparkrig.verdict import Verdict, worst
 
 KINDS = (
@@ -180,7 +179,7 @@ def _new_id(host: str) -> str:
 
 
 def _new_keys(host: str) -> str:
-    forget = f"ssh-keygen -R {quoted(plain(host))}"
+    forget = f"ssh-keygen -R {quoted(bare_name(host))}"
     return clones.NEW_HOST_KEYS.for_host(host).then(f"; then here, by its name or address: {forget}")
 
 
@@ -203,8 +202,7 @@ def _cabling(survey: Survey) -> Verdict:
     others = [each for each in found if each is not first and not each.healthy]
     evidence = "; ".join(dict.fromkeys(each.evidence for each in (first, *others)))
     known = [each.cure for each in others if each.level != "unknown" and each.cure != first.cure]
-    cure = cure_of(first.cure).then("".join(f"; then {each}" for each in dict.fromkeys(known)))
-    return Verdict(first.level, first.cause, evidence, cure if known else first.cure)
+    return Verdict(first.level, first.cause, evidence, in_turn(first.cure, *dict.fromkeys(known)))
 
 
 def _mtu(subject: Subject, netdev: str, rails: Sequence[Rail]) -> Check:

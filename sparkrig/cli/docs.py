@@ -79,9 +79,9 @@ def _export(folder: Path) -> None:
 
 
 def _is_another(file: Path, text: str) -> bool:
-    """Whether something else is there: another text, a folder, or a pipe, which is not read. Raises Refusal."""
+    """Whether something else is there. Raises Refusal."""
     try:
-        return file.exists() and not (file.is_file() and file.read_bytes() == text.encode())
+        return file.exists() and files.differs(file, text)
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -ld {quoted_path(file)}") from None
 

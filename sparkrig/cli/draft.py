@@ -106,7 +106,7 @@ def reached(book: Book) -> dict[str, Target]:
     from sparkrig.onboarding import address
 
     return {
-        host: first_login.target(address.Address(str(own.get("ssh_hostname") or host.removeprefix("@ssh/"))), own)
+        host: first_login.target(address.Address(login.address(host, own)), own)
         for host, own in book.data.items()
         if login.over_ssh(host, own)
     }

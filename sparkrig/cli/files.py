@@ -122,6 +122,14 @@ class Folder(click.Path):
         return super().convert(value, param, ctx)
 
 
+def differs(file: Path, text: str) -> bool:
+    """Whether a path that is there is another text, or no file: a folder, or a pipe, which is not read.
+
+    Raises OSError where it cannot be read.
+    """
+    return not (file.is_file() and file.read_bytes() == text.encode())
+
+
 def write(file: Path, text: str) -> None:
     """Put a whole text into a file; exit code 1 where it cannot be written."""
     from sparkrig.io import atomic_write

@@ -119,9 +119,7 @@ def _spare(folder: Path, made: Mapping[Path, str]) -> None:
 
 def _other(file: Path, text: str) -> bool:
     try:
-        return file.read_bytes() != text.encode()
-    except (FileNotFoundError, NotADirectoryError):
-        return file.is_symlink()
+        return (file.exists() or file.is_symlink()) and files.differs(file, text)
     except OSError:
         return True
 

@@ -110,8 +110,8 @@ class _Messages:
     async def __aiter__(self) -> AsyncIterator[str]:
         parts: list[bytes] = []
         while part := await _part(sys.stdin.fileno()):
-            *lines, rest = part.split(b"\n")
-            for line in lines:
+            *ended, rest = part.split(b"\n")
+            for line in ended:
                 yield _whole(b"".join([*parts, line]).decode(errors="replace"))
                 parts.clear()
             parts.append(rest)

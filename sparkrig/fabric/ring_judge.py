@@ -82,16 +82,16 @@ def _elsewhere(shown: Topology, stray: Cable, wanted: _Plan, cure: str) -> Findi
 
 def _no_cable_left(shown: Topology, wanted: _Plan, way: _Way) -> Iterator[Finding]:
     """A cable that is out beside one that lies elsewhere: no plug is left for it once that one is moved."""
-    there = sum(cable.real for cable in shown.cables)
     free = [end for end in wanted if not shown.taken(end)]
-    if any(shown.at(end).state != "no carrier" for end in free):
+    if not way.after or any(shown.at(end).state != "no carrier" for end in free):
         return
+    there = sum(cable.real for cable in shown.cables)
+    short = f"{there} of three cables {'is' if there == 1 else 'are'} there"
+    dark = f"{listed(map(str, sorted(free)))} have no carrier"
     for cable in shown.cables:
-        if way.after and cable.wanted and shown.explained(cable) and cable.one not in way.after:
+        if cable.wanted and shown.explained(cable) and cable.one not in way.after:
             ends = listed(map(str, cable.ends))
-            dark = listed(map(str, sorted(free)))
-            count = f"{there} of three cables {'is' if there == 1 else 'are'} there"
-            text = f"{dark} have no carrier: {count}, and none is left for {ends}"
+            text = f"{dark}: {short}, and none is left for {ends}"
             cure = f"seat a QSFP cable in {ends} until it clicks, once the others are where they belong"
             yield Finding(rails(cable.rails), Verdict("fault", "cable-out", text, cure), cable.rails)
 

@@ -15,6 +15,7 @@ from typing import ClassVar
 from sparkrig.cure import DEPLOYS, FILE, advice, on_host
 from sparkrig.files import File, Found, Managed, stale
 from sparkrig.refusal import Refusal
+from sparkrig.text import bare_name
 from sparkrig.value import Value
 
 MARK = "sparkrig-node-trust"  # the comment of our one line in authorized_keys
@@ -86,12 +87,8 @@ class Peer:
 
     @property
     def name(self) -> str:
-        return plain(self.host)
-
-
-def plain(host: str) -> str:
-    """How ssh between the hosts calls one of the inventory, without the connector that it may begin with."""
-    return host.rpartition("/")[2] if host.startswith("@") else host
+        """How ssh between the hosts calls it."""
+        return bare_name(self.host)
 
 
 def line(peer: Peer) -> str:

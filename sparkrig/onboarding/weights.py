@@ -12,6 +12,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import plan, served, service_settings
 from sparkrig.serving.served import Record
 from sparkrig.settings import Settings
+from sparkrig.text import bare_name
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _copied(mine: Settings, here: Half, there: Half, name: str, declared: Collec
             return deploy(what="serve").then(f"; {refusal.what}")
     read = f"sudo tar -C {quoted_path(mine.weights)} -c {quoted_path(name)}"
     return on_host(
-        f"sudo mkdir -p {quoted_path(mine.weights)} && ssh {quoted(trust.plain(there.host))} {handed_on(read)} | "
+        f"sudo mkdir -p {quoted_path(mine.weights)} && ssh {quoted(bare_name(there.host))} {handed_on(read)} | "
         f"sudo tar -C {quoted_path(mine.weights)} -x",
         at=here.host,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address
 
-from sparkrig.cure import advice, after_ssh, is_here, quoted
+from sparkrig.cure import advice, is_here, login
 from sparkrig.refusal import Refusal
 from sparkrig.serving.runtimes import runtime
 from sparkrig.serving.served import Record
@@ -103,8 +103,5 @@ def way(mine: Settings, host: str, address: str) -> str:
     port = mine.serve_port
     if place(mine) != LOCAL:
         return f"http://{address}:{port}/v1/models answers{f', with {KEY}' if asks(mine) else ''}"
-    tunnel = f"{quoted('ssh', '-fN', '-L', f'{port}:{_LOOPBACK}:{port}')} {after_ssh(host)}, then "
-    return (
-        f"it answers its own host alone; from here: {'' if is_here(host) else tunnel}"
-        f"curl http://{_LOOPBACK}:{port:d}/v1/models"
-    )
+    tunnel = "" if is_here(host) else f"{login(host, '-fN', '-L', f'{port}:{_LOOPBACK}:{port}')}, then "
+    return f"it answers its own host alone; from here: {tunnel}curl http://{_LOOPBACK}:{port:d}/v1/models"

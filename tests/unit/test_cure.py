@@ -101,7 +101,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "operations/bandwidth.py": {"text.listed(others)", "answer"},
         "sparkrig/io/nccl_run.py": {"name"},
         "operations/onboard.py": {"line"},
-        "operations/serving.py": {"plain(group.head)"},
+        "operations/serving.py": {"bare_name(group.head)"},
         "operations/weights.py": {"listed(odd)"},
         "sparkrig/fabric/cabling_judge.py": {"mine[1]", "cable.other.host"},
         "sparkrig/login.py": {"user"},
@@ -517,6 +517,16 @@ def test_words_that_need_no_quotes_have_none() -> None:
     said = cure.advice(f"the Spark's own file: sparkrig doctor {cure.FILE}; it's INVENTORY's")
     assert said == "the Spark's own file: sparkrig doctor INVENTORY; it's INVENTORY's"
     assert said.of("x y.py") == "the Spark's own file: sparkrig doctor 'x y.py'; it's INVENTORY's"
+
+
+def test_cures_in_turn_each_name_the_inventory_once_that_is_known() -> None:
+    one, other = "set an L2 MTU of 9216", cure.deploy(what="network")
+    assert cure.in_turn(one) == one
+    told = cure.in_turn(one, other, cure.on_host("sudo reboot", at="spark-b"))
+    assert cure.cure_of(told).of("pair.py") == (
+        "set an L2 MTU of 9216; then pyinfra pair.py deploys/network.py; then on spark-b: sudo reboot"
+    )
+    assert cure.cure_of(cure.in_turn(other, one)).of("pair.py").command == "pyinfra pair.py deploys/network.py"
 
 
 def test_a_deploy_is_typed_in_any_folder_where_its_inventory_is_named_by_its_whole_path() -> None:

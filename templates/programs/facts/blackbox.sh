@@ -3,10 +3,7 @@
 # kept before the last end that was not asked for, a row each (two hours are half a megabyte), and what its guard did.
 # `zone SECONDS OFFSET`: what the clock was ahead of UTC at that moment, for summer time may have begun since then.
 
-zone() {
-  case $1 in "" | *[!0-9]*) return ;; esac
-  if offset=$(date -d "@$1" '+%z' 2>/dev/null); then printf 'zone %s %s\n' "$1" "$offset"; fi
-}
+zones() { grep -x '[0-9]\{1,\}' | sed 's/^/@/' | date -f - '+zone %s %z' 2>/dev/null; }
 printf 'now %s\n' "$(date '+%s %z')"
 if read -r up _ </proc/uptime && read -r boot </proc/sys/kernel/random/boot_id; then
   printf 'up %s %.8s\n' "$up" "$boot"
@@ -14,13 +11,13 @@ fi
 if [ -e /run/sparkrig-blackbox/started ]; then echo runs; fi
 if cd /var/lib/sparkrig/blackbox 2>/dev/null; then
   if [ -f guard ]; then
-    tail -c 4096 guard | tail -n 8 | while read -r at _; do zone "$at"; done
+    tail -c 4096 guard | tail -n 8 | while read -r at _; do echo "$at"; done | zones
     tail -c 4096 guard | sed 's/^/act /'
   fi
   if [ -f reset ]; then
     tail -c 8192 reset | tail -n 2 | while read -r word second _ at _; do
-      if [ "$word" = booted ]; then zone "$second"; else zone "$at"; fi
-    done
+      if [ "$word" = booted ]; then echo "$second"; else echo "$at"; fi
+    done | zones
     tail -c 1500000 reset | sed 's/^/row /'
   fi
 fi

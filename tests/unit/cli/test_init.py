@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
@@ -79,6 +80,12 @@ def test_a_link_and_a_folder_in_the_place_of_a_file_are_not_overwritten(tmp_path
     done = init(tmp_path)
     assert done.exit_code == 1 and "README.md and config.py" in done.output
     assert sorted(each.name for each in tmp_path.iterdir()) == ["README.md", "config.py"]
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "config.py")
+    done = init(tmp_path)
+    assert done.exit_code == 1 and f"config.py in {tmp_path} would be overwritten" in done.output
 
 
 def test_what_broke_off_is_completed(made: Path) -> None:

@@ -363,7 +363,7 @@ def test_the_way_to_it_is_the_login_of_the_inventory(monkeypatch: pytest.MonkeyP
     assert listen.way(mine(), "spark-a", "10.0.0.7") == f"{tunnel} spark-a, then {curl}"
     monkeypatch.setattr(cure, "LOGINS", {"spark-a": "ann@10.0.0.7"})
     assert listen.way(mine(), "spark-a", "10.0.0.7") == f"{tunnel} ann@10.0.0.7, then {curl}"
-    monkeypatch.setattr(cure, "LOGINS", {"spark-a": cure.HERE})
+    monkeypatch.setattr(cure, "LOGINS", {"spark-a": cure.THIS_MACHINE})
     assert listen.way(mine(), "spark-a", "spark-a") == f"it answers its own host alone; from here: {curl}"
     opened = listen.way(mine(serve_listen="all"), "spark-a", "10.0.0.7")
     assert opened == "http://10.0.0.7:8000/v1/models answers"
