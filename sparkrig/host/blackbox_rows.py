@@ -17,6 +17,7 @@ from sparkrig.text import plain
 T = TypeVar("T")
 
 _AT_UPTIME = re.compile(r"@(\d{1,10}(?:\.\d)?)/([0-9a-f]{8})")
+_LARGEST = 1e15
 _OFFSETS = 32  # more than a host prints; each time that is shown is compared with each
 _ZONE = re.compile(r"([+-])(0\d|1[0-4])([0-5]\d)")
 
@@ -188,7 +189,8 @@ def _numbers(found: Any) -> dict[str, float]:
 
 
 def _is_figure(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """Whether the program writes such a one; of a larger one no page could be drawn."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
 
 
 def _rows(found: Any) -> Sequence[Any]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.host import blackbox
 from sparkrig.host.blackbox import RECENT_S, BlackBox, Zone
 from sparkrig.host.blackbox_rows import parse
@@ -276,6 +277,20 @@ def test_null_figures_cost_themselves_alone() -> None:
     assert {kind: lines.count for kind, lines in step.log.items()} == {"killed": 2}
 
 
+def test_a_figure_that_the_program_never_writes_is_none() -> None:
+    def huge(_: int, found: Step) -> None:
+        found["memory"]["available"] = 1e18
+        found["gpu"] |= {"watts": -1e16, "mhz": 2**60}
+
+    reset = box(huge).reset
+    assert (
+        reset
+        and "available" not in reset.steps[0].memory
+        and {*reset.steps[0].gpu} == {"used", "celsius", "margin"}
+    )
+    assert "1e15" in programs.file("watch/blackbox.py")
+
+
 def test_an_act_that_is_none_is_skipped() -> None:
     found = parse(["now 1795659120 +0100", "act", "act x y", "act 5 did: x\x1b", "act 99999999999999 z"])
     assert [(act.at, act.text) for act in found.acts] == [(5, "did: x ")]
@@ -300,8 +315,6 @@ def test_absent_figures_are_absent() -> None:
 
 
 def test_the_steps_are_those_of_the_program() -> None:
-    from sparkrig import programs
-
     text = programs.file("watch/blackbox.py")
     assert f"\nSTEP_S = {blackbox.STEP_S}\n" in text
     assert f"\nHOT_C, HOT_STEPS = {blackbox.HOT_C}, {blackbox.HOT_S // blackbox.STEP_S} " in text
