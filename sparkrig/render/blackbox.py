@@ -11,6 +11,7 @@ from rich.text import Text
 
 from sparkrig.host.blackbox import GIB, STEP_S, BlackBox, Reset, Step
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES
+from sparkrig.render.folded import hanging
 from sparkrig.render.trend import ASCII_BARS, BARS
 from sparkrig.verdict import Level
 
@@ -71,7 +72,7 @@ class Picture:
     def __init__(self, name: str, found: BlackBox, seconds: float) -> None:
         self.name, self.found, self.seconds = name, found, seconds
 
-    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
         for act in self.found.acts:
             told = f": its guard {act.sentence(self.found)}"
@@ -84,7 +85,7 @@ class Picture:
         yield Text.assemble((f"{signs['fault']} ", STYLES["fault"]), (self.name, "bold"), f": {reset.sentence}")
         back = f"{reset.when(reset.booted):%H:%M on %Y-%m-%d}"
         for sign in reset.signs[1:]:
-            yield Text(f"  {sign.text}")
+            yield from hanging(Text(f"  {sign.text}"), console, options.max_width)
         yield Text(f"  it came back at {back}", "dim")
         yield from self._bars(reset, min(options.max_width, _WIDEST), ascii_only=options.ascii_only)
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from sparkrig.cure import OnHosts, cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.folded import hanging
 from sparkrig.render.names import PIECES, Names
 from sparkrig.reports import findings
 from sparkrig.reports.drift import Acceptance, Host, Report, Row
@@ -27,7 +28,7 @@ _LIMITS = 12  # hosts that one command names
 _FLEET = 6  # hosts; of more it is counted how many have nothing to be done
 _WAYS = 4
 _FOUND = 200  # characters of what was found
-_LEAST = 20  # columns for an id beside the matrix, and for words
+_LEAST = 20  # columns for an id beside the matrix
 _INDENT = "    "
 _WIDE = 80  # columns, from where what holds has one line each; on a narrow screen that would cut too much off
 
@@ -63,7 +64,7 @@ class Screen:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         glyphs = _TYPED if options.ascii_only or options.legacy_windows else _DRAWN
         for line in _Drawn(self, glyphs, options.max_width).lines():
-            yield from [line] if line.no_wrap else _hanging(line, console, options.max_width)
+            yield from [line] if line.no_wrap else hanging(line, console, options.max_width)
 
 
 class _Drawn:
@@ -314,14 +315,6 @@ def _told(accepted: Acceptance) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _hanging(line: Text, console: Console, width: int) -> Iterator[Text]:
-    """A line folded between words; what follows begins where it begins."""
-    indent = " " * (len(line.plain) - len(line.plain.lstrip()))
-    for part in line[len(indent) :].wrap(console, max(width - len(indent), _LEAST)) or [Text()]:
-        part.rstrip()
-        yield Text(indent).append_text(part)
 
 
 def _command(*parts: str | tuple[str, str]) -> Text:

@@ -35,6 +35,12 @@ def test_every_width_holds() -> None:
             assert len(line) <= width, (width, line)
 
 
+def test_what_stood_out_is_folded_under_itself() -> None:
+    lines = shown(box(falling), 80)
+    first = next(number for number, line in enumerate(lines) if line.startswith("  0.4 of 121.6 GiB"))
+    assert lines[first + 1] == "  27.6 GiB and 92.2 GiB was held by no process, as what CUDA takes is"
+
+
 def test_a_screen_without_blocks() -> None:
     lines = shown(box(falling), 80, encoding="ascii")
     assert "".join(lines).isascii() and any(line.startswith("  memory available    ##") for line in lines)
