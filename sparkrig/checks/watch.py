@@ -25,7 +25,7 @@ KINDS = (
         "watch.running",
         "health",
         "the black box runs, and starts with the host",
-        "it was stopped by hand, or the disk has no room for its 34 MiB",
+        "it was stopped by hand, or the disk takes no row: it has no room for its 34 MiB, or is read-only",
         _PAGE,
     ),
     Kind(

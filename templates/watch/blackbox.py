@@ -95,16 +95,37 @@ def main(words: list[str]) -> None:
     boot = read("/proc/sys/kernel/random/boot_id").strip()[:8]
     keep_reset(ring, boot)
     box = Box(ring, boot, Guard(boot) if "--guard" in words else None)
-    due, noted = time.monotonic(), False
+    due, started = time.monotonic(), Started(words[0])
     while True:
-        box.step()
-        if not noted and ring.file is not None:  # else a deploy and drift are to see that nothing is kept
-            write_whole(ROOT + STARTED, [words[0]])
-            noted = True
+        started.follow(box.step())
         due = max(due + STEP_S, time.monotonic())  # a step that was late is not made up for
         if asked_to_end(due - time.monotonic()):
             break
     box.end()
+
+
+class Started:
+    """What STARTED says: that rows are kept. Where the disk takes none, a deploy and drift are to see that."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest, self.stands, self.trouble = digest, False, ""
+
+    def follow(self, kept: bool) -> None:
+        """kept: whether the last row was. A /run that is full ends nothing; it is tried again at the next one."""
+        if kept == self.stands:
+            return
+        trouble = ""
+        try:
+            if kept:
+                write_whole(ROOT + STARTED, [self.digest])
+            else:
+                os.unlink(ROOT + STARTED)
+            self.stands = kept
+        except OSError as error:
+            trouble = f"{STARTED} cannot be changed: {error.strerror}"
+        if trouble and trouble != self.trouble:
+            say(trouble)
+        self.trouble = trouble
 
 
 def asked_to_end(seconds: float) -> bool:
@@ -203,6 +224,9 @@ class Ring:
         A disk that takes none (it became read-only, or fails) ends nothing: the guard has its work all the same.
         """
         try:
+            if self.file is not None and not os.fstat(self.file).st_nlink:  # it was removed by hand
+                os.close(self.file)
+                self.file = None
             if self.file is None:
                 self.open()
                 keep_reset(self, boot)
@@ -293,7 +317,8 @@ class Box:
         self.ring, self.boot, self.guard = ring, boot, guard
         self.log, self.gpu = Log(), Gpu()
 
-    def step(self) -> None:
+    def step(self) -> bool:
+        """Whether its row is on the disk."""
         found = {
             "up": uptime(),
             "memory": memory(),
@@ -307,7 +332,7 @@ class Box:
         }
         if self.guard:
             found["guard"] = self.guard.look(found)
-        self.ring.add("step", self.boot, {name: value for name, value in found.items() if value})
+        return self.ring.add("step", self.boot, {name: value for name, value in found.items() if value})
 
     def end(self) -> None:
         self.ring.add("stop", self.boot, {})

@@ -687,6 +687,39 @@ def test_it_is_noted_as_started_once_it_keeps_rows(host: Host) -> None:
     assert started == [False, True, True, True]
 
 
+def test_what_it_is_noted_as_follows_whether_rows_are_kept_and_a_full_run_ends_nothing(
+    host: Host, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A disk that became read-only keeps nothing, which drift is to see."""
+    note, started = host.root / watch.STARTED[1:], host.program.Started("digest")
+    box = host.box()
+    started.follow(box.step())
+    assert note.read_text() == "digest\n"
+
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "pwrite", fails)
+        started.follow(box.step())
+    assert not note.exists()
+    with monkeypatch.context() as broken:
+        broken.setattr(host.program, "write_whole", fails)
+        for _ in range(3):
+            started.follow(box.step())
+    assert capsys.readouterr().out.count("started cannot be changed: No space left") == 1
+    started.follow(box.step())
+    assert note.read_text() == "digest\n"
+
+
+def test_a_ring_that_was_removed_by_hand_is_made_again(host: Host) -> None:
+    box = host.box()
+    host.steps(box, 3)
+    shutil.rmtree(host.ring.parent)
+    host.steps(box, 2)
+    assert [row.number for row in host.rows()] == [1, 2]
+
+
 def test_systemd_takes_the_unit(tmp_path: Path) -> None:
     """systemd-analyze knows every setting of it; the program and python3 are stood in for."""
     file = next(each for each in watch.plan({}, on=True).write if each.path == watch.UNIT_FILE)
