@@ -170,14 +170,19 @@ def _made(
     from sparkrig.reports.schedule import Schedule
 
     typed = {
-        name: str(value.absolute()) if isinstance(value, Path) else value
+        name: str(_whole(value)) if isinstance(value, Path) else value
         for name, value in given.items()
         if value is not None
     }
     kept = before.model_dump() if before else {"every_s": 3600}
     return Schedule.model_validate(
-        {**kept, **typed, "inventory": str(inventory.absolute()), "by": "cron" if cron else "systemd"}
+        {**kept, **typed, "inventory": str(_whole(inventory)), "by": "cron" if cron else "systemd"}
     )
+
+
+def _whole(path: Path) -> Path:
+    """By which a timer finds it, without a folder that it was only typed in and that may go."""
+    return path.resolve() if ".." in path.parts else path.absolute()
 
 
 def _usable(made: Schedule) -> None:
@@ -304,7 +309,7 @@ def _command(inventory: Path) -> Command:
     return Command(
         str(program),
         project.root(inventory),
-        inventory.absolute(),
+        _whole(inventory),
         {name: os.environ[name] for name in _KEPT if os.environ.get(name)},
     )
 

@@ -245,6 +245,15 @@ def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: s
     assert desk.typed("schedule", "--remove").code == 0
 
 
+def test_a_timer_needs_no_folder_that_the_inventory_was_only_typed_in(desk: Desk) -> None:
+    (desk.folder / "elsewhere").mkdir()
+    whole, desk.inventory = desk.inventory, desk.folder / "elsewhere" / ".." / "sparks.py"
+    done = desk.typed("schedule", "--cron", "--textfile", str(desk.folder / "elsewhere" / ".."))
+    assert done.code == 0 and f" {whole} --now " in done.out and "elsewhere" not in done.out, done.said
+    record = json.loads((folder(desk) / "schedule.json").read_text())
+    assert (record["inventory"], record["textfile"]) == (str(whole), str(desk.folder))
+
+
 # --- secrets, and what is typed wrong
 
 
