@@ -28,7 +28,7 @@ from sparkrig.text import lines, plain, reason
 
 if TYPE_CHECKING:
     import mcp_types as types
-    from anyio import CancelScope, Event
+    from anyio import CancelScope
     from mcp.server.lowlevel import Server
 
     from sparkrig.cli.mcp_tools import Tool
@@ -71,31 +71,32 @@ def mcp(inventory_file: Path | None) -> None:
         terminal.echo(
             "A client of MCP starts this and talks to it here. Ctrl-D ends it; see: sparkrig docs mcp", err=True
         )
-    if anyio.run(_serve, inventory_file.absolute() if inventory_file else None):
-        signal.raise_signal(signal.SIGTERM)
+    if came := anyio.run(_serve, inventory_file.absolute() if inventory_file else None):
+        signal.raise_signal(came[0])
 
 
-async def _serve(inventory: Path | None) -> bool:
-    """Answer until the client is gone; whether SIGTERM came before. Then no call goes on either."""
+async def _serve(inventory: Path | None) -> list[signal.Signals]:
+    """Answer until the client is gone, or a signal comes, which it returns. Then no call goes on either."""
     import anyio
     from mcp.server.stdio import stdio_server
 
     made = server(inventory)
-    terminated = anyio.Event()
+    came: list[signal.Signals] = []
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_terminated, terminated, tasks.cancel_scope)
+        tasks.start_soon(_end_at_signal, came, tasks.cancel_scope)
         async with stdio_server(stdin=_Messages()) as (reading, writing):  # type: ignore[arg-type]
             await made.run(reading, writing, made.create_initialization_options())
         tasks.cancel_scope.cancel()
-    return terminated.is_set()
+    return came
 
 
-async def _terminated(came: Event, scope: CancelScope) -> None:
+async def _end_at_signal(came: list[signal.Signals], scope: CancelScope) -> None:
+    """Ctrl-C, too: asyncio's own handler cancels once, and where that gets lost in a library nothing ends."""
     import anyio
 
-    with anyio.open_signal_receiver(signal.SIGTERM) as signals:
-        async for _ in signals:
-            came.set()
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        async for each in signals:
+            came.append(each)
             scope.cancel()
 
 
