@@ -15,7 +15,7 @@ from lab.mirror import mirror
 from tests.lab.guests import LIMIT_S, Guest, Pair
 from tests.lab.inventories import inventory_with
 from tests.lab.serving import READY, SETTINGS, make_ready
-from tests.lab.states import DEPLOYED, deploy_once
+from tests.lab.states import ALONE, DEPLOYED, deploy_alone, deploy_once
 
 SUITE = "trixie"
 
@@ -76,6 +76,21 @@ def solo(built_solo: Guest) -> Iterator[Guest]:
     """The lone Spark as it was when it had first booted; stopped afterwards, to leave the cores to the pair."""
     pair.reset([SOLO])
     yield built_solo
+    Machine(SOLO).stop()
+
+
+@pytest.fixture(scope="session")
+def deployed_alone(built_solo: Guest) -> Guest:
+    """The lone Spark after one deploy."""
+    deploy_alone()
+    return built_solo
+
+
+@pytest.fixture
+def alone(deployed_alone: Guest) -> Iterator[Guest]:
+    """The lone Spark as the deploy left it; stopped afterwards, as `solo` is."""
+    pair.reset([SOLO], ALONE)
+    yield deployed_alone
     Machine(SOLO).stop()
 
 

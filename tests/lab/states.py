@@ -1,4 +1,4 @@
-"""States of the virtual pair that are made once and gone back to, whichever folder's tests ask first.
+"""States of the virtual Sparks that are made once and gone back to, whichever folder's tests ask first.
 
 A state fits the code and the guests that made it, so `make test-lab` goes on from what `make test` deployed.
 """
@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 
-from lab import NODES, pair
+from lab import NODES, SOLO, pair
 from lab.errors import LabError
 from lab.paths import home
+from tests.lab import commands
 from tests.lab.commands import ROOT, deploy
 from tests.lab.guests import Pair
 
-DEPLOYED = "tests-deployed"
+DEPLOYED, ALONE = "tests-deployed", "tests-alone"
 # what a deploy is made of
 PARTS = ("deploys", "facts", "inventories", "operations", "sparkrig", "templates")
 
@@ -34,6 +35,14 @@ def deploy_once(guests: Pair) -> None:
     assert done.code == 0, done.stderr[-3000:]
     pair.save(NODES, DEPLOYED)
     made_by.write_text(_code())
+
+
+def deploy_alone() -> None:
+    """One deploy on the lone Spark as it first booted, kept as the snapshot `ALONE`."""
+    pair.reset([SOLO])
+    done = deploy(inventory=commands.SOLO)
+    assert done.code == 0, done.stderr[-3000:]
+    pair.save([SOLO], ALONE)
 
 
 def _is_kept() -> bool:

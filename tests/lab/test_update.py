@@ -18,7 +18,7 @@ import pytest
 from lab import NODES
 from lab import pair as lab
 from tests.faults.record import Seen
-from tests.lab.commands import BIN, CLUSTER, LAB, ROOT, SOLO, STATE, Done, planned, run
+from tests.lab.commands import BIN, LAB, ROOT, SOLO, STATE, Done, planned, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.serving import ONE, models, serve, until_it_answers
 
@@ -57,34 +57,24 @@ def assert_updated(guest: Guest, before: str) -> None:
     assert "Candidate: (none)" in policy, "590 stays away"
 
 
-def test_a_spark_goes_to_the_next_release(solo: Guest, seen: Seen) -> None:
-    done = run("pyinfra", "-y", SOLO, CLUSTER)
-    assert done.code == 0, done.stderr[-3000:]
-    before, held = kernel(solo), holds(solo)
-    solo.output(f"{OFFER} 2")
+def test_a_spark_goes_to_the_next_release(alone: Guest, seen: Seen) -> None:
+    before, held = kernel(alone), holds(alone)
+    alone.output(f"{OFFER} 2")
     done = update(SOLO)
     assert done.code == 0, (done.stdout + done.stderr)[-4000:]
-    assert_updated(solo, before)
+    assert_updated(alone, before)
     assert {re.sub(r"\d[\d.-]*\d", "N", name) for name in held} <= {
-        re.sub(r"\d[\d.-]*\d", "N", name) for name in holds(solo)
+        re.sub(r"\d[\d.-]*\d", "N", name) for name in holds(alone)
     }
     assert planned(SOLO) == {}
     found = run("sparkrig", "drift", SOLO)
     assert found.code == 0, found.stdout
     again = update(SOLO)
     assert again.code == 0 and "Nothing to update" in again.stdout, again.stdout
-    seen(f"from {before} to {kernel(solo)} and driver {NEXT}, held as before, drift empty")
+    seen(f"from {before} to {kernel(alone)} and driver {NEXT}, held as before, drift empty")
 
 
 # --- left to `make faults`: each updates a guest or two under emulation
-
-
-@pytest.fixture
-def alone(solo: Guest) -> Guest:
-    """A deployed Spark on its own."""
-    done = run("pyinfra", "-y", SOLO, CLUSTER)
-    assert done.code == 0, done.stderr[-3000:]
-    return solo
 
 
 def said(done: Done) -> str:
