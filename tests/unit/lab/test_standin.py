@@ -236,18 +236,22 @@ def test_a_frozen_engine_answers_health_and_no_request_until_it_goes_on(tmp_path
 
     with serving(tmp_path, "--frozen", str(frozen)) as it:
         ask()
+        until(lambda: metrics(it.url)["vllm:num_requests_running"] == 0)  # its answer came before it left its seat
+        queried = metrics(it.url)["vllm:prefix_cache_queries_total"]
         frozen.touch()
         first, second = threading.Thread(target=ask), threading.Thread(target=ask)
         first.start()
-        until(lambda: metrics(it.url)["vllm:num_requests_running"] == 1)
+        until(lambda: metrics(it.url)["vllm:prefix_cache_queries_total"] == 2 * queried)
         stands = metrics(it.url)
+        assert stands["vllm:num_requests_running"] == 1
         second.start()
         assert [asked(f"{it.url}{path}")[0] for path in ("/health", "/v1/models")] == [200, 200]
         assert metrics(it.url) == stands and answers == [200]
         frozen.unlink()
         first.join()
         second.join()
-        assert answers == [200] * 3 and metrics(it.url)["vllm:num_requests_running"] == 0
+        assert answers == [200] * 3
+        until(lambda: metrics(it.url)["vllm:num_requests_running"] == 0)
 
 
 def test_a_node_of_several_stays_connected_to_the_head_and_does_not_end_with_it(tmp_path: Path) -> None:
