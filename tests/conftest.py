@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,13 @@ os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test's inventory says of a host counts in no other test."""
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE})
+
+
+@pytest.fixture(autouse=True)
+def not_patched() -> Iterator[None]:
+    """What imports the command of pyinfra is patched by it; there the threads of each later test stand still."""
+    yield
+    assert "pyinfra_cli" not in sys.modules, "import it in a process of its own, as tests/warm.py does"
 
 
 def mark_below(folder: Path, items: list[pytest.Item], *marks: pytest.MarkDecorator) -> None:

@@ -110,6 +110,7 @@ def load() -> None:
     import_module("sparkrig.io.catalogue_files").catalogue()
     import_module("sparkrig.io.vllm_flags").knowledge()
     spare_pyinfra()
+    _compile_once()
     for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):
         name = file.relative_to(ROOT).with_suffix("")
         if name.parts[1] not in NO_PACKAGES and file.stem != "__init__":
@@ -122,7 +123,10 @@ def load() -> None:
 
 @cache
 def spare_pyinfra() -> None:
-    """Have pyinfra do once what it does again and again in one process with the same outcome."""
+    """Have pyinfra do once what it does again and again in one process with the same outcome.
+
+    It imports nothing of pyinfra's command, which patches the threads of the process that it is in.
+    """
     connectors: Any = import_module("pyinfra.api.connectors")
     connectors.entry_points = cache(connectors.entry_points)  # of each host
     arguments: Any = import_module("pyinfra.api.arguments")
@@ -130,6 +134,9 @@ def spare_pyinfra() -> None:
     util: Any = import_module("pyinfra.api.util")
     # of each frame, at each operation: it takes the file and the number, and not the lines around
     util.stack, util.getframeinfo = partial(inspect.stack, 0), partial(inspect.getframeinfo, context=0)
+
+
+def _compile_once() -> None:
     cli: Any = import_module("pyinfra_cli.util")
     cli.compile = cache(compile)  # by its text, of the deploys of the repository that most runs carry out
     for file in (ROOT / "deploys").glob("*.py"):
