@@ -65,7 +65,6 @@ KINDS: dict[str, Callable[[Deploying, str], str]] = {
     "power": power_cut,
     "link": cut_off,
 }
-REPRESENTATIVE = {("Network | profiles and live links", "kill")}  # a rollback is armed then, and nobody is there
 
 
 def slug(text: str) -> str:
@@ -93,16 +92,7 @@ def made(before: str) -> str:
     return name
 
 
-CELLS = [
-    pytest.param(
-        step,
-        kind,
-        id=f"{kind}-{slug(step)}",
-        marks=[pytest.mark.representative] if (step, kind) in REPRESENTATIVE else [],
-    )
-    for step in STEPS
-    for kind in KINDS
-]
+CELLS = [pytest.param(step, kind, id=f"{kind}-{slug(step)}") for step in STEPS for kind in KINDS]
 
 
 @pytest.mark.representative
@@ -110,11 +100,6 @@ def test_each_part_but_the_last_has_a_file_of_its_own() -> None:
     """By which a state before it is made; the last one closes the run."""
     *parts, last = PARTS
     assert all((ROOT / "deploys" / f"{each.lower()}.py").is_file() for each in parts) and last == STEPS[-1]
-
-
-@pytest.mark.representative
-def test_the_representative_cells_are_cells() -> None:
-    assert {step for step, _ in REPRESENTATIVE} <= set(STEPS)
 
 
 @pytest.mark.fault(4, 5, 6)
