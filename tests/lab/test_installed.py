@@ -57,30 +57,43 @@ class Project:
     def onboard(self, name: str, fresh: Fresh) -> Done:
         where = f"{USER}@127.0.0.1:{fresh.target.port}"
         given = ("--fingerprint", fresh.fingerprint, "--password-file", str(self.folder / "password"))
-        return self.run("sparkrig", "onboard", where, "--name", name, "--yes", *given)
+        done = self.run("sparkrig", "onboard", where, "--name", name, "--yes", *given)
+        assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+        return done
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an environment that has the wheel and what it asks for, in the versions of the lock."""
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of an environment that has the wheel and what it asks for, in the versions of the lock."""
     folder = tmp_path_factory.mktemp("installed")
     wheel = wheels.wheel(folder)
     (folder / "constraints").write_text(wheels.constraints())
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     pip = [str(folder / "venv" / "bin" / "pip"), "--disable-pip-version-check", "install", "--quiet"]
     subprocess.run([*pip, "-c", "constraints", f"{wheel}[onboard]"], check=True, cwd=folder)
-    return folder
+    return folder / "venv" / "bin"
 
 
 @pytest.fixture
-def project(installed: Path, tmp_path: Path) -> Project:
+def project(programs: Path, tmp_path: Path) -> Project:
     key = tmp_path / "me" / ".ssh" / "id_ed25519"
     key.parent.mkdir(parents=True, mode=0o700)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key], check=True)
     password = tmp_path / "password"
     password.write_text(f"{PASSWORD}\n")
     password.chmod(0o600)
-    return Project(installed / "venv" / "bin", tmp_path)
+    made = Project(programs, tmp_path)
+    begin(made)
+    return made
+
+
+def begin(project: Project) -> None:
+    """`init`, by a package that has nothing of this checkout."""
+    hidden = f"import os; assert not os.listdir({str(ROOT)!r})"
+    assert project.run("python", "-c", hidden, place=project.folder).code == 0
+    done = project.run("sparkrig", "init", "sparks", place=project.folder)
+    assert done.code == 0, done.stderr
+    as_the_lab_is(project)
 
 
 def as_the_lab_is(project: Project) -> None:
@@ -91,15 +104,6 @@ def as_the_lab_is(project: Project) -> None:
             f"\nbandwidth_floor = 0.01\npatience = 4.0\ntoolkit_url = {mirror['url']!r}\n"
             f"toolkit_key_url = {mirror['key_url']!r}\ntoolkit_key_fingerprint = {mirror['fingerprint']!r}\n"
         )
-
-
-def begun(project: Project) -> None:
-    """A project of the package's own, set as the lab is."""
-    hidden = f"import os; assert not os.listdir({str(ROOT)!r})"
-    assert project.run("python", "-c", hidden, place=project.folder).code == 0
-    done = project.run("sparkrig", "init", "sparks", place=project.folder)
-    assert done.code == 0, done.stderr
-    as_the_lab_is(project)
 
 
 def assert_as_declared_and_undone(project: Project, names: Set[str]) -> None:
@@ -117,17 +121,13 @@ def assert_as_declared_and_undone(project: Project, names: Set[str]) -> None:
 
 
 def test_the_wheel_alone_takes_a_lone_spark_from_its_box_and_back(solo: Guest, project: Project) -> None:
-    begun(project)
-    done = project.onboard("spark-a", unpack(solo))
-    assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    project.onboard("spark-a", unpack(solo))
     assert_as_declared_and_undone(project, {"spark-a"})
 
 
 @pytest.mark.exhaustive  # a lone Spark asks the package for nearly all that a pair does, in half of the time
 def test_the_wheel_alone_takes_two_sparks_to_a_pair_and_back(pristine: Pair, project: Project) -> None:
-    begun(project)
-    for name, guest in zip(("spark-a", "spark-b"), pristine, strict=True):
-        done = project.onboard(name, unpack(guest))
-        assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    project.onboard("spark-a", unpack(pristine.a))
+    done = project.onboard("spark-b", unpack(pristine.b))
     assert "spark-a and spark-b are a pair, and as declared." in done.stdout
     assert_as_declared_and_undone(project, {"spark-a", "spark-b"})
