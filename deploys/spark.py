@@ -263,7 +263,7 @@ def _read(weights: str, service: str) -> State | Refusal:
 def _settled(found: State, mine: Settings) -> State | Refusal:
     """The look once no network change awaits its confirmation; until then the host is not what it will be."""
     at, said = inventory.get_host(host.name), "; ".join(each.sentence for each in found.preflight.armed)
-    at.log_styled(f"{said}; this run waits for that", fg="yellow", log_func=logger.warning)
+    at.log_styled(f"{said}; this run goes on after that", fg="yellow", log_func=logger.warning)
     why = "" if "--dry" in sys.argv else f"superseded by run {current().id}"
     try:
         with watched(at, "Wait until the network is settled"):

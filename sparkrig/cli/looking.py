@@ -55,11 +55,15 @@ def settle(fleet: Fleet, data: Mapping[str, Any], armed: Mapping[str, Sequence[A
     armed: what a look saw, by host; why: as of `operations.guard.settle`. Raises Refusal where a host is lost.
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.io import terminal
     from sparkrig.operations import guard
 
     due = {name: data[name] for name, each in armed.items() if each}
     if not due:
         return False
+
+    for name in due:
+        terminal.echo(f"{name}: {'; '.join(each.sentence for each in armed[name])}; this goes on after that", err=True)
 
     def wait(at: Host) -> None:
         guard.settle(at, armed[at.name], fleet[at.name].patience, why)

@@ -149,9 +149,9 @@ def _show(
             for line in picture.lines(name, each, runs):
                 terminal.echo(line)
         broken = journal.unsettled(each)
-        for refusal in armed.refusals(each.armed):
-            console.print(Text(f"{name}: {refusal.what}. Try: {refusal.of(inventory).cure}"), soft_wrap=True)
-        if broken and not each.armed and broken.id not in {half.run for half in halved}:
+        for refusal in armed.refusals(each.armed)[: 0 if broken else 1]:
+            console.print(Text(f"{name}: {refusal.of(inventory).cure}"), soft_wrap=True)
+        if broken and broken.id not in {half.run for half in halved}:
             console.print(Text(f"{name}: {recovery.advice(broken, each, inventory)}"), soft_wrap=True)
     for half in halved:
         console.print(Text(half.sentence), soft_wrap=True)
