@@ -264,7 +264,8 @@ def test_what_was_done_stays_and_what_is_armed_is_seen_in_short_histories(spark:
     assert [*Walk(spark, SHORT).broken(2)] == []
 
 
-@pytest.mark.slow  # a minute: 342 histories
+@pytest.mark.timeout(600)
+@pytest.mark.slow  # up to some minutes: 342 histories
 def test_what_was_done_stays_and_what_is_armed_is_seen_in_every_history_of_two(spark: Spark) -> None:
     assert [*Walk(spark, [*EVENTS]).broken(2)] == []
 
