@@ -63,7 +63,8 @@ def settle(fleet: Fleet, data: Mapping[str, Any], armed: Mapping[str, Sequence[A
         return False
 
     for name in due:
-        terminal.echo(f"{name}: {'; '.join(each.sentence for each in armed[name])}; this goes on after that", err=True)
+        said = "; ".join(each.sentence for each in armed[name])
+        terminal.echo(f"{name}: {said}; this goes on after that", err=True)
 
     def wait(at: Host) -> None:
         guard.settle(at, armed[at.name], fleet[at.name].patience, why)

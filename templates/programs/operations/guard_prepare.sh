@@ -2,7 +2,7 @@
 # $1 run, which has the lock. What another one left armed goes back now: at its deadline it would take this change with
 # it. Prints which boot of which machine this is.
 
-. ../runs/lock_functions.sh
+. ../runs/lock_read.sh
 . ../runs/armed.sh
 . ./guard_take_back.sh
 

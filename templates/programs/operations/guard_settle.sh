@@ -2,7 +2,7 @@
 # $1 seconds, $2 why, or nothing where nothing may be changed. What a dead controller left armed goes back now, for that
 # reason; this waits until all else that is armed was confirmed or went back, or the time is over.
 
-. ../runs/lock_functions.sh
+. ../runs/lock_read.sh
 . ../runs/armed.sh
 . ./guard_take_back.sh
 
