@@ -42,6 +42,7 @@ from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Settings
+from sparkrig.text import bare_name
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
@@ -98,8 +99,10 @@ class Spark:
 
     @property
     def unkept(self) -> str:
-        """Why the end of the last run is not kept, or empty: it broke off, here or on the peer."""
-        return "of a run that broke off" if any(each.found.preflight.open_run for each in self.group) else ""
+        """Why the end of the last run is not kept, here or on a peer: it broke off, or is gone; else empty."""
+        if any(each.found.preflight.open_run for each in self.group):
+            return "of a run that broke off"
+        return "of a journal that is gone" if any(each.found.preflight.lost for each in self.group) else ""
 
 
 # What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
@@ -287,10 +290,14 @@ def declaration(spark: Spark) -> str:
 
 def undeclared(spark: Spark) -> str:
     """Why what a whole deploy declared is not kept, or empty. Absent: only parts of it were deployed, for one."""
-    kept = [each.found.files.get(DECLARED) for each in spark.group]
-    if None in kept:
-        return "absent"
-    return "damaged" if any(last_declaration.load(file) is None for file in kept) else ""
+    for each in spark.group:
+        kept = each.found.files.get(DECLARED)
+        whose = "" if each.name == spark.name else f"that of {bare_name(each.name)} is "
+        if kept is None:
+            return f"{whose}absent"
+        if last_declaration.load(kept) is None:
+            return f"{whose}damaged"
+    return ""
 
 
 def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:

@@ -34,6 +34,13 @@ KINDS = (
         "docs/onboarding.md#nvidias-first-boot-upgrade",
     ),
     Kind(
+        "host.journal",
+        "health",
+        "the journal of the runs on this host is kept",
+        "/var/lib/sparkrig/runs was removed, or comes from a backup without it",
+        "docs/safety.md#the-journal",
+    ),
+    Kind(
         "host.mounts",
         "health",
         "the file systems can be written",
@@ -83,6 +90,7 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield _one("host.clock", "this machine's time", skew, preflight.clock(found, subject.found.time.synchronised))
     to_come = preflight.to_come(found.shutdown) if found.shutdown else "no shutdown to come"
     yield _one("host.shutdown", "no shutdown to come", to_come, preflight.shutdown(found))
+    yield _one("host.journal", "kept", "kept", preflight.journal_lost(found))
     yield _one("host.rollback", "none armed", "none armed", armed.refusals(found.armed))
     yield _one("host.update", "none open", "none open", preflight.open_update(found))
 

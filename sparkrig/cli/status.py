@@ -32,7 +32,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
     or undone on some hosts of a pair or cluster alone, or an update is open, or a change of the network is not
-    confirmed; 3: a host or the schedule could not
+    confirmed, or a journal is gone; 3: a host or the schedule could not
     be read, or a scheduled run of drift failed or is missing; 4: the last change of the network or of the server
     was rolled back.
     """
@@ -74,7 +74,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         for each in read.values()
         if (run := journal.unsettled(each)) and run.id not in alone
     }
-    open_ = any(each.update or each.armed for each in read.values())
+    open_ = any(each.update or each.armed or each.lost for each in read.values())
     if "rolled back" in left:
         raise SystemExit(4)
     failed = bool(standing(*watched)) if isinstance(watched, tuple) else watched is not None
@@ -132,6 +132,7 @@ def _show(
     from rich.text import Text
 
     from sparkrig.host import armed
+    from sparkrig.host.preflight import lost_journal
     from sparkrig.io.screen import Screen
     from sparkrig.render import journal as picture
     from sparkrig.runs import journal, recovery
@@ -149,7 +150,8 @@ def _show(
             for line in picture.lines(name, each, runs):
                 terminal.echo(line)
         broken = journal.unsettled(each)
-        for refusal in armed.refusals(each.armed)[: 0 if broken else 1]:
+        open_ = [*armed.refusals(each.armed), *([lost_journal()] if each.lost else [])]
+        for refusal in open_[: 0 if broken else 1]:
             console.print(Text(f"{name}: {refusal.of(inventory).cure}"), soft_wrap=True)
         if broken and broken.id not in {half.run for half in halved}:
             console.print(Text(f"{name}: {recovery.advice(broken, each, inventory)}"), soft_wrap=True)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.cure import on_host, quoted_path, verb
+from sparkrig.cure import deploy, on_host, quoted_path, verb
 from sparkrig.host import armed, first_upgrade, targets, update_record
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
@@ -57,7 +57,7 @@ class Preflight(Value):
     of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
     open_run: whether the newest run of the journal has no end, because it broke off or is still at work; update:
     an update that is open (`sparkrig update`), in words, empty for none; armed: network changes that are not
-    confirmed.
+    confirmed; lost: whether the journal is gone, although a run ended here.
     """
 
     room_mb: dict[str, int]
@@ -73,6 +73,7 @@ class Preflight(Value):
     open_run: bool = False
     update: str = ""
     armed: tuple[Armed, ...] = ()
+    lost: bool = False
 
 
 def parse(lines: Iterable[str], now: float) -> Preflight:
@@ -107,6 +108,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         open_run="open" in first,
         update=update_record.opened(first.get("update", "")),
         armed=tuple(map(armed.parse, _all(rows, "armed"))),
+        lost="lost" in first,
     )
 
 
@@ -245,6 +247,16 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
 def open_update(found: Preflight) -> list[Refusal]:
     """Why a Spark is between two releases: an update that broke off, or is at work."""
     return [Refusal(found.update, verb("update"))] if found.update else []
+
+
+def journal_lost(found: Preflight) -> list[Refusal]:
+    """Why nothing of what was done to the host can be undone, where there was something."""
+    return [lost_journal()] if found.lost else []
+
+
+def lost_journal() -> Refusal:
+    """Of a host whose runs are not kept any more. No reason to leave it alone: a deploy begins a new journal."""
+    return Refusal("the journal of the runs on this host is gone, so that none of them can be undone", deploy())
 
 
 def warnings(found: Preflight, kept: bool | None) -> list[str]:

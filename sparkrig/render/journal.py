@@ -12,6 +12,7 @@ from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.host import watch
+from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.runs import journal
@@ -80,6 +81,8 @@ def standing(found: Journal) -> list[str]:
     said += [each.sentence for each in found.armed]
     if found.update:
         said.append(found.update)
+    if found.lost:
+        said.append(lost_journal().what)
     return [*said, *found.left_out()]
 
 
@@ -107,7 +110,8 @@ def changed(run: Run, found: Journal) -> str:
     parts += [f"{len(holds)} hold{'' if len(holds) == 1 else 's'}"] if holds else []
     parts += [f"{len(packages)} package{'' if len(packages) == 1 else 's'}"] if packages else []
     parts += [f"{_STORED[kind]} {name} (removed)" for kind, name in items if kind in _STORED]
-    return listed([*parts, *(["the network"] if run.moved_network else [])]) or "nothing"
+    network = ["the network"] if run.moved_network else ["the network, not confirmed"] if run.armed else []
+    return listed([*parts, *network]) or "nothing"
 
 
 def ago(seconds: int) -> str:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
+from sparkrig.files import DECLARED
 from sparkrig.host import armed, update_record
 from sparkrig.host.armed import Armed
 from sparkrig.parsing import grammar
@@ -145,6 +146,11 @@ class Journal(Value):
     current: Snapshot = field(default_factory=dict)
     update: str = ""
     armed: tuple[Armed, ...] = ()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the runs are gone, although one ended here."""
+        return not self.runs and self.current.get(f"file {DECLARED}", ABSENT) != ABSENT
 
     @property
     def readable(self) -> tuple[Run, ...]:

@@ -27,7 +27,7 @@ FOLDERS = sorted((ROOT / "tests" / "fixtures" / "support").iterdir())
 
 
 # checks that came after the archives were made
-SINCE = {"host.rollback", "host.update", "release.newest", "pair.halves"}
+SINCE = {"host.journal", "host.rollback", "host.update", "release.newest", "pair.halves"}
 
 
 def machines(folder: Path) -> Iterator[Path]:
