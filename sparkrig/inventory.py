@@ -5,17 +5,21 @@ from __future__ import annotations
 import logging
 import re
 import runpy
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from sparkrig import controller, cure, login, settings
-from sparkrig.cure import quoted_path
+from sparkrig.cure import quoted, quoted_path
 from sparkrig.fleet import Fleet
 from sparkrig.io import frame, project, terminal
+from sparkrig.text import listed
 
 Host = str | tuple[str, Mapping[str, Any]]
 
@@ -38,9 +42,12 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
         data = merged({group: members}, Path(inventory))
         _judge_logins(data, Fleet.parse(data))
     except settings.SettingsError as error:
-        raise InventoryError(_to_edit(error, inventory)) from None
+        missing = f"{login.STRICT} is not set" in str(error) and _without_defaults(inventory)
+        raise InventoryError(missing or _to_edit(error, inventory)) from None
+    if unknown := _unknown_limit(data, inventory, group):
+        raise InventoryError(unknown)
     terminal.clean_pyinfra()
-    _explain_host_keys(data)
+    _explain_connecting(data, inventory)
     return members
 
 
@@ -51,34 +58,73 @@ def _to_edit(error: settings.SettingsError, inventory: str | Path) -> str:
     return f"{said}{joint} Edit {inventory} (sparkrig docs settings explains each setting)"
 
 
-class _HostKeys(logging.Handler):
-    """Adds what to do to pyinfra's own line about a host key.
+def _without_defaults(inventory: str) -> str:
+    """Why a setting that every inventory has by default is not set, or empty: the folder beside it is missing."""
+    folder = Path(inventory).resolve().parent / "group_data"
+    if (folder / "all.py").is_file():
+        return ""
+    return (
+        f"{folder}/all.py is missing, which has the default of every setting. Try: sparkrig init new, and then: "
+        f"cp -r new/inventories/group_data {quoted_path(folder.parent)}"
+    )
+
+
+def _unknown_limit(names: Iterable[str], inventory: str, group: str) -> str:
+    """Why a run of pyinfra would do nothing, and end well: its --limit names no host; empty where it names one.
+
+    An inventory may have other groups and hosts than these, so a word that stands in its file is left to pyinfra.
+    """
+    if "pyinfra_cli" not in sys.modules:
+        return ""
+    words = sys.argv[1:]
+    limits = [after for word, after in pairwise(words) if word == "--limit"]
+    limits += [word.removeprefix("--limit=") for word in words if word.startswith("--limit=")]
+    known = {*names, group, "all", Path(inventory).stem}
+    text = Path(inventory).read_text(encoding="utf-8", errors="replace")
+    for limit in limits:
+        if limit not in text and not any(fnmatch(name, limit) for name in known):
+            said = f"--limit {quoted(limit)} names no host of {inventory}; nothing was done"
+            return f"{said}. Try: --limit with {listed(sorted(names))}"
+    return ""
+
+
+class _Connecting(logging.Handler):
+    """Adds what to do to pyinfra's own line about a host that it cannot connect to.
 
     pyinfra connects before it reads a deploy file, and drops the callbacks that an inventory registers; its log is
     all that can be heard by then. Where its words change, it stands alone again.
     """
 
-    def __init__(self, data: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(self, data: Mapping[str, Mapping[str, Any]], inventory: str) -> None:
         super().__init__(logging.ERROR)
-        self.data = data
+        self.data, self.inventory = data, inventory
+        self.last: BaseException | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
         from click import unstyle
+        from pyinfra.api.exceptions import ConnectError
 
-        line = re.match(r"\s*\[(\S+)\] (SSH .*)", unstyle(record.getMessage()))
-        name = line[1] if line else ""
-        sentence = login.explained(name, self.data[name], line[2]) if line and name in self.data else None
-        if sentence:
-            logging.getLogger(record.name).error(f"[{name}] {sentence}")
+        error = sys.exc_info()[1]  # the one that pyinfra handles as it writes the line
+        line = re.match(r"\s*\[(\S+)\] ", unstyle(record.getMessage()))
+        if not isinstance(error, ConnectError) or not line or line[1] not in self.data or error is self.last:
+            return  # the last: our own line about it comes here, too
+        self.last = error
+        from sparkrig.io import session
+
+        name, own = line[1], self.data[line[1]]
+        _, refusal = login.hindrance(name, own, session.reason(name, own, error))
+        sentence = f"{refusal.what}. Try: {refusal.of(self.inventory).cure}"
+        frame.SENTENCES.append((name, sentence))
+        logging.getLogger(record.name).error(f"[{name}] {sentence}")
 
 
-def _explain_host_keys(data: Mapping[str, Mapping[str, Any]]) -> None:
+def _explain_connecting(data: Mapping[str, Mapping[str, Any]], inventory: str) -> None:
     from pyinfra.context import ctx_state
 
     # pyinfra prints why a connection failed; without a handler Python prints the traceback of paramiko, too
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if ctx_state.isset():  # type: ignore[no-untyped-call]
-        logging.getLogger("pyinfra").addHandler(_HostKeys(data))
+        logging.getLogger("pyinfra").addHandler(_Connecting(data, inventory))
 
 
 def stop_together() -> None:

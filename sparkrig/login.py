@@ -70,7 +70,10 @@ _HINDRANCES = {
         "ping -c 3 {address}",
         ", and write an address as ssh_hostname into the inventory",
     ),
-    "Connection refused": ("", "on the console of {name}: sudo systemctl enable --now ssh"),
+    "Connection refused": (
+        "ssh {login} true",
+        ", once it has started; where that is refused, too, on its console: sudo systemctl enable --now ssh",
+    ),
     "No route to host": ("ping -c 3 {address}", "; is it on, and in this network?"),
     "Network is unreachable": ("ping -c 3 {address}", "; is this machine in its network?"),
     "timed out": ("ping -c 3 {address}", "; is it on?"),

@@ -6,6 +6,7 @@ inventory does so, too, for a run from another folder. With --debug pyinfra's ow
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -18,7 +19,7 @@ SENTENCES: list[tuple[str, str]] = []
 """Why hosts are refused, as (host, sentence), in the order in which it was printed."""
 
 _LOG = "pyinfra-debug.log"  # pyinfra's own name for it
-_NO_HOSTS = "No hosts remaining!"
+_NONE_LEFT = re.compile(r"No hosts remaining!|Over \d+% of hosts failed \(\d+%\)")
 
 
 def install() -> None:
@@ -45,7 +46,7 @@ def sentence(error: BaseException, filename: str = "") -> str:
     from pyinfra.api.exceptions import PyinfraError
 
     if isinstance(error, PyinfraError):
-        return _left() if str(error) == _NO_HOSTS else str(error)
+        return _left() if _NONE_LEFT.fullmatch(str(error)) else str(error)
     if isinstance(error, EOFError):
         return _unanswered()
     if isinstance(error, SyntaxError) and error.filename:
@@ -71,14 +72,14 @@ def unreadable(error: BaseException, file: str) -> str:
 
 
 def _left() -> str:
-    """No host is left to go on with: why, of the first that is refused."""
+    """No host is left to go on with: why, of the first that is refused or cannot be reached."""
     if not SENTENCES:
-        why = f"sparkrig doctor {quoted_path(_inventory())} access"
+        why = f"sparkrig doctor {quoted_path(_inventory())}"
         return f"no host is left to go on with, and the lines above say why. Try: {why}"
     hosts = dict.fromkeys(host for host, _ in SENTENCES)
     host, why = SENTENCES[0]
     more = f" (the lines above say why of {', '.join([*hosts][1:])})" if len(hosts) > 1 else ""
-    return f"{host} is refused: {why}{more}"
+    return f"{host}: {why}{more}"
 
 
 def _unanswered() -> str:

@@ -242,7 +242,7 @@ def _connect(host: Host, told: Told, wait_s: float) -> Host:
         except PyinfraError as error:
             why, left = _passing(error.__context__), end - monotonic()
             if not why or left <= 0:
-                raise Lost(_reason(host, error)) from None
+                raise Lost(reason(host.name, host.data.dict(), error)) from None
         told(host.name, f"may be rebooting ({why})", until=end)
         sleep(min(_PAUSE_S, left))
 
@@ -262,13 +262,14 @@ def _passing(cause: BaseException | None) -> str | None:
     return "it takes no logins" if "transport shut down or saw EOF" in said else None
 
 
-def _reason(host: Host, error: PyinfraError) -> str:
-    about_its_key = login.explained(host.name, host.data.dict(), str(error))
+def reason(name: str, data: Mapping[str, Any], error: PyinfraError) -> str:
+    """Why a host could not be connected to: pyinfra's own words leave out whether it refused, or is not there."""
+    about_its_key = login.explained(name, data, str(error))
     if about_its_key:
         return about_its_key
     cause = error.__context__
     if isinstance(cause, gaierror):  # an inventory's name for a host need not be the one that is looked up
-        return f"Could not resolve {host.data.get('ssh_hostname') or host.name} ({cause.strerror})"
+        return f"Could not resolve {data.get('ssh_hostname') or name} ({cause.strerror})"
     if isinstance(cause, SSHException) and (why := _passing(cause)):
         return f"Could not connect ({why})"
     if not isinstance(cause, NoValidConnectionsError):

@@ -310,7 +310,7 @@ def test_an_unknown_host_stops_the_pair(deployed: Pair, inventory: Path, seen: S
             "**_host_data(name), **({'ssh_hostname': 'no-such-spark.invalid'} if last == 12 else {})}",
         ),
         "[spark-b] Could not resolve hostname",
-        "Over 0% of hosts failed",
+        "--> Error: spark-b: Could not resolve no-such-spark.invalid",
     )
     seen(said)
 

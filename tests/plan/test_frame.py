@@ -11,6 +11,7 @@ import pytest
 from tests import warm
 from tests.plan.conftest import ROOT, A, B, pair, recorded
 from tests.plan.desk import HEAD, Desk
+from tests.plan.lost import lost
 from tests.plan.states import fresh, swap
 from tests.tables import each_row
 
@@ -56,7 +57,24 @@ def test_an_inventory_without_a_name_is_one_sentence() -> None:
 def test_a_refused_host_is_the_last_word(desk: Desk) -> None:
     desk.has(pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b"))))
     said = last(typed(desk, "-y", "--fail-percent", "0"))
-    assert said.startswith(f"{B} is refused: ") and " Try: " in said and A not in said
+    assert said.startswith(f"{B}: ") and " Try: " in said and A not in said
+
+
+def test_a_host_that_cannot_be_reached_is_the_last_word_with_its_own_cure(desk: Desk) -> None:
+    """Not "Over 0% of hosts failed (50%)"."""
+    desk.has(lost(pair(recorded("fresh-a"), recorded("fresh-b"))))
+    said = last(typed(desk, "-y", "--fail-percent", "0"))
+    wanted = r"spark-b: Could not connect \(127\.0\.0\.1 port \d+: \[Errno \d+\] Connection refused\)\. Try: ssh "
+    assert re.match(wanted, said), said
+
+
+def test_a_limit_that_names_no_host_is_no_run_that_ends_well(desk: Desk) -> None:
+    for words in (("--limit", "spark-q"), ("--limit=spark-q",)):
+        done = typed(desk, "-y", *words)
+        assert done.returncode == 1
+        assert last(done).startswith("--limit spark-q names no host of ") and A in last(done)
+    for known in (B, "@fake/*", "sparks"):
+        assert "names no host" not in typed(desk, "--dry", "--limit", known).stderr
 
 
 def test_an_inventory_that_cannot_be_read_is_one_sentence(desk: Desk) -> None:

@@ -309,7 +309,7 @@ REASONS = {
         "Could not connect (10.0.0.7 port 22: [Errno 111] Connection refused)",
         "ssh",
         "Could",
-        "on the console",
+        "ssh ",
     ),
     "no route": (
         "Could not connect (10.0.0.7 port 22: No route to host)",
