@@ -21,7 +21,7 @@ from pyinfra.api.exceptions import DeployError
 from sparkrig import login, settings
 from sparkrig.checks import last_declaration, network, resources
 from sparkrig.checks.check import Subject
-from sparkrig.cure import look_at, over_ssh
+from sparkrig.cure import look_at, over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
@@ -33,8 +33,9 @@ from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
 from sparkrig.network import plan
 from sparkrig.network.witness import unwitnessed
+from sparkrig.operations import guard
 from sparkrig.operations.again import again
-from sparkrig.operations.journal import close
+from sparkrig.operations.journal import close, current
 from sparkrig.operations.network import planned
 from sparkrig.operations.refusal import say
 from sparkrig.operations.secrets import gathered
@@ -151,6 +152,8 @@ def look() -> Spark | None:
     fleet = _fleet()
     mine = fleet[host.name]
     found = _read(_weights(mine), mine.serve_name)
+    if isinstance(found, State) and found.preflight.armed:
+        found = _settled(found, mine)
     if isinstance(found, Refusal):
         refuse([found], fleet)
         return None
@@ -255,6 +258,19 @@ def _read(weights: str, service: str) -> State | Refusal:
         f"the host cannot be read (the lines above say what went wrong); {user} needs sudo without a password",
         look_at(host.name),
     )
+
+
+def _settled(found: State, mine: Settings) -> State | Refusal:
+    """The look once no network change awaits its confirmation; until then the host is not what it will be."""
+    at, said = inventory.get_host(host.name), "; ".join(each.sentence for each in found.preflight.armed)
+    at.log_styled(f"{said}; this run goes on after that", fg="yellow", log_func=logger.warning)
+    why = "" if "--dry" in sys.argv else f"superseded by run {current().id}"
+    try:
+        with watched(at, "Wait until the network is settled"):
+            guard.settle(at, found.preflight.armed, mine.patience, why)
+    except (remote.Failed, remote.Lost) as error:
+        return Refusal(f"{said}; that could not be waited for: {error}", verb("status"))
+    return _read(_weights(mine), mine.serve_name)
 
 
 def declaration(spark: Spark) -> str:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from sparkrig.cure import on_host, quoted_path, verb
-from sparkrig.host import first_upgrade, targets, update_record
+from sparkrig.host import armed, first_upgrade, targets, update_record
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
+from sparkrig.host.armed import Armed
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
@@ -55,7 +56,8 @@ class Preflight(Value):
     dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; apt: who holds a lock
     of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
     open_run: whether the newest run of the journal has no end, because it broke off or is still at work; update:
-    an update that is open (`sparkrig update`), in words, empty for none.
+    an update that is open (`sparkrig update`), in words, empty for none; armed: network changes that are not
+    confirmed.
     """
 
     room_mb: dict[str, int]
@@ -70,6 +72,7 @@ class Preflight(Value):
     barred: tuple[targets.Barred, ...] = ()
     open_run: bool = False
     update: str = ""
+    armed: tuple[Armed, ...] = ()
 
 
 def parse(lines: Iterable[str], now: float) -> Preflight:
@@ -103,6 +106,7 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         barred=targets.parse(_all(rows, "barred")),
         open_run="open" in first,
         update=update_record.opened(first.get("update", "")),
+        armed=tuple(map(armed.parse, _all(rows, "armed"))),
     )
 
 
@@ -136,7 +140,7 @@ def judge(
     upgrades = first_upgrade.refusals(found.upgrade)
     fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept), *shutdown(found)]
     manager = _manager(found.manager, running=running) if fabric else []
-    return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
+    return [*upgrades, *armed.refusals(found.armed), *fit, *manager, *targets.refusals(found.barred, due)]
 
 
 def mounts(found: Preflight) -> list[Refusal]:

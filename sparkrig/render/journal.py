@@ -77,10 +77,7 @@ def standing(found: Journal) -> list[str]:
     said = []
     if found.lock:
         said.append(f"{'left locked' if found.lock.alive is False else 'locked'} by {found.lock.sentence}")
-    for run in found.runs:
-        if run.armed and run.deadline is not None:
-            left = max(0, int(run.deadline - found.now))
-            said.append(f"the network reverts in {left} s unless {run.id} confirms it")
+    said += [each.sentence for each in found.armed]
     if found.update:
         said.append(found.update)
     return [*said, *found.left_out()]
@@ -234,11 +231,7 @@ def document(found: Journal, runs: int) -> schema.Journal:
     """A host for programs."""
     return {
         "lock": _lock(found.lock) if found.lock else None,
-        "armed": [
-            {"run": run.id, "reverts_in_s": max(0, int(run.deadline - found.now))}
-            for run in found.runs
-            if run.armed and run.deadline is not None
-        ],
+        "armed": [{"run": each.run, "reverts_in_s": each.left} for each in found.armed],
         "runs": [_run(run, found) for run in found.readable[:runs]],
         "update": found.update or None,
         "left_out": [run.id for run in found.runs if run.garbled],

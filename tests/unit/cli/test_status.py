@@ -18,6 +18,7 @@ from rich.console import Console
 import sparkrig.io as package
 from sparkrig.cli import status
 from sparkrig.cli.unlock import unlock
+from sparkrig.host.armed import Armed
 from sparkrig.io.remote import Lost
 from sparkrig.operations import journal as operations
 from sparkrig.render import journal as picture
@@ -114,12 +115,14 @@ def test_what_a_run_changed_in_words() -> None:
 
 
 def test_what_holds_and_awaits_a_host() -> None:
-    armed = replace(BROKEN, guard="armed", deadline=NOW + 62.9)
-    said = picture.standing(Journal(NOW, Lock(OWNER, alive=False), (armed,), {}))
+    runs = (replace(BROKEN, guard="armed"),)
+    armed = (Armed(BROKEN.id, 62, False), Armed("ANOTHER", 0, True))
+    said = picture.standing(Journal(NOW, Lock(OWNER, alive=False), runs, {}, armed=armed))
     assert said == [
         "left locked by ann@laptop (from 10.0.2.2) since 2026-11-21 03:00:00 UTC for: pyinfra inventories/pair.py "
         "deploys/cluster.py; that run is dead, and the next one takes the lock over",
-        f"the network reverts in 62 s unless {BROKEN.id} confirms it",
+        f"run {BROKEN.id} broke off in the middle of its network change, which goes back in 62 s",
+        "run ANOTHER changes the network, which goes back now unless that run confirms it",
     ]
 
 
