@@ -130,7 +130,7 @@ class Guard:
 
     @property
     def order(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.folder / "order.json").read_text())
+        found: dict[str, Any] = json.loads(text(self.folder / "order.json"))
         return found
 
     @property
@@ -138,9 +138,13 @@ class Guard:
         return str(self.told()["state"])
 
     def told(self) -> dict[str, Any]:
-        """State, what there is to say of it, and the seconds until NetworkManager would roll back."""
+        """State, what there is to say of it, and the seconds until NetworkManager would roll back.
+
+        A state of bytes that are no UTF-8 counts as armed: nothing says that it was confirmed.
+        """
         file = self.folder / "state"
-        word, _, detail = file.read_text().partition("\n") if file.is_file() else ("none", "", "")
+        word, _, detail = text(file).partition("\n") if file.is_file() else ("none", "", "")
+        word = "armed" if "\ufffd" in word else word
         return {"state": word, "detail": detail.strip(), "left": self.left if word in LIVE else 0}
 
     @property
@@ -262,7 +266,7 @@ def commit(guard: Guard) -> None:
         if guard.state != "applied":
             return
         try:
-            destroy_checkpoint((guard.folder / "checkpoint").read_text())
+            destroy_checkpoint(text(guard.folder / "checkpoint"))
             make_permanent(order)
             verify(guard, order)
             sync(*PERSISTENT)
@@ -484,7 +488,7 @@ def generate() -> None:
 
 def verify(guard: Guard, order: dict[str, Any]) -> None:
     """What was ordered is live, and everything else is as it was."""
-    snapshot_of = json.loads((guard.before / "links.json").read_text())
+    snapshot_of = json.loads(text(guard.before / "links.json"))
     named = {link["netdev"] for link in order["links"]}
 
     def amiss() -> list[str]:
@@ -531,6 +535,11 @@ def has_gid(netdev: str, gid: str) -> bool:
 def slots(port: Path) -> list[Path]:
     """The slots of a port's GID table by index: those in use come first, of a thousand that each cost a read."""
     return sorted(port.glob("gids/*"), key=lambda slot: (len(slot.name), slot.name))
+
+
+def text(file: Path) -> str:
+    """Of a file of a guard, whatever bytes it has: a disk or a hand that spoiled it stops no way back."""
+    return file.read_text(errors="replace")
 
 
 def content(file: Path) -> str:
@@ -605,7 +614,7 @@ def back(guard: Guard, why: str) -> None:
     try_to(guard.release)
     checkpoint = guard.folder / "checkpoint"
     if checkpoint.is_file():
-        words = ["busctl", "call", *MANAGER, "CheckpointRollback", "o", checkpoint.read_text()]
+        words = ["busctl", "call", *MANAGER, "CheckpointRollback", "o", text(checkpoint)]
         attempt(words, slow(ROLLBACK_S))
     left = put_back(guard.before, slow(SETTLE_S))
     for kept, here in discarded(guard):
@@ -711,7 +720,7 @@ def put_back(before: Path, settle: float = 0) -> list[str]:
 
     settle: seconds in which NetworkManager may finish a rollback of its own; 0 where there is none.
     """
-    was = json.loads((before / "links.json").read_text())["links"]
+    was = json.loads(text(before / "links.json"))["links"]
     if settle and until(lambda: not differences(before, was), settle):
         return []
     for restart in (False, True):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyinfra.api import Host
 
     from sparkrig.fleet import Fleet
+    from sparkrig.host.releases import Recipe
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.update import Foreseen, Seen
     from sparkrig.reports import schema_changes as schema
@@ -75,6 +76,7 @@ def update(
     Exit code 0: nothing to update, or all done; 1: refused or declined; 2: with --check: something is to update,
     or an update would not begin; else an update did not get to its end; 3: a host could not be read.
     """
+    from sparkrig.host import update_record
     from sparkrig.reports import update as report
 
     if as_json and not check:
@@ -82,7 +84,7 @@ def update(
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet)
-    parts = only or report.PARTS
+    parts = only or update_record.PARTS
     if not check:
         from sparkrig.cli import update_run
 
@@ -146,42 +148,46 @@ def looked(
 ) -> dict[str, Foreseen | Failed | Lost]:
     """What is seen and foreseen of each host: two execs, since the second one needs what the first one saw.
 
-    fetch: whether apt fetches its package lists first.
+    fetch: whether apt fetches its package lists in between, where the Spark knows that release.
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import remote
     from sparkrig.operations import apt, guard
 
-    limits = {name: (2 * _LOOK_S + (_FETCH_S if fetch else 0)) * fleet[name].patience for name in data}
+    limits = {name: (3 * _LOOK_S + (_FETCH_S if fetch else 0)) * fleet[name].patience for name in data}
 
     def ask(at: Host) -> Foreseen:
         from sparkrig.facts.update import Update
+        from sparkrig.look.update import Foreseen
+        from sparkrig.reports import update as report
 
         mine = fleet[at.name]
         seconds = int(_LOOK_S * mine.patience)
-        if fetch:
-            remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
         seen = remote.read(at, Update(), seconds=seconds)
         if seen.preflight.armed:
             guard.settle(at, seen.preflight.armed, mine.patience, "superseded by sparkrig update" if fetch else "")
             seen = remote.read(at, Update(), seconds=seconds)
-        return _foreseen(at, seen, to, parts, mine.driver_branch, seconds)
+        try:
+            goal = report.goal(seen, to, parts, mine.driver_branch)
+        except Refusal as refusal:
+            return Foreseen(seen, None, None, refusal)
+        if fetch:
+            remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
+            seen = remote.read(at, Update(), seconds=seconds)
+        return _foreseen(at, seen, goal, parts, mine.driver_branch, seconds)
 
     title = f"Looking at {file.name}"
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
 
 
-def _foreseen(at: Host, seen: Seen, to: str, parts: Collection[str], branch: int, seconds: int) -> Foreseen:
+def _foreseen(
+    at: Host, seen: Seen, goal: Recipe | None, parts: Collection[str], branch: int, seconds: int
+) -> Foreseen:
     from sparkrig.facts.upgrade import Upgrade
     from sparkrig.host import driver, update_limits
     from sparkrig.io import remote
     from sparkrig.look.update import Asked, Foreseen
-    from sparkrig.reports import update as report
 
-    try:
-        goal = report.goal(seen, to, parts, branch)
-    except Refusal as refusal:
-        return Foreseen(seen, None, None, refusal)
     ours = tuple(driver.hold_set(seen.driver, branch))
     released, held = (ours, ()) if "driver" in parts else ((), ours)
     if not released and "os" not in parts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +37,10 @@ class Asked:
 
 def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> int:
     """The exit code, once everything was said."""
-    at = Updating(asked.inventory, fleet, data, asked.limit)
-    files.must_answer(asked.yes, f"{at.again('--check')}, which shows what it would do; then {at.again('--yes')}")
+    at = Updating(asked.inventory, fleet, data, asked.to, asked.parts, asked.limit)
+    back = ("--back",) if asked.back else ()
+    check = f"{at.again('--check')}, which shows what it would do"
+    files.must_answer(asked.yes, f"{check}; then {at.again(*back, '--yes')}")
     try:
         standings = at.standings()
         pending = {name: each for name, each in standings.items() if each.record}
@@ -74,14 +76,37 @@ def _goes_on(
     """
     if not pending:
         raise Refusal("no update is open, so nothing leads back", at.again("--check"))
+    if not asked.back:
+        _the_same(at, pending)
     for name, each in pending.items():
-        terminal.echo(f"{name}: {each.sentence}")
+        terminal.echo(f"{name}: {each.sentence}{each.record.since if each.record else ''}")
+    if not asked.yes and not files.agreed("Put the packages back?" if asked.back else "Go on with it?"):
+        terminal.echo("Declined; nothing was changed.")
+        return None
     if asked.back:
-        if not asked.yes and not files.agreed("Put the packages back?"):
-            terminal.echo("Declined; nothing was changed.")
-            return None
+        at.back = True
         at.turn_back(pending)
     return sorted(pending, key=lambda name: (-len(pending[name].steps), name in own, _serves(pending[name])))
+
+
+def _the_same(at: Updating, pending: Mapping[str, Standing]) -> None:
+    """Raise Refusal where another command than this one is open: an update does what was typed."""
+    commands = {name: _command(at, each) for name, each in pending.items()}
+    limits = len({*commands.values()}) > 1  # of several groups, each has its own
+    for name, each in pending.items():
+        if each.back or not (each.record and each.record.same(at.to, at.parts)):
+            limit = ("--limit", name) if limits else ()
+            command, back = _command(at, each, *limit), at.again("--back", *limit)
+            raise Refusal(
+                f"{name}: {each.sentence}, by another command than this one",
+                command if each.back else f"{command}, which goes on; or {back}, which gives it up",
+            )
+
+
+def _command(at: Updating, found: Standing, *more: str) -> str:
+    """The command that an open update goes on by."""
+    assert found.record is not None
+    return replace(at, to=found.record.to, parts=found.record.parts, back=found.back).again(*more)
 
 
 def _serves(found: Standing) -> bool:
@@ -117,7 +142,9 @@ def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None
         return None
     id = applying.now()
     seen = {name: _foreseen(found[name]) for name in due}
-    records = {name: updating.record(id, at.again(), seen[name], made[name]) for name in due}
+    records = {
+        name: updating.record(id, at.again(), asked.to, asked.parts, seen[name], made[name]) for name in due
+    }
     at.begin(records, {name: seen[name].asked.limits for name in due})
     return due
 

@@ -7,7 +7,7 @@ command goes on from there.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
@@ -17,7 +17,8 @@ from sparkrig.io import session  # isort: skip - it patches the standard library
 
 from sparkrig import controller
 from sparkrig.cli import applying, files
-from sparkrig.host.update_record import OTHER, UNWRITTEN, WORDS, Standing, Task
+from sparkrig.host.releases import LATEST
+from sparkrig.host.update_record import OTHER, PARTS, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.io import project, terminal
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
@@ -42,21 +43,31 @@ _SERVE = "deploys/serve.py"
 class Updating:
     """The update of a fleet.
 
-    data: of each host; limit: as it was typed; turned: how often this process booted a host anew; came: the hosts
+    data: of each host; to, parts, limit: as they were typed; back: whether it leads back;
+    turned: how often this process booted a host anew; came: the hosts
     whose new kernel came up.
     """
 
     inventory: Path
     fleet: Fleet
     data: Mapping[str, Mapping[str, Any]]
+    to: str = LATEST
+    parts: Collection[str] = PARTS
     limit: tuple[str, ...] = ()
+    back: bool = False
     turned: dict[str, int] = field(default_factory=dict)
     came: set[str] = field(default_factory=set)
 
     def again(self, *more: str) -> str:
-        """The command that goes on."""
-        limit = [] if "--limit" in more else [word for name in self.limit for word in ("--limit", name)]
-        return shlex.join(["sparkrig", "update", files.typed(self.inventory), *limit, *more])
+        """The command that goes on; an option of `more` comes in the place of what was typed of it."""
+        own: dict[str, Collection[str]] = {"--limit": self.limit}
+        if self.back and not {"--only", "--back"} & {*more}:
+            more = ("--back", *more)
+        if "--back" not in more:
+            own["--to"] = () if self.to == LATEST else (self.to,)
+            own["--only"] = () if {*self.parts} == {*PARTS} else self.parts
+        given = [word for option in own if option not in more for value in own[option] for word in (option, value)]
+        return shlex.join(["sparkrig", "update", files.typed(self.inventory), *given, *more])
 
     def standings(self) -> dict[str, Standing]:
         """How far each host is. Where one has an update open, it goes on without those that cannot be read.

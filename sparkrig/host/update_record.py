@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Final, Literal
 
+from sparkrig.host.releases import LATEST
 from sparkrig.host.upgrade import Move
 from sparkrig.parsing import grammar
 from sparkrig.parsing.grammar import Grammar
@@ -42,6 +44,8 @@ UNWRITTEN: Final = "unwritten"  # noted in the place of `written` where the boar
 OTHER: Final = "other"  # noted in the place of `staged` where fwupd has other firmware by then: none is written
 BACK: Final = "back"  # noted where a person wants the packages as they were
 
+PARTS: Final = ("driver", "os", "firmware")  # after --only
+
 WORDS: Final[Mapping[Task, str]] = {
     "drain": "stop what serves",
     "install": "install",
@@ -59,6 +63,7 @@ _STEP = Grammar("step of an update", r"[a-z]{1,20}")
 _BOOT = Grammar("boot id", r"[0-9a-f-]{36}")
 _DEVICE = Grammar("id of a device of fwupd", r"[0-9a-f]{40}")
 _SERVICE = Grammar("name of a service", r"-|[a-z0-9-]{1,24}")
+_PART = Grammar("part of an update", "|".join(PARTS))
 _LONGEST = 200  # characters of a text
 _MOST = 5000  # rows
 
@@ -75,12 +80,12 @@ class Firmware(Value):
 class Record(Value):
     """What was agreed to.
 
-    id: of the update; goal: the release to reach, in words; typed: the command; kernel, driver: before and after;
-    release: packages that a deploy holds, and this update may move; keep: those of its set that it may not; only:
-    packages that alone move, all for none; before, after: version by name of what is upgraded, and of all that is
-    installed; gone, new: names of what is removed, and of what comes; served: names of the services that are
-    stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd device; reboots: whether
-    it has to boot for its packages.
+    id: of the update; goal: the release to reach, in words; typed: the command; to, parts: its options; kernel,
+    driver: before and after; release: packages that a deploy holds, and this update may move; keep: those of its
+    set that it may not; only: packages that alone move, all for none; before, after: version by name of what is
+    upgraded, and of all that is installed; gone, new: names of what is removed, and of what comes; served: names
+    of the services that are stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd
+    device; reboots: whether it has to boot for its packages.
     """
 
     id: str
@@ -88,6 +93,8 @@ class Record(Value):
     typed: str
     kernel: Move
     driver: Move
+    to: str = LATEST
+    parts: tuple[str, ...] = PARTS
     release: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
@@ -98,6 +105,18 @@ class Record(Value):
     served: tuple[str, ...] = ()
     firmware: Mapping[str, Firmware] = field(default_factory=dict)
     reboots: bool = False
+
+    @property
+    def since(self) -> str:
+        """When it was agreed to, in words; empty where its id does not tell."""
+        try:
+            return f", since {datetime.strptime(self.id, '%Y%m%dT%H%M%SZ').replace(tzinfo=UTC):%Y-%m-%d %H:%M} UTC"
+        except ValueError:
+            return ""
+
+    def same(self, to: str, parts: Iterable[str]) -> bool:
+        """Whether these options, as they are typed, mean this update."""
+        return _folded(to) == _folded(self.to) and {*parts} == {*self.parts}
 
     @property
     def packages(self) -> bool:
@@ -207,6 +226,10 @@ class Standing(Value):
         return f"{what} {self.record.goal} is open (last: {last}; next: {WORDS[self.task]})"
 
 
+def _folded(to: str) -> str:
+    return " ".join(to.split()).casefold()
+
+
 def _end(move: Move, *, back: bool) -> str:
     return move.before if back else move.after
 
@@ -257,6 +280,8 @@ def _record(plan: Iterable[str]) -> Record:
         id=grammar.RUN.held(first["id"]),
         goal=plain(first["goal"])[:_LONGEST],
         typed=plain(first["typed"])[:_LONGEST],
+        to=plain(first.get("to", LATEST))[:_LONGEST],
+        parts=tuple(_PART.held(rest) for word, rest in rows if word == "part") or PARTS,
         kernel=_move(first["kernel"], grammar.KERNEL),
         driver=_move(first["driver"], grammar.DRIVER),
         release=_names(rows, "release"),
@@ -300,6 +325,8 @@ def text(record: Record) -> str:
         f"id {record.id}",
         f"goal {plain(record.goal)}",
         f"typed {plain(record.typed)}",
+        f"to {plain(record.to)}",
+        *(f"part {part}" for part in record.parts),
         f"kernel {record.kernel.before or '-'} {record.kernel.after or '-'}",
         f"driver {record.driver.before or '-'} {record.driver.after or '-'}",
         *(f"release {name}" for name in record.release),

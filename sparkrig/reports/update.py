@@ -19,7 +19,6 @@ from sparkrig.reports import schema_changes as schema
 from sparkrig.text import listed
 
 CANDIDATE = "candidate"  # after --to: whatever apt offers, not limited by a release
-PARTS = ("driver", "os", "firmware")
 
 # Seconds of each step. Recorded: apt took 4.3 minutes for a set of this kind, a reboot that writes firmware 15
 # [@spark-fleet-updates]; the others are our own reasoning.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sparkrig.host import update_record
 from sparkrig.host.upgrade import Move
@@ -14,14 +14,18 @@ from sparkrig.text import listed
 _UP = ("active", "activating", "reloading")  # one that loads a model is activating
 
 
-def record(id: str, typed: str, found: Foreseen, prospect: Prospect) -> update_record.Record:
-    """What is agreed to, as the host keeps it. id: of the update; typed: the command."""
+def record(
+    id: str, typed: str, to: str, parts: Collection[str], found: Foreseen, prospect: Prospect
+) -> update_record.Record:
+    """What is agreed to, as the host keeps it. id: of the update; typed: the command; to, parts: its options."""
     plan, upgrade, kernel = prospect.plan, found.upgrade, found.seen.identity.kernel
     installs = upgrade.installs if upgrade else {}
     return update_record.Record(
         id=id,
         goal=prospect.goal.shown if prospect.goal else "what apt offers",
         typed=typed,
+        to=to,
+        parts=tuple(part for part in update_record.PARTS if part in parts),
         kernel=Move(kernel, (plan.kernel.after if plan else "") or kernel),
         driver=plan.driver if plan else Move("", ""),
         release=found.asked.released,

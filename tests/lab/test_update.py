@@ -124,6 +124,9 @@ def test_a_repository_that_goes_away_leaves_all_as_it_was(alone: Guest, seen: Se
     assert process.returncode == 2 and "cannot be downloaded, and nothing is installed" in text, text
     assert (driver(alone), holds(alone)) == (before, held)
     alone.output("sudo mv /srv/ota.gone /srv/ota")
+    other = run("sparkrig", "update", SOLO, "--yes", "--only", "firmware")
+    assert other.code == 1 and "by another command than this one" in said(other), said(other)
+    assert (driver(alone), holds(alone)) == (before, held)
     done = update(SOLO)
     assert done.code == 0, said(done)
     seen(text[-300:])

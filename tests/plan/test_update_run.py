@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.plan.conftest import A, B
+from tests.plan.desk import NOTED, Done, commands
 from tests.plan.update_desk import Played
 from tests.plan.update_story import DRIVERS, NEW, OLD
 
@@ -208,3 +210,71 @@ def test_the_spark_that_it_runs_on_is_the_last_one_and_goes_on_after_its_reboot(
     assert done.code == 0, done
     assert desk.order(A)[0] == "prove" and desk.order(A)[-1] == "close"
     assert desk.kernels() == [NEW, NEW]
+
+
+@pytest.mark.parametrize(
+    "words", [("--only", "firmware"), ("--only", "os"), ("--to", "OTA2607"), ("--to", "nonsense")], ids=" ".join
+)
+def test_another_command_than_the_open_one_moves_nothing_and_names_it(
+    desk: Played, words: tuple[str, ...]
+) -> None:
+    desk.begins()
+    desk.trouble(A_prove="killed")
+    assert desk.update().code == 137
+    done, said = refused(desk, *words)
+    command = f"sparkrig update {desk.inventory}"
+    assert "is open (last: proven; next: hold, pin and check), by another command than this one" in said, done
+    assert f"Try: {command} --to candidate, which goes on; or {command} --back, which gives it up" in said
+    assert desk.update().code == 0 and desk.kernels() == [NEW, NEW]
+
+
+def refused(desk: Played, *words: str) -> tuple[Done, str]:
+    """What is said of a command that moves nothing."""
+    done = desk.update(*words)
+    assert (done.code, desk.order()) == (1, []), done
+    return done, " ".join(done.said.split())
+
+
+def test_an_update_of_a_part_goes_on_by_its_own_command_alone(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(A_install="killed")
+    assert desk.update("--only", "os", "--only", "driver").code == 137
+    _, said = refused(desk)
+    assert f"Try: sparkrig update {desk.inventory} --to candidate --only driver --only os, which goes on" in said
+    assert desk.update("--only", "driver", "--only", "os", "--limit", A).code == 0, "--limit only chooses hosts"
+
+
+def test_on_the_way_back_only_the_way_back_goes_on(desk: Played) -> None:
+    desk.begins(dead=True).update()
+    desk.trouble(A_install="killed before")
+    assert desk.update("--back").code == 137
+    done, said = refused(desk)
+    assert "the way back from what apt offers is open" in said, done
+    assert f"Try: sparkrig update {desk.inventory} --back" in said and "goes on" not in said
+    desk.trouble(A_install="failed: no")
+    stopped = " ".join(desk.update("--back").said.split())
+    assert f"Try: sparkrig update {desk.inventory} --back, once that is mended" in stopped
+    assert desk.update("--back", "--only", "firmware").code == 0, "with --back nothing is compared"
+
+
+def test_what_is_half_done_is_shown_and_asked_for(desk: Played) -> None:
+    desk.begins()
+    desk.trouble(A_install="killed")
+    assert desk.update().code == 137
+    done = desk.asks(answer=False)
+    shown = " ".join(done.out.split())
+    assert (done.code, desk.order()) == (1, []), done
+    assert re.search(r"next: reboot\), since \d{4}-\d\d-\d\d \d\d:\d\d UTC", shown), done
+    assert "Go on with it?" in shown and "Declined; nothing was changed." in shown
+    assert desk.asks(answer=True).code == 0 and desk.kernels() == [NEW, NEW]
+
+
+def test_a_release_that_nobody_knows_is_refused_before_anything_is_fetched(desk: Played) -> None:
+    desk.begins()
+    desk.inventory.write_text(NOTED.format(file=str(desk.folder / "commands")) + desk.inventory.read_text())
+    done = desk.update("--to", "nonsense")
+    assert done.code == 1 and "no release 'nonsense'" in " ".join(done.out.split()), done
+    fetches = "apt-get update"
+    assert not any(fetches in each for each in commands(desk))
+    desk.update()
+    assert any(fetches in each for each in commands(desk)), "it is seen where it is fetched"

@@ -15,6 +15,12 @@ from tests.plan.updating import ahead, every, look, pair, spark
 from tests.unit import updates
 
 HEAD = "from tests.plan import update_story\nupdate_story.play(__import__('pathlib').Path({folder!r}))\n"
+ASKED = """
+import sys
+import sparkrig.io.terminal
+sys.stdin.isatty = lambda: True
+sparkrig.io.terminal.confirm = lambda question: print(question) or {answer}
+"""
 SERVES = "\n".join(["looked", "unit LoadState=loaded", "unit ActiveState=active", "unit SubState=running"])
 
 
@@ -66,6 +72,15 @@ class Played(Desk):
     def update(self, *words: str) -> Done:
         self.keep({**self.state, "order": []})
         return self.typed("update", "--yes", "--to", "candidate", *words)
+
+    def asks(self, *words: str, answer: bool) -> Done:
+        """The same command at a terminal, where each question is printed and has this answer."""
+        kept = self.inventory.read_text()
+        self.inventory.write_text(kept + ASKED.format(answer=answer))
+        self.keep({**self.state, "order": []})
+        done = self.typed("update", "--to", "candidate", *words)
+        self.inventory.write_text(kept)
+        return done
 
     def order(self, of: str | None = None) -> list[str]:
         """What was done on the hosts, in its order."""

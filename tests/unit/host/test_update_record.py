@@ -52,6 +52,15 @@ def test_what_is_written_is_read_again() -> None:
     assert standing(record=bare).record == bare
 
 
+def test_a_record_of_an_older_sparkrig_is_of_the_latest_release_and_all_parts() -> None:
+    narrow = replace(RECORD, to="OTA2609", parts=("driver", "os"))
+    assert standing(record=narrow).record == narrow
+    found = update_record.parse(row for row in rows(narrow) if not row.startswith(("plan to", "plan part")))
+    assert found.record == RECORD
+    assert RECORD.same("LATEST ", ("firmware", "os", "driver")) and not RECORD.same("OTA2609", RECORD.parts)
+    assert narrow.same("ota2609", ("os", "driver")) and not narrow.same("OTA2609", RECORD.parts)
+
+
 def test_each_step_has_its_successor() -> None:
     steps: list[str] = []
     seen: list[str] = []
@@ -116,6 +125,7 @@ BAD = (
     "plan before curl $(x)",
     "plan before curl",
     "plan release UPPER",
+    "plan part kernel",
     "plan served ../x",
     "plan firmware x SoC 1",
     "step armed x",

@@ -490,6 +490,17 @@ def test_a_rollback_ends_what_still_applies(host: Host) -> None:
     assert "systemctl stop sparkrig-apply-RUN.service" in host.since()
 
 
+def test_the_way_back_reads_any_bytes(host: Host) -> None:
+    for file in ("state", "deadline"):
+        host.in_state("applied")
+        (host.folder / file).write_bytes(b"\xff\xfe")
+        if file == "state":
+            host.program.commit(host.guard)
+        assert host.told()[0] == ("armed" if file == "state" else "applied")
+        host.program.rollback(host.guard, "why")
+        assert host.told() == ("rolled-back", "why")
+
+
 def test_a_rollback_that_networkmanager_does(host: Host) -> None:
     host.applied()
     host.effects["CheckpointRollback"] = host.sets("cx", mtu=1500)
