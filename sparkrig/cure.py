@@ -188,13 +188,13 @@ def started(unit: str, load: str) -> str:
 
     `unmask --now` starts nothing: systemctl(1) has --now for enable, disable and mask.
     """
-    start = f"systemctl start {quoted(unit)}"
-    return f"systemctl unmask {quoted(unit)} && {start}" if load == "masked" else start
+    verbs = ("unmask", "start") if load == "masked" else ("start",)
+    return " && ".join(quoted("systemctl", each, unit) for each in verbs)
 
 
 def as_root(line: str) -> Cure:
     """A command for the host judged, as root. line: its words are quoted; one command, or some joined by `&&`."""
-    return on_host(" && ".join(f"sudo {each}" for each in line.split(" && ")))
+    return on_host("sudo " + line.replace(" && ", " && sudo "))
 
 
 def look_at(host: str, fact: str = "sparkrig.facts.spark.Spark") -> Cure:

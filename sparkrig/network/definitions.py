@@ -270,8 +270,7 @@ def undecided(
     what = f"fabric netdevs have a second definition: {'; '.join(whats)}"
     if LEAVE not in words.values():
         run = deploy(data={"adopt": {**decided, **words}})
-        other = f", or write {setting(words)} into the inventory, or another word (sparkrig docs adopting)"
-        return Refusal(what, run.then(other))
+        return Refusal(what, run.then(", or another word in the inventory (sparkrig docs adopting)"))
     by_hand = "".join(f"; {_edit(each)}, or leave it in charge" for each in found if each.stays)
     return Refusal(
         what, f"say in the inventory what becomes of it: {setting(words)}{by_hand} (sparkrig docs adopting)"
