@@ -159,7 +159,7 @@ def test_a_netplan_definition_is_refused(ready: Host) -> None:
         ready.netplan[CX7] = NETPLAN[name]
         no = refusal(ready)
         assert f"second definition: netplan file {CX7} defines {A} (" in no.what
-        assert 'adopt={"40-cx7.yaml": ' in no.cure and "netplan apply" not in no.cure
+        assert '{"40-cx7.yaml": ' in no.cure and "netplan apply" not in no.cure
         assert ("it is not understood" in no.what) == (name in UNKNOWN)
 
     each_row([*NETPLAN], holds)
