@@ -21,7 +21,7 @@ from pyinfra.api.exceptions import DeployError
 from sparkrig import login, settings
 from sparkrig.checks import last_declaration, network, resources
 from sparkrig.checks.check import Subject
-from sparkrig.cure import look_at, over_ssh
+from sparkrig.cure import look_at, over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark as SparkFact
@@ -33,14 +33,16 @@ from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
 from sparkrig.network import plan
 from sparkrig.network.witness import unwitnessed
+from sparkrig.operations import guard
 from sparkrig.operations.again import again
-from sparkrig.operations.journal import close
+from sparkrig.operations.journal import close, current
 from sparkrig.operations.network import planned
 from sparkrig.operations.refusal import say
 from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Settings
+from sparkrig.text import bare_name
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
@@ -97,8 +99,10 @@ class Spark:
 
     @property
     def unkept(self) -> str:
-        """Why the end of the last run is not kept, or empty: it broke off, here or on the peer."""
-        return "of a run that broke off" if any(each.found.preflight.open_run for each in self.group) else ""
+        """Why the end of the last run is not kept, here or on a peer: it broke off, or is gone; else empty."""
+        if any(each.found.preflight.open_run for each in self.group):
+            return "of a run that broke off"
+        return "of a journal that is gone" if any(each.found.preflight.lost for each in self.group) else ""
 
 
 # What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
@@ -151,6 +155,8 @@ def look() -> Spark | None:
     fleet = _fleet()
     mine = fleet[host.name]
     found = _read(_weights(mine), mine.serve_name)
+    if isinstance(found, State) and found.preflight.armed:
+        found = _settled(found, mine)
     if isinstance(found, Refusal):
         refuse([found], fleet)
         return None
@@ -257,6 +263,19 @@ def _read(weights: str, service: str) -> State | Refusal:
     )
 
 
+def _settled(found: State, mine: Settings) -> State | Refusal:
+    """The look once no network change awaits its confirmation; until then the host is not what it will be."""
+    at, said = inventory.get_host(host.name), "; ".join(each.sentence for each in found.preflight.armed)
+    at.log_styled(f"{said}; this run goes on after that", fg="yellow", log_func=logger.warning)
+    why = "" if "--dry" in sys.argv else f"superseded by run {current().id}"
+    try:
+        with watched(at, "Wait until the network is settled"):
+            guard.settle(at, found.preflight.armed, mine.patience, why)
+    except (remote.Failed, remote.Lost) as error:
+        return Refusal(f"{said}; that could not be waited for: {error}", verb("status"))
+    return _read(_weights(mine), mine.serve_name)
+
+
 def declaration(spark: Spark) -> str:
     """What was declared of a host, as it is kept there.
 
@@ -271,10 +290,14 @@ def declaration(spark: Spark) -> str:
 
 def undeclared(spark: Spark) -> str:
     """Why what a whole deploy declared is not kept, or empty. Absent: only parts of it were deployed, for one."""
-    kept = [each.found.files.get(DECLARED) for each in spark.group]
-    if None in kept:
-        return "absent"
-    return "damaged" if any(last_declaration.load(file) is None for file in kept) else ""
+    for each in spark.group:
+        kept = each.found.files.get(DECLARED)
+        whose = "" if each.name == spark.name else f"that of {bare_name(each.name)} is "
+        if kept is None:
+            return f"{whose}absent"
+        if last_declaration.load(kept) is None:
+            return f"{whose}damaged"
+    return ""
 
 
 def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:

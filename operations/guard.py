@@ -19,6 +19,7 @@ from pyinfra.api.exceptions import PyinfraError
 from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
+from sparkrig.host.armed import Armed
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.witness import Proof, is_here
@@ -35,6 +36,7 @@ _WHY = 500  # characters of a reason that a host keeps
 _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connection that breaks off
 
 PREPARE = programs.text("operations/guard_prepare.sh")
+SETTLE = programs.text("operations/guard_settle.sh")
 START = programs.text("operations/guard_start.sh")
 ASK = programs.text("operations/guard_ask.sh")
 
@@ -79,6 +81,18 @@ def prepare(at: Host, run: str, patience: float) -> bool:
     """Make a host ready to be planned for: nothing of an earlier run is armed. Whether it is this machine."""
     told = remote.shell(at, PREPARE, run, seconds=int((60 + guard.BACK_S) * patience))
     return is_here(at, told.strip())
+
+
+def settle(at: Host, armed: Sequence[Armed], patience: float, why: str = "") -> None:
+    """Wait until no network change awaits its confirmation on a host. Raises Failed or Lost.
+
+    armed: those that a look saw; why: the reason for which what a dead controller left goes back at once; where
+    there is none nothing is changed, and the host takes it back by itself. What is armed after the time that this
+    may take is left to the look that follows.
+    """
+    seconds = int(max(each.left for each in armed) + guard.GRACE_S + guard.RETURN_S * patience)
+    limit = seconds + int(len(armed) * guard.BACK_S * patience)
+    remote.shell(at, SETTLE, str(seconds), why, seconds=limit)
 
 
 def carry_out(bench: Bench) -> dict[str, str]:

@@ -42,6 +42,7 @@ PERSISTENT = ("etc/NetworkManager/system-connections", NETPLAN)
 VOLATILE = "run/NetworkManager/system-connections"
 BOOT_UNIT = ROOT / "etc/systemd/system/sparkrig-guard.service"
 BOOT_LINK = ROOT / "etc/systemd/system/multi-user.target.wants/sparkrig-guard.service"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 NM = "org.freedesktop.NetworkManager"
 MANAGER = (NM, "/org/freedesktop/NetworkManager", NM)
@@ -140,9 +141,16 @@ class Guard:
         """State, what there is to say of it, and the seconds until NetworkManager would roll back."""
         file = self.folder / "state"
         word, _, detail = file.read_text().partition("\n") if file.is_file() else ("none", "", "")
-        deadline = self.folder / "deadline"
-        left = float(deadline.read_text()) - time.time() if deadline.is_file() and word in LIVE else 0
-        return {"state": word, "detail": detail.strip(), "left": max(0, round(left, 1))}
+        return {"state": word, "detail": detail.strip(), "left": self.left if word in LIVE else 0}
+
+    @property
+    def left(self) -> float:
+        """Seconds until NetworkManager would roll back: by the time since the boot, which nobody sets."""
+        end, _, boot = content(self.folder / "deadline").partition(" ")
+        try:
+            return max(0, round(float(end) - uptime(), 1)) if boot == content(BOOT_ID) else 0
+        except ValueError:
+            return 0
 
     def reserve(self) -> None:
         """Take the room that a way back needs before there is anything to take back: the disk may be full then.
@@ -360,7 +368,7 @@ def arm(guard: Guard, window: int) -> None:
     checkpoint = made.split('"')[1]
     try:
         write(guard.folder / "checkpoint", checkpoint)
-        write(guard.folder / "deadline", str(time.time() + window))
+        write(guard.folder / "deadline", f"{uptime() + window:.2f} {content(BOOT_ID)}")
         guard.say("armed")
     except FAULTS:  # a full disk: nobody would know it, and it would refuse every change until it runs out
         attempt(["busctl", "call", *MANAGER, "CheckpointDestroy", "o", checkpoint])
@@ -786,6 +794,11 @@ def restore_link(name: str, link: dict[str, Any], here: dict[str, Any]) -> None:
 
 
 # small things
+
+
+def uptime() -> float:
+    """Seconds since this boot, as /proc/uptime has them: templates/programs/runs/armed.sh compares the two."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def python(verb: str, guard: Guard, head: list[str], *words: str) -> None:

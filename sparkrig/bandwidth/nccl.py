@@ -53,6 +53,9 @@ class Band:
     cure: str
 
 
+_RAILS_ALONE = "measure the rails alone with sparkrig bandwidth"
+_SLOW_START = "a link that started slow (slow-start): 13 Gb/s on each twin is 2.8 to 3 GB/s"
+
 # Published for 16 GB; the bus bandwidth is level from far smaller messages on (18.5 GB/s at 32 MB of 23.2).
 BANDS = (
     Band(PASS_GBPS, "healthy", "", "", ""),  # expect 22 to 24
@@ -66,7 +69,8 @@ BANDS = (
     ),
     # one HCA gives about 11
     Band(8.0, "degraded", "one-hca", "what one HCA carries", "name both twins in NCCL_IB_HCA (run the deploy)"),
-    # about 3, and 1.5 to 3 with releases that are known to be slow
+    # about 3, and 1.5 to 3 with releases that are known to be slow; two twins of 13 Gb/s, 3.3 GB/s raw
+    # [@playbooks-108, @forum-363461], are in this band, too
     Band(
         1.5,
         "fault",
@@ -75,7 +79,7 @@ BANDS = (
         "set nccl_image to one with NCCL 2.28.9 or 2.30.7, and libibverbs",
     ),
     # TCP gives 1 to 1.5 at most
-    Band(0.0, "fault", "tcp-speed", "no more than TCP carries", "measure the rails alone with sparkrig bandwidth"),
+    Band(0.0, "fault", "tcp-speed", "no more than TCP carries", _RAILS_ALONE),
 )
 
 
@@ -302,10 +306,21 @@ def _figure(
     idle = _idle(ranks, moved)
     if band.cause == "one-hca" and idle:
         evidence += f"; {idle}"
-    if band.cause == "nccl-build":
-        cure = band.cure if slowest.version not in WORKING else "measure the rails alone with sparkrig bandwidth"
-        return Verdict(band.level, band.cause, f"{evidence}; {_release(slowest.version)}", cure)
-    return Verdict(band.level, band.cause, evidence, band.cure)
+    return slow(band, evidence, slowest.version, measured=rails is not None)
+
+
+def slow(band: Band, evidence: str, version: str, *, measured: bool) -> Verdict:
+    """The verdict of a band; where a build gives it, a link that started slow does, too.
+
+    version: of NCCL, empty where it is unknown; measured: whether the rails alone are known to be healthy.
+    """
+    if band.cause != "nccl-build":
+        return Verdict(band.level, band.cause, evidence, band.cure)
+    cure = band.cure if version not in WORKING else _RAILS_ALONE
+    if not measured:
+        evidence += f", and so does {_SLOW_START}"
+        cure = cure if cure == _RAILS_ALONE else f"{_RAILS_ALONE}; if they are healthy, {cure}"
+    return Verdict(band.level, band.cause, "; ".join(filter(None, (evidence, _release(version)))), cure)
 
 
 def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict:
@@ -348,4 +363,5 @@ def _release(version: str) -> str:
         return f"NCCL {version} is known to work"
     if version in SLOW:
         return f"NCCL {version} is known to be slow"
-    return f"NCCL {version} is not among the releases that are known to work ({', '.join(WORKING)})"
+    unknown = f"NCCL {version} is not among the releases that are known to work ({', '.join(WORKING)})"
+    return unknown if version else ""

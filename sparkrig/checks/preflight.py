@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sparkrig.checks.check import Check, Subject, refused
 from sparkrig.checks.kind import PREFLIGHT, Kind
-from sparkrig.host import preflight
+from sparkrig.host import armed, preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
@@ -34,10 +34,24 @@ KINDS = (
         "docs/onboarding.md#nvidias-first-boot-upgrade",
     ),
     Kind(
+        "host.journal",
+        "health",
+        "the journal of the runs on this host is kept",
+        "/var/lib/sparkrig/runs was removed, or comes from a backup without it",
+        "docs/safety.md#the-journal",
+    ),
+    Kind(
         "host.mounts",
         "health",
         "the file systems can be written",
         "a file system with errors is mounted read-only",
+        PREFLIGHT,
+    ),
+    Kind(
+        "host.rollback",
+        "network",
+        "no network change waits to be confirmed",
+        "a run that changed the network was killed, or is at work",
         PREFLIGHT,
     ),
     Kind(
@@ -76,6 +90,8 @@ def checks(subject: Subject) -> Iterator[Check]:
     yield _one("host.clock", "this machine's time", skew, preflight.clock(found, subject.found.time.synchronised))
     to_come = preflight.to_come(found.shutdown) if found.shutdown else "no shutdown to come"
     yield _one("host.shutdown", "no shutdown to come", to_come, preflight.shutdown(found))
+    yield _one("host.journal", "kept", "kept", preflight.journal_lost(found))
+    yield _one("host.rollback", "none armed", "none armed", armed.refusals(found.armed))
     yield _one("host.update", "none open", "none open", preflight.open_update(found))
 
 

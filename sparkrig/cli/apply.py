@@ -53,7 +53,7 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
 
     console = Screen(stderr=as_json)
     with files.refusals():
-        made = plan.of(inventory_file, limit, wait_s=None)
+        made = plan.of(inventory_file, limit, wait_s=None, why="superseded by sparkrig apply")
     plan.show(console, made, everything=everything)
     outcome = _carried_out(made, again, yes=yes)
     _show(console, outcome)

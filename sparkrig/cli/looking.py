@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
+from sparkrig.cure import verb
 from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
 
+    from sparkrig.host.armed import Armed
     from sparkrig.look.state import State
 
 LOOK_S = 90  # times `patience`; a healthy host answers within a few
@@ -45,6 +47,34 @@ def look(
     answers = session.asked(data, title, read, wait_s=wait_s, limits_s=limits, meanwhile=meanwhile)
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     return seen, {name: str(answer) for name, answer in answers.items() if isinstance(answer, Exception)}
+
+
+def settle(fleet: Fleet, data: Mapping[str, Any], armed: Mapping[str, Sequence[Armed]], why: str = "") -> bool:
+    """Wait until no network change awaits its confirmation; whether there was one, so that hosts are read again.
+
+    armed: what a look saw, by host; why: as of `operations.guard.settle`. Raises Refusal where a host is lost.
+    """
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.io import terminal
+    from sparkrig.operations import guard
+
+    due = {name: data[name] for name, each in armed.items() if each}
+    if not due:
+        return False
+
+    for name in due:
+        said = "; ".join(each.sentence for each in armed[name])
+        terminal.echo(f"{name}: {said}; this goes on after that", err=True)
+
+    def wait(at: Host) -> None:
+        guard.settle(at, armed[at.name], fleet[at.name].patience, why)
+
+    for name, answer in session.asked(due, "Waiting for the network to settle", wait).items():
+        if isinstance(answer, Exception):
+            raise Refusal(
+                f"{name}: {armed[name][0].sentence}; that could not be waited for: {answer}", verb("status")
+            )
+    return True
 
 
 def hindrance(name: str, data: Mapping[str, Any], why: str, inventory: str) -> Refusal:

@@ -91,11 +91,17 @@ def limited(limit: tuple[str, ...]) -> list[str]:
     return [word for name in limit for word in ("--limit", name)]
 
 
-def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0) -> Plan:
-    """The plan of the hosts as they are now. wait_s: as of `looking.look`. Raises Refusal."""
+def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0, why: str = "") -> Plan:
+    """The plan of the hosts as they are now. wait_s: as of `looking.look`. Raises Refusal.
+
+    why: the reason for which what a dead run left armed goes back; without one it is waited for.
+    """
     fleet, every = files.inventory(file)
     data = files.limited(every, limit, fleet)
     seen, unread = looking.look(f"Looking at {file.name}", fleet, data, _MEANWHILE, wait_s=wait_s)
+    armed = {name: state.preflight.armed for name, state in seen.items()}
+    if looking.settle(fleet, data, armed, why):
+        seen, unread = looking.look(f"Looking at {file.name}", fleet, data, _MEANWHILE, wait_s=wait_s)
     from sparkrig.deploys import dry
 
     made = dry.planned(data, fleet, seen)

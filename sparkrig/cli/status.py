@@ -31,7 +31,8 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on some hosts of a pair or cluster alone, or an update is open; 3: a host or the schedule could not
+    or undone on some hosts of a pair or cluster alone, or an update is open, or a change of the network is not
+    confirmed, or a journal is gone; 3: a host or the schedule could not
     be read, or a scheduled run of drift failed or is missing; 4: the last change of the network or of the server
     was rolled back.
     """
@@ -73,11 +74,11 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         for each in read.values()
         if (run := journal.unsettled(each)) and run.id not in alone
     }
-    updates = any(each.update for each in read.values())
+    open_ = any(each.update or each.armed or each.lost for each in read.values())
     if "rolled back" in left:
         raise SystemExit(4)
     failed = bool(standing(*watched)) if isinstance(watched, tuple) else watched is not None
-    raise SystemExit(3 if failed else 2 if left or halved or updates else 0)
+    raise SystemExit(3 if failed else 2 if left or halved or open_ else 0)
 
 
 def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
@@ -130,6 +131,8 @@ def _show(
 ) -> None:
     from rich.text import Text
 
+    from sparkrig.host import armed
+    from sparkrig.host.preflight import lost_journal
     from sparkrig.io.screen import Screen
     from sparkrig.render import journal as picture
     from sparkrig.runs import journal, recovery
@@ -147,6 +150,9 @@ def _show(
             for line in picture.lines(name, each, runs):
                 terminal.echo(line)
         broken = journal.unsettled(each)
+        open_ = [*armed.refusals(each.armed), *([lost_journal()] if each.lost else [])]
+        for refusal in open_[: 0 if broken else 1]:
+            console.print(Text(f"{name}: {refusal.of(inventory).cure}"), soft_wrap=True)
         if broken and broken.id not in {half.run for half in halved}:
             console.print(Text(f"{name}: {recovery.advice(broken, each, inventory)}"), soft_wrap=True)
     for half in halved:

@@ -14,6 +14,7 @@ from sparkrig.cli import files
 from sparkrig.cure import deploy
 from sparkrig.fleet import Fleet
 from sparkrig.host import driver
+from sparkrig.host.preflight import lost_journal
 from sparkrig.io import project
 from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
@@ -42,7 +43,8 @@ _NUMBERS = ("mtu", "gid_index", "gbps")
 def summary(inventory_file: Path, as_json: bool) -> None:
     """Show the state of each Spark: driver, fabric, GID of each device, containers, bandwidth of each rail.
 
-    It changes nothing. Exit code 3: a Spark could not be read; the others are shown.
+    It changes nothing. Exit code 2: a change of the network is not confirmed, or a journal is gone; 3: a Spark
+    could not be read; the others are shown.
     """
     fleet, data = files.inventory(inventory_file)
     found = _look(fleet, data, inventory_file.name)
@@ -58,6 +60,8 @@ def summary(inventory_file: Path, as_json: bool) -> None:
         _print(rows, inventory_file)
     if any("unread" in row for row in rows.values()):
         raise SystemExit(3)
+    if any(state.preflight.armed or state.preflight.lost for state in states.values()):
+        raise SystemExit(2)
 
 
 def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, State | Failed | Lost]:
@@ -96,6 +100,8 @@ def describe(fleet: Fleet, name: str, states: Mapping[str, State]) -> schema.Fig
             "nvidia_runtime": state.containers.registered,
         },
         "environment": _gid_lines(state),
+        "unconfirmed": [each.sentence for each in state.preflight.armed],
+        "journal_lost": state.preflight.lost,
     }
 
 
@@ -257,6 +263,8 @@ def _lines(row: Mapping[str, Any]) -> list[tuple[str, RenderableType]]:
     if variables is not None:
         lines = " ".join(variables) or "no RDMA on this Spark"
     return [
+        *(("network", Text(f"✗ {each}", "red")) for each in row["unconfirmed"]),
+        *([("journal", Text(f"✗ {lost_journal().what}", "red"))] if row["journal_lost"] else []),
         ("spark", spark["vendor"]),
         ("system", f"DGX OS {spark['dgx_os'] or '?'} · kernel {spark['kernel']}"),
         ("driver", _driver(row["driver"])),
@@ -377,5 +385,7 @@ def _in_spec(row: Mapping[str, Any]) -> bool:
         and not packages["later"]
         and packages["would_move"] == []
         and row["environment"] is not None
+        and not row["unconfirmed"]
+        and not row["journal_lost"]
     )
     return settled and box["toolkit"] and box["nvidia_runtime"] and not any(map(_wrong, row["rails"]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from sparkrig.cli import files
+from sparkrig.cli import files, looking
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -156,6 +156,10 @@ def _undone(
 
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
+        with files.refusals():
+            armed = {name: each.armed for name, each in found.items() if not isinstance(each, Exception)}
+            if looking.settle(fleet, data, armed, "" if dry else "superseded by sparkrig undo"):
+                found = session.ask(hosts, "Reading the journals", journal.look)
         for name, each in found.items():
             for line in [] if isinstance(each, Exception) else each.left_out():
                 console.print(f"{name}: {line}", markup=False, soft_wrap=True)

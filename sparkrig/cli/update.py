@@ -150,7 +150,7 @@ def looked(
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import remote
-    from sparkrig.operations import apt
+    from sparkrig.operations import apt, guard
 
     limits = {name: (2 * _LOOK_S + (_FETCH_S if fetch else 0)) * fleet[name].patience for name in data}
 
@@ -162,6 +162,9 @@ def looked(
         if fetch:
             remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
         seen = remote.read(at, Update(), seconds=seconds)
+        if seen.preflight.armed:
+            guard.settle(at, seen.preflight.armed, mine.patience, "superseded by sparkrig update" if fetch else "")
+            seen = remote.read(at, Update(), seconds=seconds)
         return _foreseen(at, seen, to, parts, mine.driver_branch, seconds)
 
     title = f"Looking at {file.name}"

@@ -37,13 +37,15 @@ class Around:
     """What the rest of the paste shows.
 
     suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
-    netdev, whatever their names (mlx5_0); prefixes: the prefix length of each IPv4 address that has one.
+    netdev, whatever their names (mlx5_0); prefixes: the prefix length of each IPv4 address that has one;
+    prose: whether other lines than what the tools printed and what started them are in it.
     """
 
     suspects: tuple[Verdict, ...] = ()
     written: int | None = None
     devices: frozenset[str] = frozenset()
     prefixes: Mapping[str, str] = field(default_factory=dict)
+    prose: bool = False
 
 
 def size_of(count: int) -> str:

@@ -19,6 +19,7 @@ LEAST_GATHERED = 2**28
 
 def explained(piece: Piece, _: Around) -> Explained:
     log = nccl.parse(piece.text, 0)
+    log = replace(log, version=log.version or _library(piece.text))
     bus = nccl_tests.parse(piece.text)
     if bus is None and log.busbw is not None:
         bus = Bus(log.busbw, log.size, log.wrong, "all_gather")
@@ -34,6 +35,12 @@ def explained(piece: Piece, _: Around) -> Explained:
     if not log.transport and not log.devices:
         raise ValueError("this log of NCCL names neither transport nor figure")
     return Explained(piece.tool, _way(log), (Finding("NCCL", _route(log)),))
+
+
+def _library(text: str) -> str:
+    """The release that nccl-tests names as one number, as NCCL_VERSION_CODE has it: 22809."""
+    code = re.search(r"nccl-library=(\d{5})\b", text)
+    return f"{int(code[1]) // 10000}.{int(code[1]) // 100 % 100}.{int(code[1]) % 100}" if code else ""
 
 
 def _way(log: nccl.Nccl) -> str:
@@ -94,4 +101,4 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
         return Verdict(
             "unknown", "small-messages", f"{said}, and such a small message does not fill the links", again
         )
-    return Verdict(band.level, band.cause, f"{said}: {band.meaning}", band.cure)
+    return nccl.slow(band, f"{said}: {band.meaning}", log.version, measured=False)

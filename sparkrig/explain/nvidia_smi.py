@@ -11,17 +11,37 @@ from sparkrig.host import gpu, nvidia_smi
 from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
 from sparkrig.parsing import section
 from sparkrig.parsing.section import Piece
-from sparkrig.verdict import Finding
+from sparkrig.verdict import Finding, Verdict
+
+_LISTED = re.compile(r"\s*(?:GPU \d+:|MIG )")
 
 
-def explained(piece: Piece, _: Around) -> Explained:
+def explained(piece: Piece, around: Around) -> Explained:
     found = _gpus(piece)
+    if _in_prose(piece, around):
+        read = "; ".join(filter(None, map(_gpu_shown, found)))
+        return Explained(piece.tool, read, (Finding(read or "the GPU", _NOT_READ),))
     findings = [
         each for index, one in enumerate(found) for each in _on_gpu(one, _gpu_name(one, index, len(found)))
     ]
     memory = piece.tool in (section.SMI, section.SMI_QUERY) or "memory." in piece.text + piece.command
     notes = dict.fromkeys(note for one in found for note in _gpu_notes(one, memory=memory))
     return Explained(piece.tool, "; ".join(filter(None, map(_gpu_shown, found))), tuple(findings), tuple(notes))
+
+
+# owners begin the report of a host that hangs with this line [@open-gpu-1358]
+_NOT_READ = Verdict(
+    "unknown",
+    "list-in-prose",
+    "a list of GPUs does not tell their condition, and the lines around it are of no tool that is known",
+    "paste what nvidia-smi prints now",
+)
+
+
+def _in_prose(piece: Piece, around: Around) -> bool:
+    """Whether a list stands in a text of other lines, which may tell anything of the GPU."""
+    behind = any(line.strip() and not _LISTED.match(line) for line in piece.lines)
+    return piece.tool == section.SMI_LIST and (behind or (around.prose and not piece.command))
 
 
 def _gpus(piece: Piece) -> tuple[nvidia_smi.Gpu, ...]:

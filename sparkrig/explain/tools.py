@@ -40,8 +40,13 @@ def explain(text: str) -> list[Explained]:
         written=_written(bare),
         devices=_on_cages(bare),
         prefixes=dict(re.findall(r"\b(\d{1,3}(?:\.\d{1,3}){3})/(\d|[12]\d|3[0-2])(?!\d)", bare)),
+        prose=_filled(bare.split("\n")) > sum(_filled([piece.command, *piece.lines]) for piece in told),
     )
     return [_explained(piece, around) for piece in told]
+
+
+def _filled(lines: Iterable[str]) -> int:
+    return sum(1 for line in lines if line.strip())
 
 
 def exit_code(explained: Iterable[Explained]) -> int:

@@ -9,10 +9,11 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.cure import as_root, on_host, quoted_path, started, verb
-from sparkrig.host import first_upgrade, targets, update_record
+from sparkrig.cure import as_root, deploy, on_host, quoted_path, started, verb
+from sparkrig.host import armed, first_upgrade, targets, update_record
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
+from sparkrig.host.armed import Armed
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
@@ -56,7 +57,8 @@ class Preflight(Value):
     dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; apt: who holds a lock
     of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
     open_run: whether the newest run of the journal has no end, because it broke off or is still at work; update:
-    an update that is open (`sparkrig update`), in words, empty for none.
+    an update that is open (`sparkrig update`), in words, empty for none; armed: network changes that are not
+    confirmed; lost: whether the journal is gone, although a run ended here.
     """
 
     room_mb: dict[str, int]
@@ -71,6 +73,8 @@ class Preflight(Value):
     barred: tuple[targets.Barred, ...] = ()
     open_run: bool = False
     update: str = ""
+    armed: tuple[Armed, ...] = ()
+    lost: bool = False
 
 
 def parse(lines: Iterable[str], now: float) -> Preflight:
@@ -104,6 +108,8 @@ def parse(lines: Iterable[str], now: float) -> Preflight:
         barred=targets.parse(_all(rows, "barred")),
         open_run="open" in first,
         update=update_record.opened(first.get("update", "")),
+        armed=tuple(map(armed.parse, _all(rows, "armed"))),
+        lost="lost" in first,
     )
 
 
@@ -137,7 +143,7 @@ def judge(
     upgrades = first_upgrade.refusals(found.upgrade)
     fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept), *shutdown(found)]
     manager = _manager(found.manager, running=running) if fabric else []
-    return [*upgrades, *fit, *manager, *targets.refusals(found.barred, due)]
+    return [*upgrades, *armed.refusals(found.armed), *fit, *manager, *targets.refusals(found.barred, due)]
 
 
 def mounts(found: Preflight) -> list[Refusal]:
@@ -243,6 +249,16 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
 def open_update(found: Preflight) -> list[Refusal]:
     """Why a Spark is between two releases: an update that broke off, or is at work."""
     return [Refusal(found.update, verb("update"))] if found.update else []
+
+
+def journal_lost(found: Preflight) -> list[Refusal]:
+    """Why nothing of what was done to the host can be undone, where there was something."""
+    return [lost_journal()] if found.lost else []
+
+
+def lost_journal() -> Refusal:
+    """Of a host whose runs are not kept any more. No reason to leave it alone: a deploy begins a new journal."""
+    return Refusal("the journal of the runs on this host is gone, so that none of them can be undone", deploy())
 
 
 def warnings(found: Preflight, kept: bool | None) -> list[str]:

@@ -145,7 +145,7 @@ _SIGNS = tuple(
         (PERFTEST, "title", _AGAIN, r"[ \t]*WARNING: BW peak won't be measured|\* Waiting for client to connect"),
         (PERFTEST, "header", _SAME, r"[^\n]*#bytes[ \t]+#(?:iterations|sl)\b"),
         (PERFTEST, "report", _AGAIN, r"[ \t]*\{\s*\"(?:test_info|results)\"\s*:"),
-        (PERFTEST, _FIGURES, _SAME, r"\W*\d+[ \t]+\d+(?:[ \t]+\d[\d,]*\.\d+){2,}"),
+        (PERFTEST, _FIGURES, _SAME, r"[^\w\n]*\d+[ \t]+\d+(?:[ \t]+\d[\d,]*\.\d+){2,}"),
         (PERFTEST, "complaint", _SAME, rf"[ \t]*(?:{_COMPLAINT})"),
         (SHOW_GIDS, "header", _AGAIN, r"[ \t]*DEV\s+PORT\s+INDEX\b"),
         (SHOW_GIDS, "row", _SAME, r"[ \t]*[\w.-]+[ \t]+\d+[ \t]+\d+[ \t]+[0-9a-f]{4}(?::[0-9a-f]{4}){7}\b"),

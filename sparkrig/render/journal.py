@@ -12,6 +12,7 @@ from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.host import watch
+from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.runs import journal
@@ -77,12 +78,11 @@ def standing(found: Journal) -> list[str]:
     said = []
     if found.lock:
         said.append(f"{'left locked' if found.lock.alive is False else 'locked'} by {found.lock.sentence}")
-    for run in found.runs:
-        if run.armed and run.deadline is not None:
-            left = max(0, int(run.deadline - found.now))
-            said.append(f"the network reverts in {left} s unless {run.id} confirms it")
+    said += [each.sentence for each in found.armed]
     if found.update:
         said.append(found.update)
+    if found.lost:
+        said.append(lost_journal().what)
     return [*said, *found.left_out()]
 
 
@@ -110,7 +110,8 @@ def changed(run: Run, found: Journal) -> str:
     parts += [f"{len(holds)} hold{'' if len(holds) == 1 else 's'}"] if holds else []
     parts += [f"{len(packages)} package{'' if len(packages) == 1 else 's'}"] if packages else []
     parts += [f"{_STORED[kind]} {name} (removed)" for kind, name in items if kind in _STORED]
-    return listed([*parts, *(["the network"] if run.moved_network else [])]) or "nothing"
+    network = ["the network"] if run.moved_network else ["the network, not confirmed"] if run.armed else []
+    return listed([*parts, *network]) or "nothing"
 
 
 def ago(seconds: int) -> str:
@@ -234,11 +235,7 @@ def document(found: Journal, runs: int) -> schema.Journal:
     """A host for programs."""
     return {
         "lock": _lock(found.lock) if found.lock else None,
-        "armed": [
-            {"run": run.id, "reverts_in_s": max(0, int(run.deadline - found.now))}
-            for run in found.runs
-            if run.armed and run.deadline is not None
-        ],
+        "armed": [{"run": each.run, "reverts_in_s": each.left} for each in found.armed],
         "runs": [_run(run, found) for run in found.readable[:runs]],
         "update": found.update or None,
         "left_out": [run.id for run in found.runs if run.garbled],

@@ -78,13 +78,19 @@ class Containers(TypedDict):
 
 
 class Figures(TypedDict):
-    """One Spark. environment: the GID lines that containers get; None where the file is not there."""
+    """One Spark. environment: the GID lines that containers get; None where the file is not there.
+
+    unconfirmed: a sentence about each network change that goes back unless its run confirms it; journal_lost:
+    whether the journal of the runs on it is gone.
+    """
 
     spark: Spark
     driver: Driver
     rails: list[Rail]
     containers: Containers
     environment: list[str] | None
+    unconfirmed: list[str]
+    journal_lost: bool
 
 
 class Summary(TypedDict):

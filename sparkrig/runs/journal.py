@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig import programs
-from sparkrig.host import update_record
-from sparkrig.parsing import bounds, grammar
+from sparkrig.files import DECLARED
+from sparkrig.host import armed, update_record
+from sparkrig.host.armed import Armed
+from sparkrig.parsing import grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
 from sparkrig.runs.managed_files import WRITTEN
@@ -76,12 +78,12 @@ class Run:
     before, after: what stood there, by item (`file /etc/nccl.conf`, `hold NAME`, `package NAME`; `weights
     OWNER/NAME` and `image ID` of what was removed), where an item that was not there has no entry; after is None
     where the run did not get to its end. guard: the state of its guarded network change, and the reason of a
-    rollback; deadline: when that rolls back unless it is confirmed; lacks: what of its folder is not there any
-    more, so that what stood there before is not known; number: its place among the runs of the host, None of a
-    version that numbered none; wrote: what it itself put to each item, one after the other, the last being what it
-    left; None where that version kept none of it; left: what it did not put back, of an undo; network: what its
-    change of the network made of which item (`profile PATH`, by digests), None where that version kept none of it;
-    trial: why a server that it tried was rolled back, empty where none was.
+    rollback; lacks: what of its folder is not there any more, so that what stood there before is not known;
+    number: its place among the runs of the host, None of a version that numbered none; wrote: what it itself put
+    to each item, one after the other, the last being what it left; None where that version kept none of it; left:
+    what it did not put back, of an undo; network: what its change of the network made of which item (`profile
+    PATH`, by digests), None where that version kept none of it; trial: why a server that it tried was rolled back,
+    empty where none was.
     """
 
     id: str
@@ -91,7 +93,6 @@ class Run:
     after: Snapshot | None = None
     ended: int | None = None
     guard: str = ""
-    deadline: float | None = None
     lacks: tuple[str, ...] = ()
     number: int | None = None
     wrote: Mapping[str, tuple[str, ...]] | None = None
@@ -135,7 +136,8 @@ class Run:
 class Journal(Value):
     """All of it: runs newest first, what stands there now, and the host's clock.
 
-    update: an update that is open (`sparkrig update`), in words; empty for none.
+    update: an update that is open (`sparkrig update`), in words; empty for none; armed: network changes that are
+    not confirmed.
     """
 
     now: int
@@ -143,6 +145,12 @@ class Journal(Value):
     runs: tuple[Run, ...] = ()
     current: Snapshot = field(default_factory=dict)
     update: str = ""
+    armed: tuple[Armed, ...] = ()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the runs are gone, although one ended here."""
+        return not self.runs and self.current.get(f"file {DECLARED}", ABSENT) != ABSENT
 
     @property
     def readable(self) -> tuple[Run, ...]:
@@ -166,12 +174,15 @@ def parse(lines: Iterable[str]) -> Journal:
     runs: list[Run] = []
     found: dict[str, dict[str, str]] = {}
     now, taken, update = 0, None, ""
+    unconfirmed: list[Armed] = []
     for line in lines:
         word, _, rest = line.partition(" ")
         if word == "now":
             now = int(rest)
         elif word == "update":
             update = f"{update_record.opened(rest)}; sparkrig update goes on with it"
+        elif word == "armed":
+            unconfirmed.append(armed.parse(rest))
         elif word == "lock":
             alive, _, whose = rest.partition(" ")
             taken = Lock(lock.owner(whose), {"alive": True, "dead": False}.get(alive))
@@ -194,7 +205,7 @@ def parse(lines: Iterable[str]) -> Journal:
     if not now:  # the first row of any answer, an empty journal's too: without it nothing was read
         raise ValueError("the host does not say what time it is there")
     ordered = sorted(runs, key=lambda each: each.order, reverse=True)
-    return Journal(now, taken, tuple(ordered), found.get("now", {}), update)
+    return Journal(now, taken, tuple(ordered), found.get("now", {}), update, tuple(unconfirmed))
 
 
 _Rows = dict[str, dict[str, str]]  # what stood before a run and after it, by item
@@ -216,13 +227,6 @@ def _read_after(run: Run, found: _Rows, rest: str) -> Run:
     return replace(run, after=found.setdefault("after", {}), ended=int(ended))
 
 
-def _read_deadline(run: Run, _: _Rows, rest: str) -> Run:
-    try:
-        return replace(run, deadline=bounds.finite(rest))
-    except ValueError:
-        return replace(run, lacks=(*run.lacks, "guard/deadline"))
-
-
 def _read_network(run: Run, _: _Rows, rest: str) -> Run:
     row = _NETWORK.fullmatch(rest)
     known = run.network or {}
@@ -240,7 +244,6 @@ _READERS: Mapping[str, Callable[[Run, _Rows, str], Run]] = {
     "before": lambda run, found, rest: replace(run, before=_item(found.setdefault("before", {}), rest)),
     "after": _read_after,
     "guard": lambda run, _, rest: replace(run, guard=rest.strip()),
-    "deadline": _read_deadline,
     "number": lambda run, _, rest: replace(run, number=int(rest), wrote=run.wrote or {}),
     "trial": lambda run, _, rest: replace(run, trial=run.trial or plain(rest.strip())),
     "wrote": lambda run, _, rest: replace(run, wrote=_written(run.wrote or {}, rest)),

@@ -39,7 +39,7 @@ _NAMED = 3  # scripts that a text runs and does not have
 _MOST = 300_000  # characters; the longest script that was seen has 40,000
 _MOST_INSPECTED = 2_000_000  # what `docker inspect` prints of one container has 20,000
 _GROUP = re.compile(r"(?:\[\[?|\{)\s+(?:-[a-z]\b|!|\w+\s|\"\$)")  # a test or a group of a shell, and no JSON
-_YAML = re.compile(r"(?:\s*#.*\n|\s*\n)*(?:---|[A-Za-z_][\w.-]*:(?:\s|$))")
+_YAML = re.compile(r"(?:[^\S\n]*+(?:#.*+)?\n)*+(?:---|[A-Za-z_][\w.-]*:(?:\s|$))")
 
 
 def read(text: str) -> list[Launch]:

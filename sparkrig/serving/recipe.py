@@ -156,7 +156,7 @@ def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
         environment={str(name): _plain(each) for name, each in variables.items()},
         fewest=fewest,
         most=most,
-        foreign=tuple(name for name in FOREIGN if document.get(name)),
+        foreign=tuple(name for name in FOREIGN if document.get(name) and not _pulled(name, document)),
         told=tuple(_told(document)),
     )
 
@@ -192,7 +192,14 @@ def _sparks(document: Mapping[str, Any]) -> tuple[int, int | None]:
     return max(alone, fewest or 1), most
 
 
+def _pulled(name: str, document: Mapping[str, Any]) -> bool:
+    """Whether it is the builder of an image that a registry has: then nothing has to be built."""
+    return name == "builder" and "/" in _text(document, "container")
+
+
 def _told(document: Mapping[str, Any]) -> Iterator[str]:
+    if _pulled("builder", document) and document.get("builder"):
+        yield f"its builder {_plain(document['builder'])} is not run: the image is pulled"
     if document.get("build_args"):
         options = " ".join(map(_plain, _list(document["build_args"])))
         yield f"its image is built with {options}, which is not done here"

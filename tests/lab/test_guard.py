@@ -238,9 +238,16 @@ def test_a_checkpoint_of_somebody_else_is_left_alone(before: Before, seen: Seen)
 @pytest.mark.fault(11)
 @pytest.mark.promise(4)
 def test_the_next_run_takes_over_what_a_dead_controller_left_armed(before: Before, seen: Seen) -> None:
+    """Its links are as declared, so a run that judged them by that alone would end well, and then lose them."""
     with abandoned(ROOMY):
+        for verb in ("status", "drift", "summary", "doctor"):
+            looked = run("sparkrig", verb, LAB)
+            words = " ".join(looked.stdout.replace("│", " ").split())
+            assert looked.code == 2, (verb, looked.stderr)
+            assert verb == "drift" or "broke off in the middle of its network change" in words, (verb, words)
         done = deploy()
     assert done.code == 0, done.stderr[-3000:]
+    assert "broke off in the middle of its network change" in done.stderr
     assert "confirmed on spark-a and spark-b" in done.stderr
     assert "superseded" in guard_of(before.pair.a)
     again = run("pyinfra", "--json", "--dry", LAB, FILE)

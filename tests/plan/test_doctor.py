@@ -31,7 +31,7 @@ def test_a_healthy_pair(tmp_path: Path) -> None:
         "✓ health",
     ]  # fmt: skip
     assert blank == "" and re.fullmatch(
-        r"✓ Your pair is ready \(134 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
+        r"✓ Your pair is ready \(138 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
     )
 
 
@@ -168,7 +168,7 @@ def test_a_host_that_is_gone_hides_nothing_of_the_other(tmp_path: Path) -> None:
     done = doctor(tmp_path, with_gone())
     assert (done.code, "Traceback" in done.stderr) == (3, False)
     assert "  ✗ access.ssh on spark-b\n    read      Could not connect (127.0.0.1 port 9:" in done.stdout
-    assert "✓ network              13 checks, spark-b not read\n" in done.stdout
+    assert "✓ network              14 checks, spark-b not read\n" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("? spark-b could not be read")
     document = doctor(tmp_path, with_gone(), "--json")
     assert document.code == 3

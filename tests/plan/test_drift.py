@@ -13,7 +13,7 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 
-from tests.plan.conftest import ROOT, A, B, Host, converged, pair, recorded
+from tests.plan.conftest import ROOT, A, B, Deploy, Host, barred, converged, pair, recorded
 from tests.plan.desk import Desk
 from tests.plan.lost import lost
 from tests.unit.sshd import free_ports
@@ -56,6 +56,22 @@ def test_a_run_that_broke_off_at_its_end_is_a_step_of_the_deploy(desk: Desk) -> 
     assert done.code == 2
     assert done.wrong == {A: {"deploy.plan"}, B: {"deploy.plan"}}
     assert "it would change: close the run" in done.out
+
+
+def test_a_network_change_that_is_not_confirmed_is_drift_although_the_links_are_as_declared(desk: Desk) -> None:
+    done = desk.has(pair(converged("a"), barred(converged("b"), "armed OLD 70 dead"))).drift()
+    assert done.code == 2
+    assert done.wrong == {A: set(), B: {"host.rollback"}}
+    assert "run OLD broke off in the middle of its network change, which goes back in 70 s" in done.out
+
+
+def test_a_journal_that_is_gone_is_named_and_the_deploy_begins_a_new_one(desk: Desk, deploy: Deploy) -> None:
+    hosts = pair(converged("a"), barred(converged("b"), "lost"))
+    done = desk.has(hosts).drift()
+    assert done.code == 2
+    assert done.wrong == {A: set(), B: {"host.journal"}}
+    assert "the journal of the runs on this host is gone" in done.out
+    assert deploy(hosts, "--dry", "--json").plan["close the run"] >= {B}
 
 
 def test_a_pair_from_the_box_wants_everything(desk: Desk) -> None:

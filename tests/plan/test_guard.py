@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tests.plan.conftest import Deploy, Host, pair, recorded, sections
+from tests.plan.conftest import Deploy, Host, barred, converged, pair, recorded, sections
 from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT, asked, told
 
 FILE = "deploys/network.py"
+SETTLE = "end=$(($(uptime) + $1))"
 
 
 def hosts(a: dict[str, Any] | None = None, b: dict[str, Any] | None = None) -> list[Host]:
@@ -153,3 +154,18 @@ def test_a_way_in_that_cannot_be_named_changes_the_network_of_no_half(deploy: De
 def test_the_window_is_a_setting(deploy: Deploy) -> None:
     run = deploy(hosts(), "-y", "--data", "rollback_seconds=45", file=FILE)
     assert "reverts in 45 s unless confirmed" in run.stderr
+
+
+def test_what_a_dead_run_left_armed_is_settled_before_the_host_is_judged(deploy: Deploy) -> None:
+    """Its links are as declared, and a run that took them for that would end well before they go back."""
+    for flags, reason in ((("-y",), "'superseded by run "), (("--dry",), "sparkrig 135 ''")):
+        found = pair(barred(converged("a"), "armed OLD 70 dead"), converged("b"))
+        found[0].responses = {SETTLE: []}
+        run = deploy(found, *flags, file=FILE)
+        sent = [command for at, command in run.changes if SETTLE in command]
+        assert len(sent) == 1 and reason in sent[0], flags
+        assert run.code == 1 and len(run.changes) == 1, run.changes
+        assert "run OLD broke off in the middle of its network change, which goes back in 70 s" in run.stderr
+        looks = [at for at, command in run.commands if "#sparkrig:end identity" in command]
+        assert looks.count("spark-a") == 2, "it is looked at again, and what is still armed then is a refusal"
+        assert "Refused: run OLD broke off" in run.stderr

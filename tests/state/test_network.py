@@ -16,6 +16,12 @@ def test_links_have_address_and_mtu(host: Host, spark: Spark, cabled: dict[str, 
         assert [f"{each['local']}/{each['prefixlen']}" for each in found[netdev]["addr_info"]] == [address]
 
 
+def test_no_change_of_it_goes_back_by_itself(host: Host) -> None:
+    states = host.check_output("head -qn 1 /var/lib/sparkrig/runs/*/guard/state 2>/dev/null || :")
+    assert {"armed", "applied"}.isdisjoint(states.split())
+    assert "sparkrig-deadman" not in host.check_output("systemctl list-timers --all --no-legend")
+
+
 def test_each_link_is_held_by_one_profile_that_comes_back_at_boot(
     host: Host, spark: Spark, cabled: dict[str, str]
 ) -> None:

@@ -53,6 +53,7 @@ OWNER_ROW = json.dumps(
 )
 JOURNAL = f"""now 1795348900
 lock alive {OWNER_ROW}
+armed 20261122T120000Z-1 80 alive
 run 20261122T120000Z-1 {OWNER_ROW}
 step 1795348801 begun Driver | hold
 step 1795348802 ended 0 Driver | hold
@@ -61,7 +62,6 @@ before hold nvidia held
 after end 1795348810
 after file /etc/x 644 root:root 00
 guard applied by x
-deadline 1795348900.5
 current file /etc/x 644 root:root 00""".split("\n")
 
 

@@ -104,7 +104,7 @@ SHARED = {
         "sparkrig.rdma.gid:BLOCK_END",
     ),
     "runs/journal_stands.sh": ("sparkrig.runs.journal:HELD",),
-    "runs/lock_functions.sh": ("sparkrig.runs.lock:FOLDER",),
+    "runs/lock_read.sh": ("sparkrig.runs.lock:FOLDER",),
     "runs/lock_hold.sh": (
         "sparkrig.runs.lock:FOLDER",
         "sparkrig.runs.lock:TICK_S",

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkrig.serving.checkpoint.config import Config, word
+from sparkrig.serving.checkpoint.config import Config, Unreadable, word
 from sparkrig.serving.model import Format
 
 _Found = dict[Format, int]  # how many parts have each format
@@ -32,6 +32,8 @@ _WHOLE: dict[str, Format] = {
     "auto_round": "int4-autoround",
     "intel/auto-round": "int4-autoround",
 }
+# formats of other programs, which vLLM ends with: Unknown quantization method [@orca-exl3]
+_OTHERS = {"exl2": "EXL2", "exl3": "EXL3"}
 _PLAIN: dict[str, Format] = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 # parts of the names that Model Optimizer has for its algorithms, the more specific one first
 _ALGORITHMS: tuple[tuple[str, Format], ...] = (
@@ -57,11 +59,13 @@ class Quantization:
 
 
 def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> Quantization:
-    """What a checkpoint is quantized to.
+    """What a checkpoint is quantized to. Raises Unreadable for what vLLM does not load.
 
     beside: hf_quant_config.json, empty where there is none; said: takes what had to be assumed, in sentences.
     """
     told = config.under("quantization_config") or config.under("compression_config")
+    if other := _OTHERS.get(_method(told)) or _mlx(told or config.under("quantization")):
+        raise Unreadable(f"its weights are in {other}, a format that vLLM does not load")
     if not told and not beside:
         return _plain(config, said)
     method, found = _method(told or beside), _formats(told or beside)
@@ -70,6 +74,11 @@ def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> 
         said.append(f"config.json says {_list(found)}, and hf_quant_config.json {_list(optimized)}")
         found = found | optimized
     return Quantization(_named(found, method, said), "; ".join(_notes(config, told or beside, found, said)))
+
+
+def _mlx(told: Mapping[str, Any]) -> str:
+    """MLX names no method, only how it rounds: vLLM ends with an unknown method of no name [@mlx-nemotron]."""
+    return "MLX" if not _method(told) and {"group_size", "bits"} <= told.keys() else ""
 
 
 def _plain(config: Config, said: list[str]) -> Quantization:

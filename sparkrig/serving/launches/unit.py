@@ -15,7 +15,7 @@ from sparkrig.serving import container
 from sparkrig.serving.launch import Launch, Unreadable
 from sparkrig.serving.launches.shell import Shell
 
-BEGINS = re.compile(r"(?:\s*[#;].*\n|\s*\n)*\[[A-Z][A-Za-z-]*\][ \t\r]*(?:\n|$)")
+BEGINS = re.compile(r"(?:[^\S\n]*+(?:[#;].*+)?\n)*+\[[A-Z][A-Za-z-]*\][ \t\r]*(?:\n|$)")
 
 _SECTION = re.compile(r"\[([A-Z][A-Za-z-]*)\]")
 _REFERENCE = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)\}|\$([A-Za-z_]\w*)")

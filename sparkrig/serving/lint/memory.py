@@ -213,15 +213,23 @@ def weights_too_large(case: Case) -> Iterator[Hit]:
     # another engine has its share by another name: more than all it cannot have, a table on the disk aside
     other = case.launch.engine != engines.VLLM
     share = 1.0 if other else min(_utilization(case) or _DEFAULT, 1.0)
-    if case.weights_gib is None or not case.gpus or not case.world or case.table_on_disk:
+    least = _least(case)
+    if least is None or not case.gpus or not case.world or case.table_on_disk:
         return
-    each, room = case.weights_gib / case.world, MEMORY_GIB * share
+    each, room = least / case.world, MEMORY_GIB * share
     if each - (_TABLE_GIB if other else 0.0) > room:
+        how = "" if case.weights_gib is not None else " at least, by the parameters in its name"
         yield Hit(
-            f"{each:.0f} GiB of weights on each Spark, and {room:.0f} GiB for {engines.name(case.launch.engine)} "
-            f"at {share:g}",
+            f"{each:.0f} GiB of weights on each Spark{how}, and {room:.0f} GiB for "
+            f"{engines.name(case.launch.engine)} at {share:g}",
             _smaller(case),
         )
+
+
+def _least(case: Case) -> float | None:
+    """GiB of weights at the least; a name has to tell their format, and vLLM must not quantize them further."""
+    told = case.told_format and (case.told_format != "bf16" or case.quantization in ("", "fp8"))
+    return case.loaded_gib if told else case.weights_gib
 
 
 @RULES.rule(

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints `open` where the newest run of the journal has no end; by the shell alone, for a process costs more
+# Prints `open` where the newest run of the journal has no end, and `lost` where there is no run, although the end of
+# one left what it declared; by the shell alone, for a process costs more
 
 newest=0 open=
 for at in /var/lib/sparkrig/runs/[0-9]*/number; do
@@ -11,3 +12,6 @@ for at in /var/lib/sparkrig/runs/[0-9]*/number; do
   fi
 done
 [ -z "$open" ] || echo open
+kept=
+for at in /var/lib/sparkrig/runs/[0-9]*; do [ ! -d "$at" ] || kept=yes; done
+if [ -z "$kept" ] && [ -e /var/lib/sparkrig/declared.json ]; then echo lost; fi

@@ -6,6 +6,9 @@
 if [ -z "${managed+set}" ]; then ask_manager; fi
 . ./preflight_open_run.sh
 . ./open_update.sh
+. ../runs/lock_read.sh
+. ../runs/armed.sh
+armed
 for f in /var/lib/dpkg/updates/[0-9]*; do [ ! -e "$f" ] || echo journal; done
 holders
 if [ -f /run/systemd/shutdown/scheduled ]; then

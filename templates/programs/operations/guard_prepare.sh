@@ -1,12 +1,10 @@
 #!/bin/sh
-# $1 run. What a dead controller left armed goes back now: at its deadline it would take this change with it.
-# Prints which boot of which machine this is.
+# $1 run, which has the lock. What another one left armed goes back now: at its deadline it would take this change with
+# it. Prints which boot of which machine this is.
 
+. ../runs/lock_read.sh
+. ../runs/armed.sh
+. ./guard_take_back.sh
 
-for state in /var/lib/sparkrig/runs/*/guard/state; do
-  [ -f "$state" ] || continue
-  case $(head -n 1 "$state" 2>/dev/null) in
-  armed | applied) python3 "${state%/state}/guard.py" rollback "superseded by run $1" >&2 ;;
-  esac
-done
+armed | while read -r _ run _; do take_back "$run" "superseded by run $1"; done
 cat /proc/sys/kernel/random/boot_id

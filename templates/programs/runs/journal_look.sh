@@ -11,6 +11,8 @@ set -- $(known "$@")
 printf 'now %s\n' "$(date +%s)"
 . ../facts/open_update.sh
 . ./lock_seen.sh
+. ./armed.sh
+armed
 for run in /var/lib/sparkrig/runs/*; do
   [ -d "$run" ] || continue
   case ${run##*/} in *[!A-Za-z0-9.-]*) continue ;; esac # no name of ours
@@ -37,7 +39,6 @@ for run in /var/lib/sparkrig/runs/*; do
   case $(text "$run/guard/state") in
   committed*) [ -f "$run/guard/before/links.json" ] || echo 'lacks guard/before/links.json' ;;
   esac
-  if [ -e "$run/guard/deadline" ]; then printf 'deadline %s\n' "$(text "$run/guard/deadline")"; fi
 done
 stands "$@" | sed 's/^/current /'
 cat /var/lib/sparkrig/runs/*/guard/changed 2>/dev/null | cut -d ' ' -f 3- | LC_ALL=C sort -u | while IFS= read -r path; do

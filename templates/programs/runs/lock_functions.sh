@@ -1,29 +1,17 @@
 #!/bin/sh
-# held FILE: whether a process keeps it locked. identity: of the lock's folder, which no other one has: what can be
-# read of it may be nothing. text FILE: the start of it, in one row. whose: owner_run, as far as
-# it can be read. release RUN: the lock, if it is that run's. Opening a FIFO waits for its other end, so only a
-# file is read, or locked. Of owner.json and run.json 40,000 bytes are read: 64 names of 253 characters, and what was
-# typed.
+# alone: no other process changes the lock until this one ends. release RUN: the lock, if it is that run's.
 
 
-lock=/run/sparkrig/lock
+. ./lock_read.sh
 alone() {
   umask 077
   mkdir -p /run/sparkrig
   exec 9</run/sparkrig
   flock -w 20 9 || { echo "/run/sparkrig is held by another process" >&2; exit 75; }
 }
-held() {
-  [ -f "$1" ] || return 1
-  flock -n -s -E 75 "$1" true 2>/dev/null && return 1
-  [ $? = 75 ]
-}
-identity() { stat -c %i.%.9Z $lock; }
-text() { [ ! -f "$1" ] || head -c 40000 "$1" 2>/dev/null | tr '\n\000' '  '; }
-whose() { owner_run=$([ ! -f $lock/run ] || head -c 200 $lock/run 2>/dev/null | tr -d '\n\000'); }
 release() {
   alone
   whose
   rm -f "/run/sparkrig/holder.$1"
-  if [ "$owner_run" = "$1" ]; then rm -rf $lock; fi
+  if [ "$owner_run" = "$1" ]; then rm -rf "${lock:?}"; fi
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
@@ -18,6 +19,8 @@ from rich.console import Console
 import sparkrig.io as package
 from sparkrig.cli import status
 from sparkrig.cli.unlock import unlock
+from sparkrig.files import DECLARED
+from sparkrig.host.armed import Armed
 from sparkrig.io.remote import Lost
 from sparkrig.operations import journal as operations
 from sparkrig.render import journal as picture
@@ -111,15 +114,20 @@ def test_what_a_run_changed_in_words() -> None:
     many = replace(DONE, after={f"file /etc/{number}": "x" for number in range(3)}, guard="", before={})
     assert picture.changed(many, Journal(NOW, None, (many,), AFTER)) == "3 files"
     assert picture.changed(replace(DONE, after=BEFORE, guard=""), found) == "nothing"
+    for guard in ("armed ", "applied by x"):
+        killed = replace(DONE, after=BEFORE, guard=guard)
+        assert picture.changed(killed, found) == "the network, not confirmed"
 
 
 def test_what_holds_and_awaits_a_host() -> None:
-    armed = replace(BROKEN, guard="armed", deadline=NOW + 62.9)
-    said = picture.standing(Journal(NOW, Lock(OWNER, alive=False), (armed,), {}))
+    runs = (replace(BROKEN, guard="armed"),)
+    armed = (Armed(BROKEN.id, 62, False), Armed("ANOTHER", 0, True))
+    said = picture.standing(Journal(NOW, Lock(OWNER, alive=False), runs, {}, armed=armed))
     assert said == [
         "left locked by ann@laptop (from 10.0.2.2) since 2026-11-21 03:00:00 UTC for: pyinfra inventories/pair.py "
         "deploys/cluster.py; that run is dead, and the next one takes the lock over",
-        f"the network reverts in 62 s unless {BROKEN.id} confirms it",
+        f"run {BROKEN.id} broke off in the middle of its network change, which goes back in 62 s",
+        "run ANOTHER changes the network, which goes back now unless that run confirms it",
     ]
 
 
@@ -163,15 +171,29 @@ def test_a_terminal_shows_one_host_below_the_other(monkeypatch: pytest.MonkeyPat
     assert said[said.index("spark-b") - 1] == ""
 
 
+LOST = Journal(NOW, current={f"file {DECLARED}": "600 root:root c"})
+
+
+def test_a_journal_that_is_gone_is_named_with_what_begins_a_new_one(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    done = shown(monkeypatch, inventory, {"spark-a": LOST, "spark-b": GOOD})
+    said = "spark-a: the journal of the runs on this host is gone, so that none of them can be undone"
+    assert said in done.stdout and "no run is kept" not in done.stdout
+    assert re.search(r"spark-a: pyinfra \S+ \S*deploys/cluster\.py", done.stdout)
+
+
 @pytest.mark.parametrize(
     ("found", "code"),
     [
         ({"spark-a": GOOD, "spark-b": GOOD}, 0),
         ({"spark-a": Journal(NOW), "spark-b": GOOD}, 0),
         ({"spark-a": BAD, "spark-b": GOOD}, 2),
+        ({"spark-a": LOST, "spark-b": GOOD}, 2),
+        ({"spark-a": replace(GOOD, armed=(Armed(BROKEN.id, 62, False),)), "spark-b": GOOD}, 2),
         ({"spark-a": BAD, "spark-b": Lost("no route")}, 3),
     ],
-    ids=["settled", "never touched", "broke off", "unreachable"],
+    ids=["settled", "never touched", "broke off", "journal gone", "armed", "unreachable"],
 )
 def test_the_worst_host_is_the_exit_code(
     monkeypatch: pytest.MonkeyPatch, inventory: str, found: Mapping[str, Journal | Lost], code: int

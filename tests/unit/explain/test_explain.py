@@ -136,6 +136,14 @@ SMI = """\
 |   0  NVIDIA GB10                    On  |   0000000F:01:00.0 Off |                  N/A |
 | N/A   36C    P8              3W /  N/A  | Not Supported          |      0%      Default |
 """
+WEDGED = f"""### Hardware: GPU
+
+GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})
+
+### Describe the bug
+
+The whole host hangs after NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY]
+"""  # open-gpu-kernel-modules 1358, in short
 CSV = "index, name, uuid, utilization.gpu [%], clocks.current.sm [MHz], memory.total [MiB]\n"
 NCCL_TESTS = """\
 # Collective test starting: all_gather_perf
@@ -291,6 +299,21 @@ FORMS = {
     "nvidia-smi, Not Supported": (SMI, "nvidia-smi", "NVIDIA GB10, driver 580.126.09, 0 % busy", "healthy", ""),
     "nvidia-smi, H200": (recorded("gpu/nvidia-smi.txt"), "nvidia-smi", "NVIDIA H200", "healthy", ""),
     "nvidia-smi -L": (f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n", "nvidia-smi -L", "NVIDIA GB10", "healthy", ""),
+    "nvidia-smi -L, its command": (
+        f"me@spark:~$ nvidia-smi -L\nGPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\nme@spark:~$ \n",
+        "nvidia-smi -L",
+        "NVIDIA GB10",
+        "healthy",
+        "",
+    ),
+    "nvidia-smi -L, in a report": (WEDGED, "nvidia-smi -L", "NVIDIA GB10", "unknown", "list-in-prose"),
+    "nvidia-smi -L, below a report": (
+        f"the host hangs, see above\nGPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n",
+        "nvidia-smi -L",
+        "NVIDIA GB10",
+        "unknown",
+        "list-in-prose",
+    ),
     "csv, [N/A]": (
         f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n\nand prose, with commas, of a post, x, y, z\n",
         "nvidia-smi --query-gpu",
@@ -1154,6 +1177,20 @@ def test_packages_named_like_tools_stay_in_their_list() -> None:
         f"$ nvidia-smi\n{SMI}$ dpkg -l | grep nvidia\n{rows(SPARKS['sparkjr'], DPKG)}$ show_gids\n{GIDS}"
     )
     assert [each.tool for each in found] == ["nvidia-smi", "package list", "show_gids"]
+
+
+def test_a_slow_figure_of_nccl_names_a_slow_start_beside_the_build() -> None:
+    slow = NCCL_TESTS.replace("18.94", "2.82").replace("20.95", "2.83")
+    by_library = {
+        "": "measure the rails alone with sparkrig bandwidth; if they are healthy, set nccl_image to one with",
+        "# nccl-tests version 2.18.3 nccl-headers=22809 nccl-library=22809\n": "measure the rails alone",
+    }
+    for head, cure in by_library.items():
+        ((finding,),) = (each.findings for each in explain(head + slow))
+        verdict = finding.verdict
+        assert verdict.cause == "nccl-build" and "(slow-start): 13 Gb/s on each twin" in verdict.evidence
+        assert verdict.cure.startswith(cure) and ("nccl_image" in verdict.cure) == (not head)
+        assert verdict.evidence.endswith("NCCL 2.28.9 is known to work" if head else "2.8 to 3 GB/s")
 
 
 # --- refusals, and what is never shown

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs
+from sparkrig.files import DECLARED
 from sparkrig.runs.lock import RUNS
 
 OPEN_RUN = programs.text("facts/preflight_open_run.sh")
@@ -43,6 +44,9 @@ def test_a_run_is_open_where_the_newest_has_no_end(tmp_path: Path, name: str) ->
         if ended:
             (tmp_path / run / "after").touch()
     assert asked(tmp_path) == ("open\n" if is_open else "")
+    (tmp_path / "declared.json").touch()
+    lost = name in ("no journal", "being made")
+    assert asked(tmp_path) == ("lost\n" if lost else "open\n" if is_open else ""), "a run ended here"
 
 
 def test_a_fifo_in_place_of_a_number_is_not_waited_for(tmp_path: Path) -> None:
@@ -52,7 +56,7 @@ def test_a_fifo_in_place_of_a_number_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def asked(folder: Path) -> str:
-    script = OPEN_RUN.replace(RUNS, str(folder))
+    script = OPEN_RUN.replace(RUNS, str(folder)).replace(DECLARED, str(folder / "declared.json"))
     assert script != OPEN_RUN
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10, check=False)
     assert done.stderr == ""

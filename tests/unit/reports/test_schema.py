@@ -30,6 +30,7 @@ from sparkrig.cli.replacing import Place
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.storage import Disk
 from sparkrig.fleet import Fleet
+from sparkrig.host.armed import Armed
 from sparkrig.io import catalogue_files
 from sparkrig.io.first_login import Target
 from sparkrig.io.remote import Lost
@@ -79,10 +80,10 @@ def told(folder: Path, patch: Patch) -> str:
     file = folder / "sparks.py"
     file.write_text(statuses.INVENTORY)
     now = statuses.NOW
-    armed = replace(statuses.BROKEN, guard="armed", deadline=now + 60)
-    runs = (statuses.DONE, armed)
+    runs = (statuses.DONE, replace(statuses.BROKEN, guard="armed"))
+    armed = (Armed(statuses.BROKEN.id, 60, False),)
     found: dict[str, Journal | Lost] = {
-        "spark-a": Journal(now, Lock(statuses.OWNER, alive=True), runs, statuses.AFTER),
+        "spark-a": Journal(now, Lock(statuses.OWNER, alive=True), runs, statuses.AFTER, armed=armed),
         "spark-b": Lost("no route to host"),
     }
     return statuses.shown(patch, str(file), found, "--json").stdout

@@ -57,7 +57,6 @@ def test_rows_belong_to_the_run_above_them() -> None:
         f"after file /etc/x {FILE}",
         "after end 20 ",
         "guard  committed ",
-        "deadline 31.5",
         "number 7",
         f"wrote file /etc/x {FILE}",
         f"network {SHA} absent /etc/nm/a b.nmconnection",
@@ -72,7 +71,6 @@ def test_rows_belong_to_the_run_above_them() -> None:
         after={"file /etc/x": FILE},
         ended=20,
         guard="committed",
-        deadline=31.5,
         lacks=("before/state",),
         number=7,
         wrote={"file /etc/x": (FILE,)},
@@ -126,8 +124,7 @@ def test_a_row_that_is_none_is_refused() -> None:
 def test_what_a_power_cut_tore_is_lacking_or_left_out() -> None:
     assert one("after end ").lacks == ("after",) and one("after end x").after is None
     assert one("after end 20").after == {}
-    assert one("deadline soon").lacks == ("guard/deadline",) and one("deadline nan").deadline is None
-    assert one("lacks a", "after end x", "deadline x", "lacks b").lacks == ("a", "after", "guard/deadline", "b")
+    assert one("lacks a", "after end x", "lacks b").lacks == ("a", "after", "b")
     assert one("network x y /z").network == {}
     assert one(f"network {SHA} {OTHER} /z", "network x y /z", f"network absent {OTHER} /y").network == {
         "profile /z": (SHA, OTHER),

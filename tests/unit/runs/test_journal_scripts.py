@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from pyinfra.api import HiddenValue, StringCommand
 
+from sparkrig import programs
 from sparkrig.facts.journal import Journal as JournalFact
 from sparkrig.io.shell import in_turn, script
 from sparkrig.operations.journal import noted, recorded
@@ -468,6 +469,12 @@ def special(file: Path) -> None:
     os.mkfifo(file)
 
 
+def with_deadline(run: Path, spoil: Callable[[Path], object]) -> None:
+    """A network change of it is not confirmed, and its deadline cannot be read."""
+    (run / "guard/state").write_text("applied\n\n")
+    spoil(run / "guard/deadline")
+
+
 FORGED = "x\nstep 1 begun x\ncurrent file /etc/x 0\nrun R {}\nnonsense\n"
 SPOILT: dict[str, Callable[[Path], object]] = {
     "no run.json": lambda run: (run / "run.json").unlink(),
@@ -475,10 +482,10 @@ SPOILT: dict[str, Callable[[Path], object]] = {
     "rows in run.json": lambda run: (run / "run.json").write_text(FORGED),
     "zeroes in run.json": lambda run: (run / "run.json").write_bytes(b"\0" * 90),
     "a huge run.json": lambda run: (run / "run.json").write_text("[" * 9_000_000),
-    "rows in its deadline": lambda run: (run / "guard/deadline").write_text(FORGED),
+    "rows in its deadline": lambda run: with_deadline(run, lambda file: file.write_text(FORGED)),
     "an end that is no time": lambda run: (run / "after").write_text("end soon\n"),
     "a FIFO for run.json": lambda run: special(run / "run.json"),
-    "a FIFO for its deadline": lambda run: special(run / "guard/deadline"),
+    "a FIFO for its deadline": lambda run: with_deadline(run, special),
     "a FIFO for its number": lambda run: special(run / "number"),
     "a FIFO for what it wrote": lambda run: special(run / "wrote/state"),
     "a FIFO for what stood there": lambda run: special(run / "before/state"),
@@ -584,3 +591,68 @@ def test_a_step_of_several_commands_ends_where_its_run_has_lost_the_lock(spark: 
     spark.begin()
     spark.cut()
     assert step(":").returncode == 75 and not (spark.root / "second").exists()
+
+
+BOOT = Path("/proc/sys/kernel/random/boot_id")
+SETTLE = programs.text("operations/guard_settle.sh")
+
+
+def uptime() -> int:
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME))
+
+
+def arm(spark: Spark, run: str, state: str = "applied", deadline: str | None = None) -> Path:
+    """A guarded change of a run that is not confirmed; the program that takes it back only notes it."""
+    guard = spark.runs / run / "guard"
+    guard.mkdir(parents=True, exist_ok=True)
+    (guard / "state").write_text(f"{state}\n\n")
+    (guard / "deadline").write_text(f"{uptime() + 80}.5 {BOOT.read_text()}" if deadline is None else deadline)
+    noting = "pathlib.Path(__file__).with_name('state').write_text('rolled-back\\n' + sys.argv[2])"
+    (guard / "guard.py").write_text(f"import sys, pathlib; {noting}")
+    return guard
+
+
+def test_what_is_armed_is_seen_with_its_time_and_whether_its_run_lives(spark: Spark) -> None:
+    def seen() -> list[tuple[str, bool | None]]:
+        found = spark.look().armed
+        assert all(75 <= each.left <= 80 for each in found), found
+        return [(each.run, each.alive) for each in found]
+
+    spark.begin()
+    for state in ("armed", "applied"):
+        arm(spark, RUN, state)
+        assert seen() == [(RUN, True)]
+    arm(spark, LATER)
+    assert seen() == [(RUN, True), (LATER, False)], "only the run that has the lock can confirm a change"
+    (spark.lock / "holder").unlink()
+    assert seen() == [(RUN, None), (LATER, False)]
+    shutil.rmtree(spark.lock)
+    assert seen() == [(RUN, False), (LATER, False)]
+    for word in ("committed", "rolled-back", "", "armedx"):
+        (spark.runs / RUN / "guard/state").write_text(f"{word}\n")
+        assert seen() == [(LATER, False)], word
+
+
+def test_a_deadline_that_says_nothing_of_this_boot_is_over(spark: Spark) -> None:
+    """Of another boot, of a version that kept the time of day, torn, or nonsense: never a long wait."""
+    spark.begin()
+    ours = [f"{seconds} {BOOT.read_text()}" for seconds in ("nan", "9" * 40, "-5", "1", "")]
+    for text in ("", "1795348900.5", "99999999 another", *ours):
+        arm(spark, RUN, deadline=text)
+        assert [each.left for each in spark.look().armed] == [0], text
+
+
+def test_what_a_dead_run_left_armed_goes_back_and_a_living_one_is_waited_for(spark: Spark) -> None:
+    spark.begin()
+    mine, dead = arm(spark, RUN), arm(spark, LATER)
+    began = time.monotonic()
+    assert spark.sh(SETTLE, "2", "why not").returncode == 0
+    assert 1 < time.monotonic() - began < 10, "it waits for the one that lives, and no longer than it may"
+    assert (dead / "state").read_text() == "rolled-back\nwhy not"
+    assert (mine / "state").read_text() == "applied\n\n"
+    arm(spark, LATER)
+    spark.cut()
+    assert spark.sh(SETTLE, "0", "").returncode == 0
+    assert {each.run for each in spark.look().armed} == {RUN, LATER}, "without a reason nothing is changed"
+    assert spark.sh(SETTLE, "60", "both are dead").returncode == 0
+    assert not spark.look().armed

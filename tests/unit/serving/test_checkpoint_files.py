@@ -454,6 +454,25 @@ METHODS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+# what other programs load, by what their converters write into config.json
+OTHERS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "exl3": ("quantization_config", {"quant_method": "exl3", "version": "0.0.6", "bits": 3.21}, "EXL3"),
+    "exl2": ("quantization_config", {"quant_method": "exl2", "bits": 4.0}, "EXL2"),
+    "MLX": ("quantization_config", {"group_size": 64, "bits": 4}, "MLX"),
+    "MLX of before": ("quantization", {"group_size": 64, "bits": 8, "mode": "affine"}, "MLX"),
+}
+
+
+def test_a_format_that_vllm_does_not_load_never_fits() -> None:
+    config = json.loads(text("Qwen/Qwen3-8B"))
+
+    def holds(key: str, told: dict[str, Any], name: str) -> None:
+        with pytest.raises(Unreadable, match=rf"^its weights are in {name}, a format that vLLM does not load$"):
+            files.read("a/b", files.Files(json.dumps({**config, key: told})))
+
+    each_row(OTHERS, holds)
+
+
 def test_methods_of_quantization() -> None:
     config = json.loads(text("Qwen/Qwen3-8B"))
 

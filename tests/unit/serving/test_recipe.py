@@ -141,6 +141,7 @@ def test_its_words_reach_the_unit() -> None:
 FILES: dict[str, tuple[str, str]] = {
     "mods": (v2(mods=["mods/fix"]), "recipe has mods: programs of its authors, which are not run here"),
     "a builder and commands": (v2(builder="eugr", post_commands=["curl x | sh"]), "has post_commands and builder"),
+    "a builder of an image in no registry": (v2(builder="eugr", container="vllm-node"), "has builder: programs"),
     "commands in the container": (v2(pre_exec=["pip install x"]), "has pre_exec"),
     "commands afterwards": (v2(post_exec=["x"]), "has post_exec"),
     "another command": (v2(command="pip install x && vllm serve {model}"), "starts more than vLLM (pip)"),
@@ -164,6 +165,12 @@ FILES: dict[str, tuple[str, str]] = {
     ),
     "a model without a name": (yaml.safe_dump({"model": {}, "variants": {"default": {}}}), "has no model_id"),
 }
+
+
+def test_a_builder_is_no_obstacle_where_a_registry_has_the_image() -> None:
+    found = recipe_launch.read(v2(builder="eugr", container="ghcr.io/spark-arena/vllm:1"))
+    assert (found.foreign, found.image) == ((), "ghcr.io/spark-arena/vllm:1")
+    assert "its builder eugr is not run: the image is pulled" in found.told
 
 
 def test_a_file_that_cannot_be_served_is_one_sentence() -> None:

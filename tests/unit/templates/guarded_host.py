@@ -66,7 +66,13 @@ class Host:
         self.order()
         self.guard = self.program.Guard(self.folder)
         self.program.run = self.run
-        self.program.time = SimpleNamespace(time=self.clock, monotonic=self.clock, sleep=self.sleep)
+        self.program.time = SimpleNamespace(
+            time=self.clock,
+            monotonic=self.clock,
+            sleep=self.sleep,
+            clock_gettime=lambda _: self.now,
+            CLOCK_BOOTTIME=None,
+        )
         self.program.os = SimpleNamespace(**{**vars(os), "fsync": self.fsync})
         self.program.fcntl = SimpleNamespace(flock=self.flock, LOCK_EX=fcntl.LOCK_EX)
         self.program.shutil = SimpleNamespace(**{**vars(shutil), "which": str})

@@ -910,7 +910,9 @@ class Slowest:
     def __init__(self, program: Any, hangs: int) -> None:
         self.program, self.hangs, self.now, self.calls = program, hangs, 0.0, list[str]()
         program.run, program.side_by_side = self.run, self.side_by_side
-        program.time = SimpleNamespace(time=self.clock, monotonic=self.clock, sleep=self.sleep)
+        program.time = SimpleNamespace(
+            **{**vars(time), "time": self.clock, "monotonic": self.clock, "sleep": self.sleep}
+        )
 
     def clock(self) -> float:
         return self.now

@@ -131,7 +131,7 @@ def test_every_way_back_is_armed(host: Host) -> None:
             "busctl call NM /NM NM CheckpointCreate aouu 0 90 6",
             "fsync GUARD/.checkpoint.new 7",
             "fsync GUARD",
-            "fsync GUARD/.deadline.new 7",
+            "fsync GUARD/.deadline.new 44",
             "fsync GUARD",
             "fsync GUARD/.state.new 7",
             "fsync GUARD",

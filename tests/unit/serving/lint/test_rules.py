@@ -319,14 +319,19 @@ BROKEN: dict[str, list[tuple[str, str]]] = {
         (serve("org/Giant"), serve("org/Giant-NVFP4")),
         (serve("org/Giant", RAY), serve("org/Giant", f"{RAY} --quantization fp8")),
         (serve("org/Giant-FP8"), serve("org/Giant-FP8", RAY)),
+        # by the parameters and the format in a name, of which the least is known
+        (serve("x/Big-405B-w4a16"), serve("x/Big-405B-w4a16", RAY)),
+        (serve("mistralai/Mixtral-8x22B-v0.1"), serve("mistralai/Mixtral-8x7B-v0.1")),
+        (serve("Qwen/Qwen3-235B-A22B", RAY), serve("x/Plain-405B")),  # whose format is not told
+        (serve("Qwen/Qwen3-72B"), serve("Qwen/Qwen3-72B", "--quantization bitsandbytes")),
+        (serve("Qwen/Qwen3-111B", "--quantization fp8"), serve("Qwen/Qwen3-72B", "--quantization fp8")),
     ],
     "pair-needed": [(serve("org/Wide-FP8"), serve("org/Wide-FP8", RAY))],
     "bf16-large": [
         (serve("org/Middle", "--gpu-memory-utilization 0.9"), serve("org/Middle", f"{RAY}")),
-        (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("meta-llama/Llama-3.3-70B-Instruct", RAY)),
-        (serve("meta-llama/Llama-3.3-70B-Instruct"), serve("org/Llama-3.3-70B-Instruct-FP8")),
-        (serve("mistralai/Mixtral-8x22B-v0.1"), serve("mistralai/Mixtral-8x7B-v0.1")),
-        (serve("Qwen/Qwen3-235B-A22B", RAY), serve("Qwen/Qwen3-30B-A3B")),
+        (serve("Qwen/Qwen3-51B"), serve("Qwen/Qwen3-51B", RAY)),
+        (serve("Qwen/Qwen3-51B"), serve("org/Qwen3-51B-FP8")),
+        (serve("Qwen/Qwen3-51B"), serve("Qwen/Qwen3-30B-A3B")),
     ],
     "kv-cache-short": [
         (
@@ -1055,7 +1060,7 @@ def test_the_checkpoint_to_avoid_cites_the_article_that_says_so() -> None:
 # what the rules find by the catalogue alone, in names that the articles have
 REAL: dict[str, tuple[str, ...]] = {
     "weights-too-large": (serve("Qwen/Qwen3-235B-A22B-GPTQ-Int4"), serve("Qwen/Qwen3.5-122B-A10B")),
-    "pair-needed": (serve("Qwen/Qwen3.5-122B-A10B-FP8"),),
+    "pair-needed": (serve("Qwen/Qwen3.5-122B-A10B-FP8", "--gpu-memory-utilization 0.94"),),
     "better-format": (serve("Qwen/Qwen3.5-35B-A3B"),),
     "checkpoint-bad": (serve("nvidia/Qwen3-235B-A22B-NVFP4", RAY),),
     "model-avoided": (serve("nvidia/Llama-3.3-70B-Instruct-NVFP4"),),
@@ -1185,8 +1190,10 @@ def test_a_checkpoint_of_another_owner_is_not_taken_for_one_of_the_same_name() -
 
 def test_weights_of_unknown_size_are_told_by_the_catalogue_s_parameters() -> None:
     told = judged("vllm serve Qwen/Qwen3-235B-A22B", find=KNOWN.find)
-    size = "470 GB of BF16 weights on each Spark, by the parameters in its name"
-    assert [(each.found, each.severity) for each in told if each.rule.id == "bf16-large"] == [(size, "warning")]
+    size = "438 GiB of weights on each Spark at least, by the parameters in its name, and 112 GiB for vLLM at 0.92"
+    assert [(each.found, each.severity) for each in told if each.rule.id == "weights-too-large"] == [
+        (size, "error")
+    ]
 
 
 def test_the_only_checkpoint_without_draft_weights_is_told() -> None:
@@ -1440,9 +1447,9 @@ def test_what_was_found_is_in_words() -> None:
         [
             (pair("nofile"), "nofile", "nofile is docker's own limit"),
             (
-                serve("meta-llama/Llama-3.3-70B-Instruct"),
+                serve("Qwen/Qwen3-51B"),
                 "bf16-large",
-                "140 GB of BF16 weights on each Spark, by the parameters in its name",
+                "102 GB of BF16 weights on each Spark, by the parameters in its name",
             ),
             (run(image="x/vllm:cu129"), "image-cuda", "x/vllm:cu129 is for CUDA 12.9"),
             (run(image="x/vllm:cuda-12.8"), "image-cuda", "x/vllm:cuda-12.8 is for CUDA 12.8"),
