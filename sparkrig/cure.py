@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike, fspath
@@ -54,6 +54,9 @@ LOGINS = {"@local": THIS_MACHINE}
 An inventory is read once in a process, and each of its hosts has some 30 cures, most of them where nothing but its
 name is known.
 """
+
+TYPED = [""]
+"""The inventory's file as this run was given it, which a cure names that was not told another; empty for none."""
 
 
 def over_ssh(host: str, command: str, *options: str) -> Cure:
@@ -128,7 +131,7 @@ class Cure(str):
         inventory: str | PathLike[str] = "",
     ) -> Cure:
         file = fspath(inventory)
-        cure = super().__new__(cls, _filled(_form(line, after, at), file))
+        cure = super().__new__(cls, _filled(_form(line, after, at), file or TYPED[0]))
         cure.line, cure.after, cure.here, cure.at, cure.run, cure.inventory = line, after, here, at, run, file
         return cure
 
@@ -143,7 +146,7 @@ class Cure(str):
     @property
     def command(self) -> str:
         """What of it can be pasted into a shell as it stands; empty for words."""
-        return _filled(self.line, self.inventory)
+        return _filled(self.line, self.inventory or TYPED[0])
 
     def of(self, inventory: str | PathLike[str]) -> Cure:
         """The same for one inventory's file; one that has its file keeps it."""
@@ -180,6 +183,20 @@ def verb(name: str, *words: str, inventory: str | PathLike[str] = "") -> Cure:
     )
 
 
+def started(unit: str, load: str) -> str:
+    """The command that starts a unit. load: its LoadState; systemd starts none that is masked.
+
+    `unmask --now` starts nothing: systemctl(1) has --now for enable, disable and mask.
+    """
+    verbs = ("unmask", "start") if load == "masked" else ("start",)
+    return " && ".join(quoted("systemctl", each, unit) for each in verbs)
+
+
+def as_root(line: str) -> Cure:
+    """A command for the host judged, as root. line: its words are quoted; one command, or some joined by `&&`."""
+    return on_host("sudo " + line.replace(" && ", " && sudo "))
+
+
 def look_at(host: str, fact: str = "sparkrig.facts.spark.Spark") -> Cure:
     """The look at a host, or one fact of it, by pyinfra alone, which prints what the host itself says."""
     return local(f"pyinfra {FILE} --limit {quoted(host)} -vv fact {quoted(fact)}")
@@ -191,11 +208,19 @@ def advice(text: str) -> Cure:
 
 
 def deploy(
-    inventory: str | PathLike[str] = "", what: Deployed = "cluster", data: Mapping[str, Setting] | None = None
+    inventory: str | PathLike[str] = "",
+    what: Deployed = "cluster",
+    data: Mapping[str, Setting] | None = None,
+    limit: Sequence[str] = (),
 ) -> Cure:
-    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement."""
+    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement.
+
+    It is pyinfra's own in each verb, although `sparkrig apply` does the same: that takes no --data and knows one
+    deploy alone. limit: the hosts that it is for; all where it names none.
+    """
     options = [f" --data {quoted(f'{name}={_typed(value)}')}" for name, value in (data or {}).items()]
-    line = f"pyinfra {FILE} {DEPLOYS}/{what}.py{''.join(options)}"
+    limits = "".join(f" --limit {quoted(host)}" for host in limit)
+    line = f"pyinfra {FILE}{limits} {DEPLOYS}/{what}.py{''.join(options)}"
     return Cure(line, here=True, run=Deployment(what, data or {}), inventory=inventory)
 
 

@@ -24,6 +24,7 @@ os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test's inventory says of a host counts in no other test."""
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE})
+    monkeypatch.setattr(cure, "TYPED", [""])
 
 
 @pytest.fixture(autouse=True)

@@ -44,7 +44,10 @@ KINDS = (
 
 def judge(subject: Subject) -> None:
     """Raises Refusal where docker cannot be changed, or not without stopping containers."""
-    containers.plan(subject.found.containers, restart_docker=subject.settings.restart_docker)
+    found = subject.found.containers
+    if found.installed and not found.docker:
+        raise containers.stopped(found, subject.run)
+    containers.plan(found, restart_docker=subject.settings.restart_docker)
 
 
 def due(subject: Subject) -> Iterator[str]:
@@ -62,8 +65,7 @@ def checks(subject: Subject) -> Iterator[Check]:
         return
     yield _daemon_json(subject)
     if not found.docker:
-        why = found.trouble or "it does not answer"
-        yield Check("containers.docker", "docker runs", why, "drift", subject.run("systemctl start docker"))
+        yield refused("containers.docker", "docker runs", containers.stopped(found, subject.run))
         yield Check("containers.runtime", "docker has the nvidia runtime", "docker does not run", "skipped")
         return
     yield Check("containers.docker", "docker runs", f"{found.running} running")

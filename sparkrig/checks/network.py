@@ -7,7 +7,7 @@ from ipaddress import IPv4Interface
 
 from sparkrig.checks.check import Check, Subject, check, there, wrong
 from sparkrig.checks.kind import PREFLIGHT, THE_GID, Kind
-from sparkrig.cure import deploy
+from sparkrig.cure import cure_of, started
 from sparkrig.look.state import State
 from sparkrig.network import definitions, plan
 from sparkrig.network.definitions import Definition
@@ -97,15 +97,24 @@ def cabled(mine: Settings, found: State) -> list[str]:
 def judge(subject: Subject) -> None:
     """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""
     if subject.found.network.running or not subject.settings.fabric:
-        plan.plan(subject.found.network, subject.settings)
+        _planned(subject)
 
 
 def moves(subject: Subject) -> bool:
     """Whether a deploy would change the network; one that it refuses is left as it is."""
     try:
-        return bool(plan.plan(subject.found.network, subject.settings))
+        return bool(_planned(subject))
     except Refusal:
         return False
+
+
+def _planned(subject: Subject) -> plan.Plan:
+    return plan.plan(subject.found.network, subject.settings, _decided(subject))
+
+
+def _decided(subject: Subject) -> dict[str, str]:
+    """The setting `adopt` of all hosts: what is given for a run takes the place of what every host has."""
+    return {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
 
 
 def checks(subject: Subject) -> Iterator[Check]:
@@ -126,8 +135,8 @@ def checks(subject: Subject) -> Iterator[Check]:
     ]
     if declared(subject):
         why = "running" if found.running else subject.found.preflight.manager.load or "not running"
-        start = "systemctl unmask --now NetworkManager" if why == "masked" else "systemctl start NetworkManager"
-        known.insert(0, check("net.manager", found.running, "NetworkManager runs", why, subject.run(start)))
+        start = subject.run(started("NetworkManager", why))
+        known.insert(0, check("net.manager", found.running, "NetworkManager runs", why, start))
     yield from known
     refusal = _refusal(subject)
     if refusal and not wrong(known):  # whatever else the deploy will not touch
@@ -136,7 +145,7 @@ def checks(subject: Subject) -> Iterator[Check]:
 
 def _refusal(subject: Subject) -> Refusal | None:
     try:
-        plan.plan(subject.found.network, subject.settings)
+        _planned(subject)
     except Refusal as refusal:
         return refusal
     return None
@@ -182,14 +191,14 @@ def _link(subject: Subject, netdev: str, whats: Collection[str], *, left: bool) 
 
 def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Check:
     """More definitions of a declared netdev: which one wins after a reboot is decided by a race."""
-    undecided = [each.key for each in others if each.policy(subject.settings.adopt) is None]
-    cure = subject.apply
-    if undecided:  # what is given for a run takes the place of what every host has
-        decided = {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
-        adopt = {**decided, **dict.fromkeys(undecided, definitions.SET_ASIDE)}
-        cure = deploy(subject.inventory, data={"adopt": adopt})
-    found = "; ".join(map(str, others))
-    return Check(f"net.{netdev}.others", "no second definition", found, "extra", cure)
+    mine = subject.settings
+    id, want = f"net.{netdev}.others", "no second definition"
+    if any(each.policy(mine.adopt) is None for each in others):
+        every = definitions.find(subject.found.network, mine.fabric)  # of all netdevs: one run settles all
+        unsaid = [each for each in every if each.policy(mine.adopt) is None]
+        refusal = definitions.undecided(unsaid, mine.fabric, _decided(subject))
+        return Check(id, want, refusal.what, "extra", cure_of(refusal.cure).of(subject.inventory))
+    return Check(id, want, "; ".join(map(str, others)), "extra", subject.apply)
 
 
 def _profile(subject: Subject, netdev: str, differs: Sequence[Difference]) -> Check:

@@ -14,7 +14,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cli.newcomer import Asked, Entrance
-from sparkrig.cure import quoted_path
+from sparkrig.cure import deploy, quoted_path
 from sparkrig.io import project
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
@@ -87,7 +87,7 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
     if book.data.get(wanted.host, {}).get(login.HERE):
         raise Refusal(
             f"{wanted.host} is the machine that sparkrig runs on, and stands in the inventory already",
-            f"sparkrig apply {quoted_path(book.file)}",
+            deploy(book.file),
         )
     there = reached(book)
     for host, other in there.items():

@@ -80,8 +80,9 @@ def try_doctor(file: Path) -> None:
 
 def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
     """The fleet of an inventory file and its hosts' data; exit code 1 where it cannot stand."""
-    from sparkrig import inventory, settings
+    from sparkrig import cure, inventory, settings
 
+    cure.TYPED[0] = typed(file)
     try:
         return inventory.fleet(file, **overrides)
     except settings.SettingsError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files, looking
+from sparkrig.cure import deploy
 from sparkrig.reports.plan import Planned, code, document, held_up
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json
         console = Screen()
         show(console, made, everything=everything)
         if any(each.due for each in made.hosts.values()):
-            _next(console, shlex.join(["sparkrig", "apply", files.typed(inventory_file), *limited(limit)]))
+            _next(console, deploy(files.typed(inventory_file), limit=limit))
     raise SystemExit(made.exit)
 
 

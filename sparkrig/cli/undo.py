@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -162,6 +163,8 @@ def _undone(
         for name, each in found.items():
             for line in [] if isinstance(each, Exception) else each.left_out():
                 console.print(f"{name}: {line}", markup=False, soft_wrap=True)
+            for line in [] if isinstance(each, Exception) else _clock(each):
+                console.print(f"{name}: {line}", markup=False, soft_wrap=True)
         made = [_planned(group, found, asked) for names in fleet.groups() if (group := asked.group(names))]
         for group in made:
             _leave(group, hosts, fleet, asked)
@@ -176,6 +179,16 @@ def _undone(
     if any(isinstance(found[name], Exception) for group in made for name in group.names):
         files.try_doctor(asked.inventory)
     return made
+
+
+def _clock(found: Journal) -> list[str]:
+    """A clock that is wrong, which is no obstacle to an undo, and makes the times in its plan wrong."""
+    from sparkrig.host import preflight
+
+    ahead_s = found.now - time()
+    if abs(ahead_s) <= preflight.SKEW_MAX_S:
+        return []
+    return [f"{preflight.skew(ahead_s)}, and the times of its runs are by it. Try: {preflight.SET_CLOCK}"]
 
 
 def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked: _Asked) -> _Group:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from sparkrig.cure import on_host
+from sparkrig.cure import Cure, as_root, on_host, started
 from sparkrig.files import File, Managed
 from sparkrig.parsing import bounds, encoding, grammar
 from sparkrig.refusal import Refusal
@@ -103,10 +103,7 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
             on_host("sudo apt-get install docker-ce"),
         )
     if not found.docker:
-        raise Refusal(
-            f"docker does not answer ({found.trouble or 'no reason given'})",
-            on_host("sudo systemctl status docker"),
-        )
+        raise stopped(found)
     merged = wanted(found)
     restart = not found.registered
     if restart and found.running and not restart_docker:
@@ -120,6 +117,14 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
         add_source=found.toolkit is None and not set(found.sources) - {SOURCE_PATH},
         daemon_json=File(DAEMON_JSON, merged, "keep") if merged and merged != found.daemon_json else None,
         restart=restart,
+    )
+
+
+def stopped(found: Containers, start: Callable[[str], Cure] = as_root) -> Refusal:
+    """Why nothing is done with a docker that does not answer. start: makes a cure of a command."""
+    load = "masked" if found.trouble.startswith("docker.service is masked") else ""
+    return Refusal(
+        f"docker does not answer ({found.trouble or 'no reason given'})", start(started("docker", load))
     )
 
 

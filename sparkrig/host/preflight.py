@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.cure import deploy, on_host, quoted_path, verb
+from sparkrig.cure import as_root, deploy, on_host, quoted_path, started, verb
 from sparkrig.host import armed, first_upgrade, targets, update_record
 from sparkrig.host.apt import Holder
 from sparkrig.host.apt import parse as parse_holders
@@ -24,6 +24,7 @@ ROOM_MB = 50  # what files, journal and backups of a run may take, many times ov
 INSTALL_MB = 500  # package lists, archives and the unpacked toolkit
 SKEW_WARN_S = 60
 SKEW_MAX_S = 300  # apt refuses lists that are not valid yet, TLS certificates; seen from minutes on
+SET_CLOCK = on_host("timedatectl; sudo systemctl restart systemd-timesyncd")
 SHUTDOWN_S = 1800  # the longest that a deploy is expected to take
 OLDEST_MANAGER = (1, 40)  # checkpoints as they are used here
 UNFINISHED = ("half-installed", "unpacked", "half-configured")
@@ -192,16 +193,17 @@ def clock(found: Preflight, kept: bool | None) -> list[Refusal]:
         return []
     return [
         Refusal(
-            f"{_skew(found, kept)}; apt and TLS fail with a wrong clock",
-            on_host("timedatectl; sudo systemctl restart systemd-timesyncd"),
+            f"{skew(found.skew_s, kept)}; apt and TLS fail with a wrong clock",
+            SET_CLOCK,
         )
     ]
 
 
-def _skew(found: Preflight, kept: bool | None) -> str:
-    way = "ahead of" if found.skew_s > 0 else "behind"
+def skew(ahead_s: float, kept: bool | None = None) -> str:
+    """How far a clock is off, in words. kept: as judge() has it."""
+    way = "ahead of" if ahead_s > 0 else "behind"
     word = {None: "", True: " (synchronised, by its own word)", False: " (and is not synchronised)"}
-    return f"the clock is {abs(found.skew_s):.0f} s {way} this machine's{word[kept]}"
+    return f"the clock is {abs(ahead_s):.0f} s {way} this machine's{word[kept]}"
 
 
 def shutdown(found: Preflight) -> list[Refusal]:
@@ -221,7 +223,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
         return [
             Refusal(
                 "NetworkManager is masked, and the fabric needs it",
-                on_host("sudo systemctl unmask NetworkManager && sudo systemctl start NetworkManager"),
+                as_root(started("NetworkManager", found.load)),
             )
         ]
     if not running:
@@ -263,7 +265,7 @@ def warnings(found: Preflight, kept: bool | None) -> list[str]:
     """What is worth a line, and keeps nothing from being done. kept: as judge() has it."""
     said = first_upgrade.warnings(found.upgrade)
     if SKEW_WARN_S < abs(found.skew_s) <= SKEW_MAX_S:
-        said.append(f"{_skew(found, kept)}; try: timedatectl")
+        said.append(f"{skew(found.skew_s, kept)}; try: timedatectl")
     if found.shutdown and found.shutdown.in_s > SHUTDOWN_S:
         said.append(f"{to_come(found.shutdown)}; try: sudo shutdown -c")
     if found.room_mb.get("/boot", ROOM_MB) < ROOM_MB:

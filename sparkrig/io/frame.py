@@ -13,7 +13,7 @@ from pathlib import Path
 from traceback import extract_tb, format_exception
 from typing import Any
 
-from sparkrig.cure import quoted_path
+from sparkrig.cure import TYPED, quoted_path
 
 SENTENCES: list[tuple[str, str]] = []
 """Why hosts are refused, as (host, sentence), in the order in which it was printed."""
@@ -25,7 +25,10 @@ _NONE_LEFT = re.compile(r"No hosts remaining!|Over \d+% of hosts failed \(\d+%\)
 def install() -> None:
     """Let the errors of pyinfra's command end with our sentence; nothing where another program is at work."""
     exceptions = sys.modules.get("pyinfra_cli.exceptions")  # to import it would patch the standard library
-    if exceptions is None or "--debug" in sys.argv:
+    if exceptions is None:
+        return
+    TYPED[0] = _typed()
+    if "--debug" in sys.argv:
         return
     for each in (exceptions.WrappedError, exceptions.UnexpectedExternalError, exceptions.UnexpectedInternalError):
         each.show = _show
@@ -105,5 +108,10 @@ def _unexpected(error: BaseException) -> str:
 
 
 def _inventory() -> Path:
-    """The inventory as it was typed: the first word of a run that is a file of Python."""
-    return Path(next((word for word in sys.argv[1:] if word.endswith(".py")), "INVENTORY"))
+    """The inventory as it was typed, for a sentence."""
+    return Path(_typed() or "INVENTORY")
+
+
+def _typed() -> str:
+    """The inventory as it was typed: the first word of a run that is a file of Python; empty for none."""
+    return next((word for word in sys.argv[1:] if word.endswith(".py")), "")

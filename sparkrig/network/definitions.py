@@ -19,7 +19,7 @@ from ipaddress import IPv4Interface
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
-from sparkrig.cure import on_host, quoted
+from sparkrig.cure import deploy, in_turn, on_host, quoted
 from sparkrig.network.links import Link
 from sparkrig.network.netplan import MOVABLE, File, Netdef, default_renderer
 from sparkrig.network.profiles import Profile, uuid
@@ -219,10 +219,12 @@ def settle(
     fabric: Mapping[str, IPv4Interface],
     profiles: Collection[str],
     files: Sequence[File],
+    decided: Mapping[str, str],
 ) -> Settled:
     """What becomes of each definition. Raises one Refusal for all that cannot stand, or that adopt does not name.
 
-    fabric: the declared address of each netdev; profiles: UUIDs of all that NetworkManager has.
+    fabric: the declared address of each netdev; profiles: UUIDs of all that NetworkManager has; decided: as of
+    `undecided`.
     """
     said = [(definition, definition.policy(adopt)) for definition in found]
     left = left_alone(found, adopt)
@@ -234,13 +236,11 @@ def settle(
     ]
     unsaid = [definition for definition, word in said if word is None]
     if unsaid:
-        refusals.insert(0, _undecided(unsaid, fabric))
+        refusals.insert(0, undecided(unsaid, fabric, decided))
     if not refusals and (refusal := _renderer_lost(going, files)):
         refusals.append(refusal)
     if refusals:
-        first, *more = refusals
-        cure = "; ".join(refusal.cure for refusal in refusals) if more else first.cure
-        raise Refusal("; ".join(refusal.what for refusal in refusals), cure)
+        raise Refusal("; ".join(each.what for each in refusals), in_turn(*(each.cure for each in refusals)))
     return Settled(
         remove=tuple((each.uuid, each.names[1]) for each in going if each.uuid),
         move=tuple(each.path for each in going if each.path),
@@ -258,14 +258,22 @@ def setting(words: Mapping[str, str]) -> str:
     return f'"adopt": {json.dumps(words, ensure_ascii=False)}'
 
 
-def _undecided(found: Sequence[Definition], fabric: Mapping[str, IPv4Interface]) -> Refusal:
-    """Shows all, and the setting to write."""
+def undecided(
+    found: Sequence[Definition], fabric: Mapping[str, IPv4Interface], decided: Mapping[str, str]
+) -> Refusal:
+    """Shows all, and the run that decides; where one has to stay, the setting to write.
+
+    decided: the setting as it is, of all hosts, since what is given for a run takes its place.
+    """
     whats = [str(each) + (f" and cannot be set aside, as {each.stays}" if each.stays else "") for each in found]
     words = {each.key: _suggestion(each, fabric) for each in found}
+    what = f"fabric netdevs have a second definition: {'; '.join(whats)}"
+    if LEAVE not in words.values():
+        run = deploy(data={"adopt": {**decided, **words}})
+        return Refusal(what, run.then(", or another word in the inventory (sparkrig docs adopting)"))
     by_hand = "".join(f"; {_edit(each)}, or leave it in charge" for each in found if each.stays)
     return Refusal(
-        f"fabric netdevs have a second definition: {'; '.join(whats)}",
-        f"say in the inventory what becomes of it: {setting(words)}{by_hand} (sparkrig docs adopting)",
+        what, f"say in the inventory what becomes of it: {setting(words)}{by_hand} (sparkrig docs adopting)"
     )
 
 

@@ -60,18 +60,19 @@ class Plan:
         return bool(self.changes or self.remove or self.move)
 
 
-def plan(found: Network, settings: Declared) -> Plan:
+def plan(found: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> Plan:
     """What to do so that each declared netdev has its profile and its live link.
 
-    Raises Refusal, before anything is done, for whatever makes a change unsafe or pointless.
+    Raises Refusal, before anything is done, for whatever makes a change unsafe or pointless. decided: the
+    setting `adopt` of all hosts, where it is not that of this one alone.
     """
-    made = _plan(found, settings)
+    made = _plan(found, settings, decided)
     if made and not settings.allow_management_interface:
         _refuse_hidden(found)
     return made
 
 
-def _plan(found: Network, settings: Declared) -> Plan:
+def _plan(found: Network, settings: Declared, decided: Mapping[str, str] | None) -> Plan:
     fabric, adopt, allowed = settings.fabric, settings.adopt, settings.allow_management_interface
     differs = differences(found, settings)
     others = definitions.find(found, fabric)
@@ -87,7 +88,9 @@ def _plan(found: Network, settings: Declared) -> Plan:
         netdev for netdev in fabric if _usable(found, netdev, paired=settings.group_name is not None, ours=ours)
     ]
     concerned = [each for each in others if not each.given.keys().isdisjoint(cabled)]
-    settled = definitions.settle(concerned, adopt, fabric, found.profiles, found.netplan)
+    settled = definitions.settle(
+        concerned, adopt, fabric, found.profiles, found.netplan, adopt if decided is None else decided
+    )
     for netdev in cabled:
         _refuse_collision(found, netdev, fabric[netdev], fabric)
     for netdev in left.intersection(cabled):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sparkrig.cure import deployment
 from sparkrig.fleet import Fleet
 from sparkrig.host import containers
 from sparkrig.look.state import State
@@ -56,7 +57,8 @@ def of(host: str, seen: State, fleet: Fleet, planned: Planned, login: Sequence[s
 
 def _curable(refusal: Refusal, seen: State, fleet: Fleet, host: str) -> Refusal:
     """The same, where its cure names the inventory, with one that this very command has an option for."""
-    if '"adopt"' in refusal.cure:
+    run = deployment(refusal.cure)
+    if '"adopt"' in refusal.cure or (run and "adopt" in run.data):
         return Refusal(refusal.what, "the same with --adopt set-aside, adopt or leave (sparkrig docs adopting)")
     try:
         containers.plan(seen.containers, restart_docker=fleet[host].restart_docker)

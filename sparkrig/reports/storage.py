@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sparkrig.clusters import serving_order
-from sparkrig.cure import local, on_host, quoted, quoted_path
+from sparkrig.cure import on_host, quoted, quoted_path, verb
 from sparkrig.fleet import Fleet
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
@@ -260,9 +260,7 @@ class Disk:
         if needs:
             raise Refusal(f"{name} is needed: {'; '.join(needs)}", "take away first what needs it")
         if self.unknown:
-            raise Refusal(
-                f"it is not known what needs {name}: {'; '.join(self.unknown)}", local("sparkrig doctor INVENTORY")
-            )
+            raise Refusal(f"it is not known what needs {name}: {'; '.join(self.unknown)}", verb("doctor"))
 
 
 @dataclass(frozen=True)

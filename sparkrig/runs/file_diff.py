@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain
 
 from sparkrig.files import File, Found
-from sparkrig.host import trust
+from sparkrig.host import driver, trust
 from sparkrig.parsing import line_ends
 from sparkrig.rdma import environment, gid
 from sparkrig.settings import names_a_secret
@@ -61,7 +61,12 @@ def keeping(wanted: File, found: Found) -> str:
         parts = [f"the setting {_SETTINGS[path]} keeps {listed(plain_names)}"] if plain_names else []
         parts += [f"the setting secrets is for {listed(hidden)}"] if hidden else []
         return "; ".join(parts) or f"the setting {_SETTINGS[path]} keeps variables, and nothing keeps other lines"
-    return "nothing keeps them there" if path in _NO_FRAGMENT else "a file of your own beside it keeps them"
+    if path in _NO_FRAGMENT:
+        return "nothing keeps them there"
+    if {*_lines(wanted)} - {*_lines(replace(wanted, content=found.content))}:  # a file beside it would undo ours
+        what = "the pin was" if path == driver.PIN_PATH else "lines of sparkrig's were"
+        return f"{what} changed, and the deploy puts back what is declared"
+    return "a file of your own beside it keeps them"
 
 
 def _lost(wanted: File, found: Found) -> list[str]:

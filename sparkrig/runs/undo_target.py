@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkrig.cure import over_ssh, quoted_path
+from sparkrig.cure import over_ssh, quoted_path, verb
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.text import listed
-
-_SHOW = "sparkrig status INVENTORY --runs 20"
 
 
 def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
@@ -21,9 +19,9 @@ def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
     if asked:
         known = {name: found for name, found in journals.items() if found.find(asked)}
         if not known:
-            raise Refusal(f"no run {asked} is kept on {' or '.join(journals)}", _SHOW)
+            raise Refusal(f"no run {asked} is kept on {' or '.join(journals)}", _show())
         if all(wholly_undone(asked, found) for found in known.values()):
-            raise Refusal(f"{asked} is undone already", _SHOW)
+            raise Refusal(f"{asked} is undone already", _show())
         return asked
     newest = [
         runs[0] for found in journals.values() if (runs := [run for run in found.runs if stands(run, found)])
@@ -31,6 +29,10 @@ def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
     # hosts count their runs each for itself: one that keeps both knows which came later, else their clocks have to
     last = [run for run in newest if not any(_before(run, other, journals) for other in newest)]
     return max(last or newest, key=lambda run: (run.owner.since, run.id)).id if newest else None
+
+
+def _show() -> str:
+    return verb("status", "--runs", "20")
 
 
 def wholly_undone(run_id: str, found: Journal) -> bool:

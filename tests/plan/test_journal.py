@@ -188,7 +188,7 @@ def test_a_locked_half_stops_both_before_anything_is_changed(deploy: Deploy) -> 
     assert len(said) == 2, "once for each half"
     for line in said:
         assert "@fake/spark-b is locked by ann@laptop (from 10.0.2.2) since 2026-11-21" in line
-        assert "now at Network | links" in line and "sparkrig unlock" in line
+        assert "now at Network | links" in line and line.endswith("/sparks.py"), "the file that was typed"
     assert run.steps == []
     assert hosts_of(run, 'release "$1"') == ["spark-a"], "the half that was free is given back"
     assert hosts_of(run, BEGIN) == ["spark-a", "spark-b"], "asked once: nothing here says that its run is dead"

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from sparkrig import cure
 from sparkrig.checks import resources
 from sparkrig.checks.check import Check, wrong
 from sparkrig.cli import summary
@@ -206,6 +207,31 @@ def test_plan_and_drift_agree_on_the_whole_host(name: str) -> None:
     fleet, seen = doctored.fleet(), {A: change(SEEN[A]), B: SEEN[B]}
     made = dry.planned(DATA, fleet, seen)[A]
     assert bool(made.steps or made.refusals) == bool(wrong(resources.checks(subject(A, fleet, seen))))
+
+
+# by name: what is changed, the check, and the end of the one command that all give
+ONE_CURE: dict[str, tuple[Change, str, str]] = {
+    "docker stopped": (MOVED["docker stopped"][0], "containers.docker", "systemctl start docker"),
+    "docker masked": (
+        MOVED["docker masked"][0],
+        "containers.docker",
+        "'systemctl unmask docker && systemctl start docker'",
+    ),
+    "second profile": (second_profile(), f"net.{NETDEV}.others", """--data 'adopt={"mine": "set-aside"}'"""),
+}
+
+
+@pytest.mark.parametrize("name", ONE_CURE)
+def test_plan_drift_and_doctor_say_one_sentence_and_one_cure(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cure, "TYPED", ["pair.py"])  # as each verb does that reads an inventory
+    change, id, ends = ONE_CURE[name]
+    fleet, seen = doctored.fleet(), {A: change(SEEN[A]), B: SEEN[B]}
+    [refusal] = dry.planned(DATA, fleet, seen)[A].refusals
+    examined = doctored.checks_of(change, at=A, fleet=fleet, hosts=tuple(fleet))[A]
+    for found in (resources.checks(subject(A, fleet, seen)), examined):
+        [told] = [each for each in found if each.id == id]
+        assert (told.found, told.cure) == (refusal.what, refusal.cure)
+    assert cure.cure_of(refusal.cure).command.endswith(ends)
 
 
 def test_each_difference_names_both_values() -> None:

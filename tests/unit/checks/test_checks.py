@@ -7,6 +7,7 @@ from typing import Any
 
 from sparkrig.checks import resources
 from sparkrig.checks.check import wrong
+from sparkrig.cure import cure_of
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
 from tests.plan.conftest import REBOOTED
@@ -129,7 +130,9 @@ def test_a_declaration_that_moves_is_another_want() -> None:
 
 def test_the_second_profile_is_set_aside_by_the_command_it_prints() -> None:
     check = next(each for each in found(second_profile("it's mine")) if each.id.endswith(".others"))
-    assert check.cure == ('pyinfra pair.py deploys/cluster.py --data \'adopt={"it\'"\'"\'s mine": "set-aside"}\'')
+    assert cure_of(check.cure).command == (
+        'pyinfra pair.py deploys/cluster.py --data \'adopt={"it\'"\'"\'s mine": "set-aside"}\''
+    )
     assert not ids(second_profile(), adopt={"mine": "leave"}) - {"net.plan"}
 
 
@@ -137,5 +140,6 @@ def test_a_setting_for_one_run_keeps_what_was_decided_before() -> None:
     """--data takes the place of what stands in the inventory, on every host."""
     both = lambda state: second_profile("one")(second_profile("two", "2")(state))  # noqa: E731
     (check,) = (each for each in found(both, adopt={"other": "leave"}) if each.id.endswith(".others"))
-    assert check.cure.endswith(""" --data 'adopt={"other": "leave", "two": "set-aside", "one": "set-aside"}'""")
+    command = cure_of(check.cure).command
+    assert command.endswith(""" --data 'adopt={"other": "leave", "two": "set-aside", "one": "set-aside"}'""")
     assert "'one'" in check.found and "'two'" in check.found

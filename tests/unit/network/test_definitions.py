@@ -105,7 +105,7 @@ def test_a_second_profile_is_refused(ready: Host, file: str, properties: dict[st
     ready.profiles.append((OLD_UUID, file, {"connection.id": "fabric: a", **properties}))
     no = refusal(ready)
     assert f"second definition: NetworkManager profile 'fabric: a' ({file}) defines {A} (" in no.what
-    assert '"adopt": {"fabric: a": "set-aside"}' in no.cure
+    assert 'adopt={"fabric: a": "set-aside"}' in no.cure
 
 
 def test_the_profile_that_networkmanager_makes_in_memory_gives_way(host: Host) -> None:
@@ -159,7 +159,7 @@ def test_a_netplan_definition_is_refused(ready: Host) -> None:
         ready.netplan[CX7] = NETPLAN[name]
         no = refusal(ready)
         assert f"second definition: netplan file {CX7} defines {A} (" in no.what
-        assert '"adopt": {"40-cx7.yaml": ' in no.cure and "netplan apply" not in no.cure
+        assert '{"40-cx7.yaml": ' in no.cure and "netplan apply" not in no.cure
         assert ("it is not understood" in no.what) == (name in UNKNOWN)
 
     each_row([*NETPLAN], holds)
@@ -271,8 +271,9 @@ def test_all_that_others_left_is_shown_in_one_refusal(synced: Host) -> None:
         f"NetworkManager profile '{OLD}' ({OLD_FILE}) defines {A} (DHCP)"
     )
     assert no.cure == (
-        'say in the inventory what becomes of it: "adopt": {"40-cx7.yaml": "set-aside", '
-        f'"98-spark-vllm-docker.yaml": "set-aside", "{OLD}": "set-aside"}} (sparkrig docs adopting)'
+        'pyinfra INVENTORY deploys/cluster.py --data \'adopt={"40-cx7.yaml": "set-aside", '
+        f'"98-spark-vllm-docker.yaml": "set-aside", "{OLD}": "set-aside"}}\', '
+        "or another word in the inventory (sparkrig docs adopting)"
     )
 
 
@@ -284,7 +285,7 @@ def test_the_setting_that_a_refusal_shows_is_enough(synced: Host) -> None:
 
 def test_the_very_address_suggests_to_adopt(ready: Host) -> None:
     ready.netplan[CX7] = SAME
-    assert '"adopt": {"40-cx7.yaml": "adopt"}' in refusal(ready).cure
+    assert 'adopt={"40-cx7.yaml": "adopt"}' in refusal(ready).cure
 
 
 def test_profiles_of_one_name_are_told_apart(ready: Host) -> None:

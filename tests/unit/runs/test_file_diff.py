@@ -68,6 +68,12 @@ ROWS: dict[str, tuple[File, str, list[str], str]] = {
         ["- Package: mine"],
         "a file of your own beside it keeps them",
     ),
+    "a pin that was changed": (
+        driver.pin_file(),
+        driver.pin_file().content.replace("Pin-Priority: -1", "Pin-Priority: 1"),
+        ["- Pin-Priority: 1", "+ Pin-Priority: -1"] * 2,
+        "the pin was changed, and the deploy puts back what is declared",
+    ),
     "dashes": (
         ENV,
         f"-- a\n{TEXT}",
