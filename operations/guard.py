@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 import gevent
 from pyinfra.api import Host
-from pyinfra.api.exceptions import PyinfraError
 from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
@@ -31,7 +30,6 @@ APART_S = 5  # between the two proofs that a new connection gets in
 PAUSE_S = 1  # between two questions to a host that does not answer
 _COUNTDOWN_S = 10  # between two lines of the countdown
 _PINGED_S = 40  # for the last ping to end
-_CONNECT_S = 15
 _WHY = 500  # characters of a reason that a host keeps
 _FAILURES = 3  # in a row mean that a host has no guard; fewer may be its connection that breaks off
 
@@ -173,14 +171,8 @@ def _until_it_answers(bench: Bench, at: Host, verb: str = "wait", why: str = "")
 
 
 def _door(at: Host) -> Door:
-    """A connection made now, by the same key, address and host key. Raises Lost."""
-    connector = at.connector_cls(at.state, at)
-    try:
-        with gevent.Timeout(_CONNECT_S, TimeoutError("no connection in time")):
-            connector.connect()
-    except (PyinfraError, TimeoutError) as error:
-        raise Lost(f"{at.name} cannot be reached by a new ssh connection ({error})") from None
-    return Door(connector, time.monotonic())
+    """A connection made now. Raises Lost."""
+    return Door(remote.connection(at), time.monotonic())
 
 
 @contextmanager

@@ -270,8 +270,8 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
         return _no_server(case, refused)
     if trial.lost:
         return Verdict(
-            "fault",
-            "peer-died",
+            "unknown",
+            "host-lost",
             trial.lost,
             over_ssh(case.receiver, "true").then(f", and {case.sender}; then again"),
         )

@@ -72,6 +72,7 @@ class _Check:
     thorough: bool
     run: str
     lost: dict[str, str]
+    renews: bool
     edges: dict[Meeting, list[Edge]] = field(default_factory=dict)
     measured: list[Measurement] = field(default_factory=list)
     sums: list[Finding] = field(default_factory=list)
@@ -102,7 +103,7 @@ def check(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     progress.step("look at all hosts, see which cage reaches which, and that nothing else measures")
     seen, others = fabric_look.look(hosts, fleet, known)
-    made = _begun(hosts, fleet, seen, thorough=thorough)
+    made = _begun(hosts, fleet, seen, thorough=thorough, renews=known is NOTHING)
     rounds = tournament.rounds([*hosts])
     made.edges = {pair: _open(made, pair) for each in rounds for pair in each}
     played = [met for each in rounds if (met := [pair for pair in each if _ends(made, pair)])]
@@ -114,7 +115,9 @@ def check(
     return replace(_whole(made, started_at, [*others, *together]), at_once=tuple(shares))
 
 
-def _begun(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, seen: Survey, *, thorough: bool) -> _Check:
+def _begun(
+    hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, seen: Survey, *, thorough: bool, renews: bool
+) -> _Check:
     patience = max(fleet[name].patience for name in hosts)
     return _Check(
         {name: at for name, at in hosts.items() if not isinstance(at, Exception)},
@@ -124,6 +127,7 @@ def _begun(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, seen: Survey
         thorough,
         secrets.token_hex(4),
         lost={name: f"{name} cannot be read ({why})" for name, why in seen.unread.items()},
+        renews=renews,
     )
 
 
@@ -194,7 +198,7 @@ def _bench(made: _Check, pair: Meeting) -> Bench:
     }
     expected = bands.expected(made.fleet[one])
     hosts = {name: made.hosts[name] for name in pair}
-    return Bench(hosts, ends, suspects, expected, made.pace, made.run, made.lost)
+    return Bench(hosts, ends, suspects, expected, made.pace, made.run, made.lost, made.renews)
 
 
 def _cases(made: _Check, pair: Meeting, sender: str, receiver: str, *, thorough: bool) -> list[Case]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
@@ -53,7 +54,7 @@ def check(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     one, other = hosts
     seen, others = _looked(hosts, fleet, progress, known)
-    bench = _bench(seen, hosts, fleet[one])
+    bench = replace(_bench(seen, hosts, fleet[one]), renews=known is NOTHING)
     cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links(one))
     progress.surveyed(seen, cases)
     measured, sums = fabric_cases.all_measured(bench, cases, progress)

@@ -30,8 +30,19 @@ def install() -> None:
     TYPED[0] = _typed()
     if "--debug" in sys.argv:
         return
+    util = sys.modules["pyinfra.connectors.util"]
+    util.getpass = _password  # type: ignore[attr-defined]  # pyinfra has no switch for it
     for each in (exceptions.WrappedError, exceptions.UnexpectedExternalError, exceptions.UnexpectedInternalError):
         each.show = _show
+
+
+def _password(prompt: str) -> str:
+    """sudo's, from a terminal. Raises EOFError where there is none; getpass would show its prompt all the same."""
+    from getpass import getpass
+
+    if not sys.stdin.isatty():
+        raise EOFError
+    return getpass(prompt)
 
 
 def _show(error: Any, file: Any = None) -> None:  # noqa: ARG001 - click's signature

@@ -27,7 +27,8 @@ class Bench:
 
     ends: of each rail that can be, by host; suspects: by rail, what would explain a reduced figure; lost: in a
     cluster, why each host that was lost does not answer, by its name. It is not asked again, for the others would
-    wait for each time-out. None for a pair.
+    wait for each time-out. None for a pair. renews: whether a session that was lost is made anew; a run that holds
+    locks holds them by its session, and has lost them with it.
     """
 
     hosts: Mapping[str, Host]
@@ -37,14 +38,15 @@ class Bench:
     pace: Pace
     run: str
     lost: dict[str, str] | None = None
+    renews: bool = False
 
 
 def run(bench: Bench, case: Case) -> list[Measurement]:
     """One case, from its servers to their end; whatever happens, none of them is left running."""
     gone = [why for name in (case.sender, case.receiver) if (why := (bench.lost or {}).get(name))]
     done = Trial(case, lost=gone[0]) if gone else _trial(bench, case)
-    if done.lost and not gone and bench.lost is not None:
-        bench.lost.update(_silent(bench, case))
+    if done.lost and not gone:
+        done = _again(bench, done)
     return [perftest_run.judge(done, rail, bench.expected, bench.suspects[rail]) for rail in case.rails]
 
 
@@ -87,8 +89,33 @@ def _shell(at: Host, bench: Bench, text: str, words: Sequence[str]) -> str:
     return remote.shell(at, text, *words, seconds=bench.pace.script)
 
 
+def _again(bench: Bench, done: Trial) -> Trial:
+    """A trial that broke off once more, where both hosts answer: a broken session is no proof that one is gone.
+
+    A host that is busy with something else may answer no sign of life for half a minute (sparkrig.ssh.heartbeat).
+    """
+    silent = _silent(bench, done.case)
+    if silent:
+        if bench.lost is not None:
+            bench.lost.update(silent)
+        return replace(done, lost="; ".join(silent.values()))
+    if not bench.renews:
+        return done
+    second = _trial(bench, done.case)
+    if second.lost:
+        busy = "twice, although both hosts answer over a new connection: one is busy, or the way there"
+        return replace(second, lost=f"{second.lost}, {busy}")
+    return second
+
+
 def _silent(bench: Bench, case: Case) -> dict[str, str]:
-    """Why a host of a trial that broke off does not answer, by its name; a broken connection is no proof of it."""
+    """Why a host of a trial that broke off does not answer, by its name."""
+
+    def answers(at: Host) -> None:
+        if bench.renews:
+            at.connector = remote.connection(at)
+        remote.shell(at, ":", seconds=_ANSWER_S)
+
     hosts = {name: bench.hosts[name] for name in (case.sender, case.receiver)}
-    answers = remote.each(hosts, lambda at: remote.shell(at, ":", seconds=_ANSWER_S))
-    return {name: f"{name} was lost ({why})" for name, why in answers.items() if isinstance(why, Exception)}
+    told = remote.each(hosts, answers)
+    return {name: f"{name} was lost ({why})" for name, why in told.items() if isinstance(why, Exception)}

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from gevent import Timeout
 from gevent.pool import Pool
 from paramiko.ssh_exception import SSHException
 from pyinfra import state as run
 from pyinfra.api import FactBase, Host, QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError, PyinfraError
+from pyinfra.connectors.base import BaseConnector
 from pyinfra.context import ctx_state
 
 from sparkrig.facts.noun import understood
@@ -27,6 +29,7 @@ Keep = Callable[[str, str, str], None]
 
 _LOGIN = ("_sudo", "_sudo_user", "_use_sudo_login", "_use_sudo_password", "_sudo_password")
 _GRACE_S = 20  # after the host's own limit, for the way there and back
+_CONNECT_S = 15
 _SAID = 1000  # characters of a host's last words
 _AT_ONCE = 64  # hosts; each takes a key exchange, and some of the 1024 files that a process may have open
 
@@ -44,6 +47,20 @@ class Lost(_Answer):
 
 class Failed(_Answer):
     """A command or a fact that ended without success; the message is what the host printed."""
+
+
+def connection(at: Host) -> BaseConnector:
+    """A new connection, by the same key, address and host key. Raises Lost.
+
+    An old one may be dead and not know it, or have been given up while the host was busy.
+    """
+    connector = at.connector_cls(at.state, at)
+    try:
+        with Timeout(_CONNECT_S, TimeoutError("no connection in time")):
+            connector.connect()
+    except (PyinfraError, TimeoutError) as error:
+        raise Lost(f"{at.name} cannot be reached by a new ssh connection ({error})") from None
+    return connector
 
 
 def shell(at: Host, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:

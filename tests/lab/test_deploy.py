@@ -322,6 +322,7 @@ def test_sudo_refused_is_said_in_words(deployed: Pair, seen: Seen) -> None:
     done = deploy()
     assert done.code == 1
     assert "[spark-b] Refused: the host cannot be read as root" in done.stderr
+    assert "sudo password:" not in done.stdout + done.stderr
     assert "sudo without a password is expected for nvidia" in done.stderr
     assert "Traceback" not in done.stderr
     assert "Starting operation" not in done.stderr

@@ -278,7 +278,7 @@ def test_a_host_that_loses_its_power_in_mid_test(deployed: Pair, history: Path, 
     done, document = bandwidth(history, *MID_TEST)
     thread.join()
     assert done.code in (2, 3)
-    assert causes(document)[0] == ("fault", "peer-died") or causes(document)[0][1] == "link-flap", document
+    assert causes(document)[0] == ("unknown", "host-lost") or causes(document)[0][1] == "link-flap", document
     seen(evidence(document))
 
 

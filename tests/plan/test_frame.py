@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from sparkrig.io import frame
 from tests import warm
 from tests.plan.conftest import ROOT, A, B, pair, recorded
 from tests.plan.desk import HEAD, Desk
@@ -105,3 +108,13 @@ def test_what_nothing_expects_is_said_with_where_its_traceback_is(desk: Desk) ->
     said = last(done)
     assert said.startswith("KeyError ('odd'), which nothing here expects; the traceback is in pyinfra-debug.log")
     assert "Traceback" in (desk.folder / "pyinfra-debug.log").read_text()
+
+
+def test_no_password_is_asked_for_where_nobody_can_type_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """getpass would show "sudo password:" before it finds standard input at its end."""
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with pytest.raises(EOFError):
+        frame._password("sudo password: ")
+    assert capsys.readouterr() == ("", "")

@@ -376,7 +376,7 @@ def test_what_it_came_to() -> None:
             (came_to(Client(False)), ("fault", "unreachable")),
             (came_to(Client(True, short=9000)), ("fault", "short-frames")),
             (came_to(None), ("unknown", "no-result")),
-            (came_to(None, lost="spark-b does not answer (timed out)"), ("fault", "peer-died")),
+            (came_to(None, lost="spark-b does not answer (timed out)"), ("unknown", "host-lost")),
             (came_to(Client(True, "something odd", "", 9)), ("unknown", "no-result")),
             (came_to(Client(True, "", "", 0)), ("unknown", "no-result")),  # exit 0 is no evidence
             (came_to(Client(True, TABLE[: TABLE.index(" 65536")], "", 0)), ("unknown", "no-result")),

@@ -128,7 +128,7 @@ def fails(made: Bench) -> str:
 
 def test_how_long_is_waited_for_what() -> None:
     assert (guarded.APART_S, guarded.PAUSE_S, guarded._COUNTDOWN_S, guarded._PINGED_S) == (5, 1, 10, 40)
-    assert (guarded._CONNECT_S, guarded._WHY, guarded._FAILURES) == (15, 500, 3)
+    assert (remote._CONNECT_S, guarded._WHY, guarded._FAILURES) == (15, 500, 3)
 
 
 def test_a_host_is_prepared_for_as_long_as_a_way_back_takes(world: World) -> None:
