@@ -70,9 +70,12 @@ def drain(at: Host, services: Sequence[str], patience: float) -> None:
     remote.shell(at, DRAIN, *units, seconds=int(DRAIN_S * patience))
 
 
-def close(at: Host, patience: float) -> None:
-    """End an update: GRUB's menu is what it was, and the record is kept as the last one. Raises Failed or Lost."""
-    remote.shell(at, CLOSE, seconds=int(PREPARE_S * patience))
+def close(at: Host, patience: float, only: str = "") -> None:
+    """End an update: GRUB's menu is what it was, and the record is kept as the last one. Raises Failed or Lost.
+
+    only: the id of the update that is to be ended; another one stays.
+    """
+    remote.shell(at, CLOSE, only, seconds=int(PREPARE_S * patience))
 
 
 def perform(at: Host, task: Task, found: Standing, patience: float) -> None:

@@ -44,8 +44,11 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
     try:
         standings = at.standings()
         pending = {name: each for name, each in standings.items() if each.record}
-        own = [name for name, each in standings.items() if each.boot == controller.boot_id()]
-        order = _goes_on(at, pending, asked, own) if pending or asked.back else _begun(at, asked, own)
+        order = (
+            _goes_on(at, pending, asked, _own(standings))
+            if pending or asked.back
+            else _begun(at, asked, standings)
+        )
     except Refusal as refusal:
         return _refused(refusal)
     if order is None:
@@ -57,6 +60,11 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
         return 2
     terminal.echo(f"Done: {', '.join(order)}. Next: sparkrig drift {quoted_path(files.typed(asked.inventory))}")
     return 0
+
+
+def _own(standings: Mapping[str, Standing]) -> list[str]:
+    """The machine that this runs on."""
+    return [name for name, each in standings.items() if each.boot == controller.boot_id()]
 
 
 def _refused(refusal: Refusal) -> int:
@@ -116,10 +124,10 @@ def _serves(found: Standing) -> bool:
 # --- a new one
 
 
-def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None:
+def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> list[str] | None:
     """The hosts of a new update in their order, once their records are kept; none where nothing is to be done.
 
-    own: the machine that this runs on; its turn is the last, for its reboot ends this command. Raises Refusal.
+    The turn of the machine that this runs on is the last, for its reboot ends this command. Raises Refusal.
     """
     from sparkrig.cli import update as verb
     from sparkrig.reports import update as report
@@ -130,6 +138,7 @@ def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None
     order = report.order(made, at.fleet.groups())
     verb.show(made, order, report.mixed(made, at.fleet.groups()))
     _judge(at, made)
+    own = _own(standings)
     due = sorted((name for name in order if made[name].due), key=lambda name: name in own)
     if not due:
         return []
@@ -145,7 +154,7 @@ def _begun(at: Updating, asked: Asked, own: Collection[str]) -> list[str] | None
     records = {
         name: updating.record(id, at.again(), asked.to, asked.parts, seen[name], made[name]) for name in due
     }
-    at.begin(records, {name: seen[name].asked.limits for name in due})
+    at.begin(records, {name: seen[name].asked.limits for name in due}, standings)
     return due
 
 

@@ -7,7 +7,8 @@ command goes on from there.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
@@ -19,7 +20,7 @@ from sparkrig import controller
 from sparkrig.cli import applying, files
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import OTHER, PARTS, UNWRITTEN, WORDS, Standing, Task
-from sparkrig.io import project, terminal
+from sparkrig.io import project, remote, terminal
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
 from sparkrig.refusal import Refusal
@@ -84,20 +85,35 @@ class Updating:
                 self._say(f"{name} cannot be read, and is left as it is: {answer}")
         return found
 
-    def begin(self, records: Mapping[str, Record], limits: Mapping[str, str]) -> None:
-        """Keep on each host what was agreed to, before anything changes. Raises Refusal."""
+    def begin(
+        self, records: Mapping[str, Record], limits: Mapping[str, str], seen: Mapping[str, Standing]
+    ) -> None:
+        """Keep on each host what was agreed to, before anything changes. seen: each before. Raises Refusal."""
 
         def keep(at: Host) -> None:
-            update.begin(at, records[at.name], limits[at.name], self.fleet[at.name].patience)
+            patience = self.fleet[at.name].patience
+            _unmoved(update.look(at, patience), seen[at.name])
+            update.begin(at, records[at.name], limits[at.name], patience)
 
-        data = {name: self.data[name] for name in records}
-        answers = session.asked(data, "Keeping what is to be done", keep)
-        try:
+        def take_back(at: Host) -> None:
+            update.close(at, self.fleet[at.name].patience, records[at.name].id)
+
+        with self._locked(records, "Keeping what is to be done") as hosts:
+            answers = remote.each(hosts, keep)
+            try:
+                self._all(answers)
+            except Refusal:  # of a cluster all or none; one that did not answer may have kept it
+                remote.each(hosts, take_back)
+                raise
+
+    @contextmanager
+    def _locked(self, names: Iterable[str], title: str, wait_s: float | None = None) -> Iterator[dict[str, Host]]:
+        """Hosts that are connected and locked, all of them. Raises Refusal."""
+        data = {name: self.data[name] for name in names}
+        with session.staying(data, title, lambda _: None, data, wait_s=wait_s) as (answers, hosts):
             self._all(answers)
-        except Refusal:  # of a cluster all or none
-            kept = {name: self.data[name] for name, each in answers.items() if not isinstance(each, Exception)}
-            session.asked(kept, "Taking it back", lambda at: update.close(at, self.fleet[at.name].patience))
-            raise
+            with journal.locked(journal.Run(self.again()), hosts):
+                yield hosts
 
     def turn_back(self, found: Mapping[str, Standing]) -> None:
         """Let open updates lead back; of one that changed nothing yet, the record goes. Raises Refusal."""
@@ -111,12 +127,8 @@ class Updating:
                 )
 
         def turn(at: Host) -> None:
-            patience = self.fleet[at.name].patience
-            if found[at.name].steps:
-                with journal.locked(journal.Run(self.again("--back")), {at.name: at}):
-                    update.back(at, patience)
-            else:
-                update.close(at, patience)
+            each = update.back if found[at.name].steps else update.close
+            _alone(at, found[at.name], self.fleet[at.name].patience, self.again(), each)
 
         data = {name: self.data[name] for name, each in found.items() if not each.back}
         self._all(session.asked(data, "Turning back", turn))
@@ -198,12 +210,12 @@ class Updating:
             self._drain(name, found)
         elif task == "check":
             self._deploy(name, project.DEPLOY, ())
-            self._note(name, task)
+            self._note(name, task, found)
         elif task == "serve":
             self._serve(name, found)
-            self._note(name, task)
+            self._note(name, task, found)
         else:
-            self._on_host(name, lambda at, patience: _perform(at, task, found, patience, self.again()))
+            self._on_host(name, found, lambda at, patience: update.perform(at, task, found, patience))
         if task in ("boot", "apply") and found.boot == controller.boot_id():
             raise self._ends_here(name, task)
         if task in ("boot", "apply"):
@@ -227,9 +239,18 @@ class Updating:
         """Stop what the host serves; a model that several hosts share stops on all of them."""
         assert found.record is not None
         served = found.record.served
-        for member in self.fleet.group(name):
-            self._on_host(member, lambda at, patience: update.drain(at, served, patience))
-        self._note(name, "drain")
+
+        def stop(at: Host) -> None:
+            update.drain(at, served, self.fleet[at.name].patience)
+
+        wait_s = BACK_S * self.fleet[name].patience
+        try:
+            with self._locked(self.fleet.group(name), "Stopping what serves", wait_s) as hosts:
+                _unmoved(update.look(hosts[name], self.fleet[name].patience), found)
+                remote.every(hosts, stop)
+                update.note(hosts[name], "drain", self.fleet[name].patience)
+        except (Failed, Refusal) as error:
+            raise self._stopped(name, error.what if isinstance(error, Refusal) else str(error)) from None
 
     def _serve(self, name: str, found: Standing) -> None:
         """Start what was stopped; what a host shares that is still to be updated comes back with that one."""
@@ -264,13 +285,17 @@ class Updating:
     # --- one host
 
     def _standing(self, name: str) -> Standing:
-        found: Standing = self._on_host(name, update.look)
+        found: Standing = self._answer(name, update.look)
         return found
 
-    def _note(self, name: str, task: Task) -> None:
-        self._on_host(name, lambda at, patience: update.note(at, task, patience))
+    def _note(self, name: str, task: Task, found: Standing) -> None:
+        self._on_host(name, found, lambda at, patience: update.note(at, task, patience))
 
-    def _on_host(self, name: str, ask: Callable[[Host, float], Any]) -> Any:
+    def _on_host(self, name: str, found: Standing, act: Callable[[Host, float], None]) -> None:
+        """Do something on a host whose update is as it was found. Raises as _answer does."""
+        self._answer(name, lambda at, patience: _alone(at, found, patience, self.again(), act))
+
+    def _answer(self, name: str, ask: Callable[[Host, float], Any]) -> Any:
         """What a host answers, once it is there. Raises Lost where it does not, Refusal where it fails."""
         answer = self._asked(name, ask, BACK_S)
         if isinstance(answer, Lost):
@@ -324,10 +349,17 @@ def _called(service: str) -> str:
     return "the server" if service == "-" else f"service {service}"
 
 
-def _perform(at: Host, task: Task, found: Standing, patience: float, why: str) -> None:
-    """A task on a host, which is locked meanwhile. Raises Failed or Lost."""
+def _alone(at: Host, found: Standing, patience: float, why: str, act: Callable[[Host, float], None]) -> None:
+    """Do something on a host while it is locked, if its update is as it was found. Raises Failed or Lost."""
     try:
         with journal.locked(journal.Run(why), {at.name: at}):
-            update.perform(at, task, found, patience)
+            _unmoved(update.look(at, patience), found)
+            act(at, patience)
     except Refusal as refusal:
         raise Failed(refusal.what) from None
+
+
+def _unmoved(now: Standing, found: Standing) -> None:
+    """Raise Failed where another command has moved an update since it was looked at."""
+    if (now.record, now.steps, now.boot) != (found.record, found.steps, found.boot):
+        raise Failed("its update or its boot is not what it was a moment ago, so nothing more is done")

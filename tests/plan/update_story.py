@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import uuid
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -241,7 +242,9 @@ def _done(spark: Spark, task: str, command: str, stdin: str) -> list[str]:
         spark.found["default"] = spark.kernel
         spark.note("proven")
     elif task == "close":
-        spark.found |= {"plan": [], "default": spark.kernel}
+        only = shlex.split(command)[-1]
+        if not only or f"id {only}" in spark.plan:
+            spark.found |= {"plan": [], "default": spark.kernel}
     elif task == "firmware":
         spark.found["firmware"] = {part: "pending" for id, part in DEVICES.items() if id in command}
         spark.note("staged")

@@ -6,6 +6,7 @@ GRUB's menu is that of an Ubuntu 24.04 with three of NVIDIA's kernels (tests/fix
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,8 +145,21 @@ def test_what_was_agreed_to_is_kept_whole_and_once(spark: Spark) -> None:
     assert spark.standing.record is None
     spark.begun()
     assert spark.standing.record == RECORD
-    code, said = spark.does(update.BEGIN, "", stdin=update_record.text(RECORD))
+    spark.notes("drained")
+    other = replace(RECORD, id="20261126T000001Z", goal="OTA2609")
+    code, said = spark.does(update.BEGIN, "", stdin=update_record.text(other))
     assert (code, said) == (75, "another update is open here\n")
+    assert spark.does(update.CLOSE, other.id) == (0, "")
+    assert (spark.standing.record, [step.name for step in spark.standing.steps]) == (RECORD, ["drained"])
+    assert spark.does(update.CLOSE, RECORD.id) == (0, "") and spark.standing.record is None
+
+
+def test_plan_and_steps_come_at_once_and_what_a_power_cut_left_is_no_obstacle(spark: Spark) -> None:
+    tool(spark.tools, "mv", "exit 1")
+    assert spark.does(update.BEGIN, "", stdin=update_record.text(RECORD))[0] == 1
+    assert not (spark.root / FOLDER.lstrip("/")).exists()
+    (spark.tools / "mv").unlink()
+    assert spark.begun().standing.record == RECORD
 
 
 def test_a_plan_that_comes_in_part_is_none(spark: Spark) -> None:
