@@ -7,6 +7,7 @@ they are taken from the host's own data. Needs gevent's patched standard library
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import monotonic
 from typing import Any, TypeVar
 
 from gevent import Timeout
@@ -16,6 +17,7 @@ from pyinfra import state as run
 from pyinfra.api import FactBase, Host, QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError, PyinfraError
 from pyinfra.connectors.base import BaseConnector
+from pyinfra.connectors.util import CommandOutput
 from pyinfra.context import ctx_state
 
 from sparkrig.facts.noun import understood
@@ -74,6 +76,7 @@ def execute(at: Host, command: StringCommand, seconds: int, *, quiet: bool = Fal
     What the command itself carries (its standard input) goes with it, as it would in an operation. quiet: what it
     prints is not shown, not even with -vvv.
     """
+    began = monotonic()
     how = {**_how(at), **command.connector_arguments, **({"print_output": False} if quiet else {})}
     try:
         ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, **how)
@@ -82,9 +85,20 @@ def execute(at: Host, command: StringCommand, seconds: int, *, quiet: bool = Fal
     except PyinfraError as error:
         raise Failed(str(error)) from None
     if not ok:
-        said = " ".join(output.stderr_lines[-2:])
-        raise Failed(said or f"it ended without a word, over its {seconds} s or as the connection broke off")
+        raise Failed(" ".join(output.stderr_lines[-2:]) or _unsaid(output, seconds, monotonic() - began))
     return str(output.stdout)
+
+
+def _unsaid(output: CommandOutput, seconds: int, took: float) -> str:
+    """How a command ended that wrote no error. took: the seconds that it ran; seconds: those that it may."""
+    if took >= seconds:
+        return f"it ended without a word, over its {seconds} s"
+    printed = " ".join(output.stdout_lines[:2])
+    if not printed:
+        return f"it ended without a word after {took:.0f} s; the connection may have broken off"
+    return (
+        f"it ended after {took:.0f} s; a start-up file of the login (~/.bashrc) may end it, and printed: {printed}"
+    )
 
 
 def read(at: Host, fact: FactBase[T], *arguments: Any, seconds: int, keep: Keep | None = None) -> T:

@@ -54,3 +54,19 @@ def test_a_script_answers_and_fails_with_its_last_words() -> None:
     assert remote.shell(HERE, 'printf "%s " "$@"; cat', "a b", "c", seconds=20, stdin="d") == "a b c d"
     with pytest.raises(remote.Failed, match=r"^no room; try df$"):
         remote.shell(HERE, "echo 'no room; try df' >&2; exit 1", seconds=20)
+
+
+def test_how_a_command_ended_that_wrote_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login whose .bashrc prints and exits took nine seconds, and was called over its 360 s, without a word."""
+    with pytest.raises(
+        remote.Failed, match=r"^it ended without a word after 0 s; the connection may have broken off$"
+    ):
+        remote.shell(HERE, "exit 255", seconds=20)
+    with pytest.raises(
+        remote.Failed, match=r"after 0 s; a start-up file .* may end it, and printed: Welcome home$"
+    ):
+        remote.shell(HERE, "echo Welcome; echo home; exit 1", seconds=20)
+    clock = iter((0.0, 21.0))
+    monkeypatch.setattr(remote, "monotonic", lambda: next(clock))
+    with pytest.raises(remote.Failed, match=r"^it ended without a word, over its 20 s$"):
+        remote.shell(HERE, "exit 1", seconds=20)

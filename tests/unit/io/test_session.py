@@ -112,7 +112,7 @@ REASONS = {
     "noun fails": r"identity: could not be read \(exit 3\)",
     "noun is nonsense": r"files: cannot be understood \(.+\)",
     "says nothing": r"identity: could not be read \(no answer within 300 s, or the connection broke off\)",
-    "hangs up": "it ended without a word, over its 120 s or as the connection broke off",
+    "hangs up": r"it ended without a word after \d+ s; the connection may have broken off",
     "refused": r"Could not connect \(127.0.0.1 port 9: .*Connection refused\)",
     "no key": "No such private key file: /no/such/key",
 }
