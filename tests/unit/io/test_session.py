@@ -268,8 +268,8 @@ def test_a_deploy_says_what_to_do_about_a_host_key(
         typed = ("-y", str(file), "deploys/cluster.py")
         done = warm.run("pyinfra", *typed, env={"PYINFRA_PROGRESS": "off", "NO_COLOR": "1"}, timeout=60)
     assert done.returncode == 1
-    (said,) = (line.strip() for line in done.stderr.splitlines() if "Its host key" in line)
-    assert said.startswith(words)
+    said, last = (line.strip() for line in done.stderr.splitlines() if "Its host key" in line)
+    assert said.startswith(words) and last.startswith("--> Error: spark: Its host key"), "it is the last word, too"
     assert "Traceback" not in done.stderr and "Starting operation" not in done.stderr
     assert known.read_text() == before
 
