@@ -31,7 +31,9 @@ def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
 def not_patched() -> Iterator[None]:
     """What imports the command of pyinfra is patched by it; there the threads of each later test stand still."""
     yield
-    assert "pyinfra_cli" not in sys.modules, "import it in a process of its own, as tests/warm.py does"
+    patches = sys.modules.get("gevent.monkey")
+    patched = "pyinfra_cli" in sys.modules or (patches and patches.is_module_patched("threading"))
+    assert not patched, "import it in a process of its own, as tests/warm.py does"
 
 
 def mark_below(folder: Path, items: list[pytest.Item], *marks: pytest.MarkDecorator) -> None:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 from greenlet import getcurrent  # type: ignore[import-untyped]
 
-from sparkrig.cli.updating import Updating
+import sparkrig.cli
+import sparkrig.io
 from sparkrig.host.update_record import Done, Record, Standing
 from sparkrig.host.upgrade import Move
-from sparkrig.io import remote, session
+from sparkrig.io import remote
 from sparkrig.io.remote import Failed
 from sparkrig.operations import journal, update
 from sparkrig.refusal import Refusal
@@ -50,7 +53,7 @@ class Controller:
         data: Any = self.sparks
         record = replace(RECORD, id=self.id)
         try:
-            Updating(Path("pair.py"), fleet, data).begin(
+            updating().Updating(Path("pair.py"), fleet, data).begin(
                 dict.fromkeys(self.sparks, record),
                 dict.fromkeys(self.sparks, ""),
                 dict.fromkeys(self.sparks, NONE),
@@ -62,6 +65,11 @@ class Controller:
             switch()
             noted = Done(self.id.lower(), 1, "boot")
             spark.standing = replace(spark.standing, steps=(*spark.standing.steps, noted))
+
+
+def updating() -> Any:
+    """The module, which the fixture below has loaded."""
+    return sys.modules["sparkrig.cli.updating"]
 
 
 def switch() -> None:
@@ -105,14 +113,22 @@ def staying(data: Mapping[str, Spark], *_: Any, **__: Any) -> Iterator[tuple[dic
 
 
 @pytest.fixture(autouse=True)
-def model(monkeypatch: pytest.MonkeyPatch) -> None:
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The connections of a verb are a stand-in: the real ones patch the standard library for each later test."""
+    connections: Any = ModuleType("sparkrig.io.session")
+    connections.staying = staying
+    monkeypatch.setitem(sys.modules, connections.__name__, connections)
+    monkeypatch.setattr(sparkrig.io, "session", connections, raising=False)
+    import_module("sparkrig.cli.updating")
     monkeypatch.setattr(journal, "spawn", lambda *_: None)
     monkeypatch.setattr(journal, "_shell", shell)
     monkeypatch.setattr(journal, "_claim", lambda run, hosts: None)
     monkeypatch.setattr(remote, "each", in_turn)
-    monkeypatch.setattr(session, "staying", staying)
     for each in (look, begin, close):
         monkeypatch.setattr(update, each.__name__, each)
+    yield
+    del sys.modules["sparkrig.cli.updating"]  # it has the stand-in
+    delattr(sparkrig.cli, "updating")
 
 
 def two(*wanted: str) -> Callable[[], Any]:
