@@ -154,6 +154,7 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
     records = {
         name: updating.record(id, at.again(), asked.to, asked.parts, seen[name], made[name]) for name in due
     }
+    at.serving = {name: tuple(updating.running(_foreseen(each).seen.serving)) for name, each in found.items()}
     at.begin(records, {name: seen[name].asked.limits for name in due}, standings)
     return due
 

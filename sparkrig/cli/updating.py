@@ -18,8 +18,9 @@ from sparkrig.io import session  # isort: skip - it patches the standard library
 
 from sparkrig import controller
 from sparkrig.cli import applying, files
+from sparkrig.cure import on_host
 from sparkrig.host.releases import LATEST
-from sparkrig.host.update_record import OTHER, PARTS, UNWRITTEN, WORDS, Standing, Task
+from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.io import project, remote, terminal
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, update
@@ -45,7 +46,8 @@ class Updating:
     """The update of a fleet.
 
     data: of each host; to, parts, limit: as they were typed; back: whether it leads back;
-    turned: how often this process booted a host anew; came: the hosts
+    serving: what each serves by its own look, where this
+    process began the update; turned: how often this process booted a host anew; came: the hosts
     whose new kernel came up.
     """
 
@@ -56,6 +58,7 @@ class Updating:
     parts: Collection[str] = PARTS
     limit: tuple[str, ...] = ()
     back: bool = False
+    serving: Mapping[str, Collection[str]] = field(default_factory=dict)
     turned: dict[str, int] = field(default_factory=dict)
     came: set[str] = field(default_factory=set)
 
@@ -80,6 +83,9 @@ class Updating:
         found = {name: each for name, each in answers.items() if isinstance(each, Standing)}
         if not any(each.record for each in found.values()):
             self._all(answers)
+        for name, each in found.items():
+            if each.another:
+                raise Refusal(f"{name}: {ANOTHERS}", on_host(REMOVED))
         for name, answer in answers.items():
             if name not in found:
                 self._say(f"{name} cannot be read, and is left as it is: {answer}")
@@ -236,12 +242,18 @@ class Updating:
     # --- the hosts of a group
 
     def _drain(self, name: str, found: Standing) -> None:
-        """Stop what the host serves; a model that several hosts share stops on all of them."""
+        """Stop what the host serves; a model that several hosts share stops on all of them.
+
+        On a peer nothing stops by this host's record alone: the peer's own record has it, or its own look had.
+        """
         assert found.record is not None
         served = found.record.served
 
         def stop(at: Host) -> None:
-            update.drain(at, served, self.fleet[at.name].patience)
+            patience = self.fleet[at.name].patience
+            theirs = served if at.name == name else self._agreed(name, at.name, update.look(at, patience))
+            if both := [service for service in served if service in theirs]:
+                update.drain(at, both, patience)
 
         wait_s = BACK_S * self.fleet[name].patience
         try:
@@ -251,6 +263,12 @@ class Updating:
                 update.note(hosts[name], "drain", self.fleet[name].patience)
         except (Failed, Refusal) as error:
             raise self._stopped(name, error.what if isinstance(error, Refusal) else str(error)) from None
+
+    def _agreed(self, name: str, peer: str, its: Standing) -> Collection[str]:
+        """What may stop on a peer: what was agreed to there, or what both ran as this process began."""
+        if its.record:
+            return its.record.served
+        return {*self.serving.get(name, ())} & {*self.serving.get(peer, ())}
 
     def _serve(self, name: str, found: Standing) -> None:
         """Start what was stopped; what a host shares that is still to be updated comes back with that one."""

@@ -248,7 +248,8 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
 
 def open_update(found: Preflight) -> list[Refusal]:
     """Why a Spark is between two releases: an update that broke off, or is at work."""
-    return [Refusal(found.update, verb("update"))] if found.update else []
+    cure = on_host(update_record.REMOVED) if found.update == update_record.ANOTHERS else verb("update")
+    return [Refusal(found.update, cure)] if found.update else []
 
 
 def journal_lost(found: Preflight) -> list[Refusal]:

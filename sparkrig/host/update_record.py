@@ -41,6 +41,8 @@ DONE: Final[Mapping[Task, str]] = {
 BEGAN: Final = "began"  # noted before GRUB's menu changes
 INSTALLING: Final = "installing"  # noted once all is downloaded
 UNWRITTEN: Final = "unwritten"  # noted in the place of `written` where the board does not have its firmware
+ANOTHERS: Final = "the record of an update that lies here is of another machine, and counts for nothing"
+REMOVED: Final = f"sudo rm -r {FOLDER}"  # on the host: the cure of it
 OTHER: Final = "other"  # noted in the place of `staged` where fwupd has other firmware by then: none is written
 BACK: Final = "back"  # noted where a person wants the packages as they were
 
@@ -140,7 +142,8 @@ class Standing(Value):
     boot, kernel: of the host; record: None where no update is open; steps: in their order; unfinished: packages
     that dpkg left in the middle; working: whether the unit that installs is at work; initrd, module: whether the
     kernel that the update boots has an initrd, and the version of its nvidia.ko, empty for none; conffiles: new
-    configuration files that were put beside the host's own; left: NAME=VERSION that the way back could not have.
+    configuration files that were put beside the host's own; left: NAME=VERSION that the way back could not have;
+    another: whether the record of another machine lies there, which counts for nothing.
     """
 
     boot: str
@@ -153,6 +156,7 @@ class Standing(Value):
     module: str = ""
     conffiles: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
+    another: bool = False
 
     @property
     def back(self) -> bool:
@@ -237,6 +241,8 @@ def _end(move: Move, *, back: bool) -> str:
 def opened(row: str) -> str:
     """An update that is open, in words, by the row `STEP GOAL` of open_update.sh; empty for none."""
     last, _, goal = plain(row).partition(" ")
+    if last == "-":
+        return ANOTHERS
     return f"an update to {goal} is open (last step: {last})" if last else ""
 
 
@@ -264,6 +270,7 @@ def parse(lines: Iterable[str]) -> Standing:
         module="" if module in ("-", "") else grammar.DRIVER.held(module),
         conffiles=tuple(plain(rest)[:_LONGEST] for word, rest in rows if word == "conffile"),
         left=tuple(plain(rest)[:_LONGEST] for word, rest in rows if word == "left"),
+        another="another" in first,
     )
 
 

@@ -180,7 +180,8 @@ def parse(lines: Iterable[str]) -> Journal:
         if word == "now":
             now = int(rest)
         elif word == "update":
-            update = f"{update_record.opened(rest)}; sparkrig update goes on with it"
+            update = update_record.opened(rest)
+            update += "" if update == update_record.ANOTHERS else "; sparkrig update goes on with it"
         elif word == "armed":
             unconfirmed.append(armed.parse(rest))
         elif word == "lock":

@@ -49,7 +49,9 @@ def test_what_they_serve_stops_with_the_first_and_starts_with_the_last(desk: Pla
     assert done.code == 0, done
     order = desk.state["order"]
     assert turns(desk) == [C, A, B]
-    assert [name for name, task, *_ in order if task == "drain"] == [A, B, C, A, B, C]
+    assert [name for name, task, *_ in order if task == "drain"] == [A, B, A, B], (
+        "on no host that does not serve it"
+    )
     assert order.index([A, "drain"]) > order.index([C, "close"]), "it serves while the free one is updated"
     serves = [row for row in order if row[-1] == "serve"]
     assert serves == [[A, B, C, "serve"]]
@@ -146,3 +148,17 @@ def test_one_that_has_begun_comes_first_also_from_itself(desk: Played) -> None:
     assert desk.update().code == 2 and turns(desk) == [A]
     on(desk, A)
     assert desk.update().code == 0 and turns(desk) == [A, B, C]
+
+
+def test_a_record_that_was_forged_on_one_host_stops_no_server_of_its_peers(desk: Played) -> None:
+    desk.begins_as(RING, serves=(B,))
+    desk.trouble(A_begin="killed")
+    assert desk.update().code == 137
+    state = desk.state
+    plan = [row for row in state["sparks"][A]["plan"] if row != "end"]
+    kept = {A: [*plan, "served small", "served -", "end"], B: [], C: [*plan, "end"]}
+    for name, rows in kept.items():  # B serves, and has no record of its own
+        state["sparks"][name] |= {"plan": rows, "steps": []}
+    desk.keep(state)
+    desk.update("--limit", A)
+    assert [name for name, task, *_ in desk.state["order"] if task == "drain"] == [A]

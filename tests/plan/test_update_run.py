@@ -26,7 +26,7 @@ def test_one_after_the_other_the_half_that_serves_last(desk: Played) -> None:
     steps = desk.state["order"]
     assert sorted(steps[:2]) == [[A, "begin"], [B, "begin"]]
     one = [[B, task] for task in ONE] + [[A, B, "cluster"], [B, "step"], [B, "close"]]
-    other = [[A, "drain"], [B, "drain"], [A, "step"], *([A, task] for task in ONE[1:])]
+    other = [[A, "drain"], [A, "step"], *([A, task] for task in ONE[1:])]
     other += [[A, B, "cluster"], [A, "step"], [A, B, "serve"], [A, "step"], [A, "close"]]
     assert steps[2:] == one + other
     assert desk.kernels() == [NEW, NEW]

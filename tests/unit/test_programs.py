@@ -50,6 +50,7 @@ SHARED = {
     ),
     "host/images_content_of.sh": ("sparkrig.host.images:HELD",),
     "host/update_plan.sh": ("sparkrig.host.update_record:FOLDER", "sparkrig.host.update_record:BACK"),
+    "host/update_machine.sh": ("sparkrig.host.update_record:FOLDER",),
     "operations/apt_keep.sh": ("sparkrig.host.driver:SIMULATION",),
     "operations/guard_prepare.sh": ("sparkrig.runs.lock:RUNS",),
     "operations/serving_ask.sh": ("sparkrig.host.secrets:PATH",),

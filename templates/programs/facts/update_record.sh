@@ -3,9 +3,12 @@
 # counts for nothing.
 
 . ../host/update_plan.sh
+. ../host/update_machine.sh
 
 printf 'boot %s\nkernel %s\n' "$(cat /proc/sys/kernel/random/boot_id)" "$(uname -r)"
-if [ -f $here/plan ]; then
+if [ -f $here/plan ] && ! ours; then
+  echo another
+elif [ -f $here/plan ]; then
   sed 's/^/plan /' $here/plan
   sed -n 's/^[a-z]\{1,20\} [0-9]\{1,12\} [0-9a-f-]\{36\}$/step &/p' $here/steps 2>/dev/null
   field=2

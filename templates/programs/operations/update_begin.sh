@@ -3,6 +3,7 @@
 # anything changes, and comes at once: as a folder that no other plan lets come.
 
 . ../host/update_plan.sh
+. ../host/update_machine.sh
 
 if [ -e $here/plan ]; then echo 'another update is open here' >&2; exit 75; fi
 set -e
@@ -12,6 +13,8 @@ rm -rf $new $here # of a beginning that a power cut ended
 mkdir -p $new
 printf '%s' "$1" >$new/limits
 : >$new/steps
+machine
+printf '%s\n' "$of" >$new/machine
 dpkg-query -W -f '${Package} ${Version}\n' >$new/packages
 cat >$new/plan
 [ "$(tail -n 1 $new/plan)" = end ] || { rm -rf $new; echo 'the plan came in part' >&2; exit 74; }

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig import programs
 from sparkrig.facts.update_record import UpdateRecord
 from sparkrig.host import update_record
 from sparkrig.host.update_record import FOLDER, Record, Standing
@@ -160,6 +161,22 @@ def test_plan_and_steps_come_at_once_and_what_a_power_cut_left_is_no_obstacle(sp
     assert not (spark.root / FOLDER.lstrip("/")).exists()
     (spark.tools / "mv").unlink()
     assert spark.begun().standing.record == RECORD
+
+
+def test_a_record_counts_for_its_own_machine_and_an_older_one_says_of_none(spark: Spark) -> None:
+    board, disk = spark.file("/sys/class/dmi/id/product_uuid"), spark.file("/etc/machine-id")
+    board.write_text("one\n")
+    disk.write_text("1\n")
+    looks = programs.text("facts/open_update.sh")
+    assert spark.begun().standing.record == RECORD
+    assert spark.look(looks)[0] == ["update begun OTA2607"]
+    board.write_text("another\n")
+    assert (spark.standing.record, spark.standing.another) == (None, True)
+    (row,) = spark.look(looks)[0]
+    assert update_record.opened(row.removeprefix("update ")) == update_record.ANOTHERS
+    assert spark.does(update.BEGIN, "", stdin=update_record.text(RECORD))[0] == 75, "nor is it replaced"
+    (spark.root / FOLDER.lstrip("/") / "machine").unlink()
+    assert spark.standing.record == RECORD
 
 
 def test_a_plan_that_comes_in_part_is_none(spark: Spark) -> None:
