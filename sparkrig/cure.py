@@ -15,7 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike, fspath
-from pathlib import PurePath
 from typing import Any, Literal, TypeAlias
 
 from sparkrig.text import bare_name, lines, plain
@@ -57,6 +56,9 @@ name is known.
 
 TYPED = [""]
 """The inventory's file as this run was given it, which a cure names that was not told another; empty for none."""
+
+DEPLOYED_FROM = ["deploys"]
+"""The folder of the deploys as a command of this run names it: io.project.typed of that inventory."""
 
 
 def over_ssh(host: str, command: str, *options: str) -> Cure:
@@ -183,7 +185,7 @@ def verb(name: str, *words: str, inventory: str | PathLike[str] = "") -> Cure:
     )
 
 
-def started(unit: str, load: str) -> str:
+def started(unit: str, load: str = "") -> str:
     """The command that starts a unit. load: its LoadState; systemd starts none that is masked.
 
     `unmask --now` starts nothing: systemctl(1) has --now for enable, disable and mask.
@@ -262,25 +264,13 @@ def _made(values: dict[str, Any]) -> Cure:
 
 
 def _filled(form: str, inventory: str) -> str:
-    values = _places(inventory)
+    values = _places(inventory, DEPLOYED_FROM[0])
     return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
 
 
 @cache  # a run has one inventory, and each of a thousand hosts some 30 cures
-def _places(inventory: str) -> Mapping[str, str]:
-    return {FILE: quoted_path(inventory) if inventory else "INVENTORY", DEPLOYS: _deploys(inventory)}
-
-
-def typed_anywhere(inventory: str | PathLike[str]) -> bool:
-    """Whether a command with this name of an inventory works in any folder: a whole path, in `inventories`."""
-    file = PurePath(inventory)
-    return file.is_absolute() and file.parent.name == "inventories"
-
-
-def _deploys(inventory: str) -> str:
-    """The folder of the deploys as it is typed: beside `inventories`, where that is a whole path."""
-    beside = typed_anywhere(inventory)
-    return quoted_path(PurePath(inventory).parents[1] / "deploys") if beside else "deploys"
+def _places(inventory: str, deploys: str) -> Mapping[str, str]:
+    return {FILE: quoted_path(inventory) if inventory else "INVENTORY", DEPLOYS: quoted_path(deploys)}
 
 
 def _typed(value: Setting) -> str:

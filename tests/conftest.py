@@ -25,6 +25,7 @@ def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test's inventory says of a host counts in no other test."""
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE})
     monkeypatch.setattr(cure, "TYPED", [""])
+    monkeypatch.setattr(cure, "DEPLOYED_FROM", ["deploys"])
 
 
 @pytest.fixture(autouse=True)

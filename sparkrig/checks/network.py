@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
-from sparkrig.checks.check import Check, Subject, check, there, wrong
+from sparkrig.checks.check import Check, Subject, check, refused, there, wrong
 from sparkrig.checks.kind import PREFLIGHT, THE_GID, Kind
-from sparkrig.cure import cure_of, started
+from sparkrig.cure import cure_of
+from sparkrig.host import preflight
 from sparkrig.look.state import State
 from sparkrig.network import definitions, plan
 from sparkrig.network.definitions import Definition
@@ -134,13 +135,17 @@ def checks(subject: Subject) -> Iterator[Check]:
         if each.what == "undeclared"
     ]
     if declared(subject):
-        why = "running" if found.running else subject.found.preflight.manager.load or "not running"
-        start = subject.run(started("NetworkManager", why))
-        known.insert(0, check("net.manager", found.running, "NetworkManager runs", why, start))
+        known.insert(0, _manager(subject))
     yield from known
     refusal = _refusal(subject)
     if refusal and not wrong(known):  # whatever else the deploy will not touch
         yield Check("net.plan", "a network that can be set up", refusal.what, "drift", refusal.cure)
+
+
+def _manager(subject: Subject) -> Check:
+    id, want = "net.manager", "NetworkManager runs"
+    refusals = preflight.manager(subject.found.preflight.manager, running=subject.found.network.running)
+    return refused(id, want, refusals[0]) if refusals else Check(id, want, "running")
 
 
 def _refusal(subject: Subject) -> Refusal | None:

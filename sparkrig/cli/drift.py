@@ -18,7 +18,7 @@ from sparkrig.cli import files, looking
 from sparkrig.cure import quoted_path
 from sparkrig.files import DECLARED
 from sparkrig.fleet import Fleet
-from sparkrig.io import drift_files, project, terminal
+from sparkrig.io import drift_files, terminal
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Report, report, unexplained
 
@@ -107,7 +107,7 @@ def drift(
             if as_json:
                 terminal.echo(made.dumps())
             else:
-                _show(made, asked.inventory, everything=everything)
+                _show(made, everything=everything)
         finally:  # where it cannot be shown, it is kept and written all the same
             if whole and not no_keep:
                 _keep(asked, made)
@@ -115,14 +115,11 @@ def drift(
     raise SystemExit(made.exit)
 
 
-def _show(made: Report, inventory: Path, *, everything: bool) -> None:
-    from sparkrig.cure import typed_anywhere
+def _show(made: Report, *, everything: bool) -> None:
     from sparkrig.io.screen import Screen
     from sparkrig.render.drift import show
 
-    root = project.root(inventory)
-    folder = "" if Path.cwd() == root or typed_anywhere(files.typed(inventory)) else str(root)
-    show(Screen(), made, everything=everything, folder=folder)
+    show(Screen(), made, everything=everything)
 
 
 def _keep(asked: _Asked, made: Report) -> None:

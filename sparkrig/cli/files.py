@@ -82,7 +82,7 @@ def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, 
     """The fleet of an inventory file and its hosts' data; exit code 1 where it cannot stand."""
     from sparkrig import cure, inventory, settings
 
-    cure.TYPED[0] = typed(file)
+    cure.TYPED[0], cure.DEPLOYED_FROM[0] = typed(file), project.typed(file)
     try:
         return inventory.fleet(file, **overrides)
     except settings.SettingsError as error:

@@ -142,8 +142,8 @@ def judge(
         return mounts(found)
     upgrades = first_upgrade.refusals(found.upgrade)
     fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept), *shutdown(found)]
-    manager = _manager(found.manager, running=running) if fabric else []
-    return [*upgrades, *armed.refusals(found.armed), *fit, *manager, *targets.refusals(found.barred, due)]
+    network = manager(found.manager, running=running) if fabric else []
+    return [*upgrades, *armed.refusals(found.armed), *fit, *network, *targets.refusals(found.barred, due)]
 
 
 def mounts(found: Preflight) -> list[Refusal]:
@@ -218,12 +218,13 @@ def to_come(shutdown: Shutdown) -> str:
     return f"a {shutdown.mode} is scheduled in {max(0, shutdown.in_s) / 60:.0f} min"
 
 
-def _manager(found: Manager, *, running: bool) -> list[Refusal]:
+def manager(found: Manager, *, running: bool) -> list[Refusal]:
+    """Why the network cannot be changed: NetworkManager is off, or too old."""
     if found.load == "masked":
         return [
             Refusal(
                 "NetworkManager is masked, and the fabric needs it",
-                as_root(started("NetworkManager", found.load)),
+                as_root(started("NetworkManager", "masked")),
             )
         ]
     if not running:
@@ -231,7 +232,7 @@ def _manager(found: Manager, *, running: bool) -> list[Refusal]:
         return [
             Refusal(
                 f"NetworkManager does not run{state}, and the fabric needs it",
-                on_host("sudo systemctl start NetworkManager"),
+                as_root(started("NetworkManager")),
             )
         ]
     version = tuple(map(int, re.findall(r"\d+", found.version)[:2]))

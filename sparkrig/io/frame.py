@@ -13,7 +13,8 @@ from pathlib import Path
 from traceback import extract_tb, format_exception
 from typing import Any
 
-from sparkrig.cure import TYPED, quoted_path
+from sparkrig.cure import DEPLOYED_FROM, TYPED, quoted_path
+from sparkrig.io import project
 
 SENTENCES: list[tuple[str, str]] = []
 """Why hosts are refused, as (host, sentence), in the order in which it was printed."""
@@ -27,7 +28,7 @@ def install() -> None:
     exceptions = sys.modules.get("pyinfra_cli.exceptions")  # to import it would patch the standard library
     if exceptions is None:
         return
-    TYPED[0] = _typed()
+    TYPED[0], DEPLOYED_FROM[0] = _typed(), project.typed(_inventory())
     if "--debug" in sys.argv:
         return
     util = sys.modules["pyinfra.connectors.util"]

@@ -22,6 +22,12 @@ def root(inventory: Path | None = None) -> Path:
     return repository if (repository / DEPLOY).is_file() else _PACKAGE
 
 
+def typed(inventory: Path) -> str:
+    """The folder of the deploys as it is typed here: the whole path, where this is not the folder that has it."""
+    folder = root(inventory)
+    return "deploys" if Path.cwd() == folder else str(folder / DEPLOY.parent)
+
+
 def above(inventory: Path | None = None) -> Iterator[Path]:
     """The folders from the inventory upwards, if one is given; then those from the current one upwards."""
     for start in [inventory.resolve().parent] if inventory else []:

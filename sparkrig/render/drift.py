@@ -47,19 +47,19 @@ _DRAWN = _Glyphs(SIGNS, "≠", " · ", " … ")
 _TYPED = _Glyphs(ASCII_SIGNS, "!=", " - ", " ... ")
 
 
-def show(console: Console, report: Report, *, everything: bool = False, folder: str = "") -> None:
+def show(console: Console, report: Report, *, everything: bool = False) -> None:
     """Print it; a command is never broken into lines, so that it can be copied.
 
-    everything: what holds, too; folder: where the commands have to be typed, if it is not this one.
+    everything: what holds, too.
     """
-    console.print(Screen(report, everything=everything, folder=folder), crop=False)
+    console.print(Screen(report, everything=everything), crop=False)
 
 
 class Screen:
     """A report for rich's console."""
 
-    def __init__(self, report: Report, *, everything: bool = False, folder: str = "") -> None:
-        self.report, self.everything, self.folder = report, everything, folder
+    def __init__(self, report: Report, *, everything: bool = False) -> None:
+        self.report, self.everything = report, everything
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         glyphs = _TYPED if options.ascii_only or options.legacy_windows else _DRAWN
@@ -71,7 +71,7 @@ class _Drawn:
     """A screen for one console."""
 
     def __init__(self, screen: Screen, glyphs: _Glyphs, width: int) -> None:
-        self.report, self.everything, self.folder = screen.report, screen.everything, screen.folder
+        self.report, self.everything = screen.report, screen.everything
         self.glyphs, self.width = glyphs, width
         most = None if self.everything else PIECES
         self.names = Names.of([host.name for host in self.report.hosts], glyphs.to, most)
@@ -102,8 +102,6 @@ class _Drawn:
             yield from lines
             if lines:
                 yield Text()
-        if self.folder and (self.mends or self.fresh):
-            yield _command(("commands are for ", "dim"), self.folder)
         yield from self._footer()
 
     # findings

@@ -105,12 +105,12 @@ def mend() -> list[str]:
     commands = [line.partition(": ")[2] for line in screen.stdout.splitlines() if line.startswith("mends ")]
     assert commands, screen.stdout
     for command in commands:
-        done = _typed(command)
+        done = typed(command)
         assert done.returncode == 0, f"{command}: {done.stdout[-1500:]}{done.stderr[-3000:]}"
     return commands
 
 
-def _typed(command: str) -> subprocess.CompletedProcess[str]:
+def typed(command: str) -> subprocess.CompletedProcess[str]:
     """A command that a person types in the folder of the toolkit, with Enter at its question."""
     path = f"{BIN}:{os.environ['PATH']}"
     return subprocess.run(

@@ -103,6 +103,8 @@ def test_a_run_of_three_is_undone_on_all_or_none(desk: Desk) -> None:
     (group,) = done.report["groups"]
     assert (done.code, complaints("undo", done.report)) == (0, []), done
     assert set(group["plans"]) == {A, B, C} and all(each["changes"] for each in group["plans"].values())
+    said = " ".join(desk.typed("undo", "--dry").out.split())
+    assert f"{A}: the clock is " in said and "Try: timedatectl; sudo systemctl restart" in said, said
     for limit in (("--limit", A), ("--limit", A, "--limit", C)):
         done = desk.typed("undo", "--dry", *limit)
         said = " ".join(done.out.split())

@@ -249,12 +249,11 @@ def test_a_file_is_replaced_as_a_whole(desk: Desk, tmp_path: Path) -> None:
     assert prom.read_text().startswith("# HELP sparkrig_up ")
 
 
-def test_a_command_is_for_the_folder_of_the_toolkit(desk: Desk, tmp_path: Path) -> None:
+def test_a_command_can_be_typed_where_it_is_printed(desk: Desk, tmp_path: Path) -> None:
     desk.has(unheld())
     here, elsewhere = desk.typed("drift"), desk.typed("drift", at=tmp_path)
     assert f"mends it: pyinfra {desk.inventory} deploys/cluster.py" in here.out
-    assert "commands are for" not in here.out
-    assert f"commands are for {ROOT}" in elsewhere.out
+    assert f" {ROOT}/deploys/cluster.py" in elsewhere.out
 
 
 # --- accept

@@ -61,6 +61,13 @@ def test_the_plan_of_a_pair_from_the_box_names_each_change(desk: Desk) -> None:
     assert all("#sparkrig:end" in each for each in commands(desk))
 
 
+def test_plan_and_drift_name_one_command(desk: Desk) -> None:
+    desk.has(applied())
+    for verb in ("plan", "drift"):
+        shown = "".join(desk.typed(verb).out.split())  # a plan breaks a long line
+        assert f":pyinfra{desk.inventory}deploys/cluster.py" in shown and "sparkrigapply" not in shown, verb
+
+
 def test_the_plan_of_a_settled_pair_is_empty(desk: Desk) -> None:
     done, hosts = planned(desk.has(settled()))
     assert (done.code, [hosts[name]["steps"] for name in (A, B)]) == (0, [[], []])

@@ -12,7 +12,7 @@ from sparkrig.checks.check import Check
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host import driver, secrets, time
+from sparkrig.host import driver, preflight, secrets, time
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
 from sparkrig.look.state import State
@@ -203,6 +203,12 @@ def identity(**fields: Any) -> Change:
     return lambda state: replace(state, identity=replace(state.identity, **fields))
 
 
+def manager(load: str) -> Change:
+    """NetworkManager does not run; its unit is in that LoadState."""
+    stopped = net(running=False, profiles={}, states={}, active={})
+    return lambda state: host(manager=preflight.Manager(load, "inactive"))(stopped(state))
+
+
 MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "another machine": (identity(uid=1000), {"identity.spark"}),
     "read-only root": (host(read_only=("/",)), {"host.mounts"}),
@@ -245,6 +251,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "cable out": (link(carrier=False), {f"net.{NETDEV}.carrier"}),
     "netdev gone": (no_link(NETDEV), {f"net.{NETDEV}.carrier"}),
     "NetworkManager stopped": (net(running=False, profiles={}, states={}, active={}), {"net.manager"}),
+    "NetworkManager masked": (manager("masked"), {"net.manager"}),
     "a VPN in the way": (route("192.168.100.0/24"), {"net.plan"}),
     "no RDMA device": (no_device, {f"rdma.{NETDEV}.device"}),
     "no GID": (no_gids, {f"rdma.{NETDEV}.gid", f"rdma.{TWIN}.gid"}),

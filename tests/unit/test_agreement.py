@@ -41,6 +41,7 @@ from tests.unit.states import (
     Change,
     in_memory,
     link,
+    manager,
     net,
     no_link,
     no_profile,
@@ -216,6 +217,12 @@ ONE_CURE: dict[str, tuple[Change, str, str]] = {
         MOVED["docker masked"][0],
         "containers.docker",
         "'systemctl unmask docker && systemctl start docker'",
+    ),
+    "NetworkManager stopped": (manager("loaded"), "net.manager", "sudo systemctl start NetworkManager"),
+    "NetworkManager masked": (
+        manager("masked"),
+        "net.manager",
+        "sudo systemctl unmask NetworkManager && sudo systemctl start NetworkManager",
     ),
     "second profile": (second_profile(), f"net.{NETDEV}.others", """--data 'adopt={"mine": "set-aside"}'"""),
 }

@@ -22,6 +22,7 @@ from sparkrig.host import containers, driver, health, nvidia_smi, preflight, tar
 from sparkrig.host.apt import install_as_installed, install_past_the_hold
 from sparkrig.host.gpu import gsp
 from sparkrig.host.nvidia_smi import Gpu
+from sparkrig.io import project as projects
 from sparkrig.network import seen as network
 from sparkrig.parsing import grammar
 from sparkrig.rdma import gid_table, rdma
@@ -530,21 +531,32 @@ def test_cures_in_turn_each_name_the_inventory_once_that_is_known() -> None:
     assert cure.cure_of(cure.in_turn(other, one)).of("pair.py").command == "pyinfra pair.py deploys/network.py"
 
 
-def test_a_deploy_is_typed_in_any_folder_where_its_inventory_is_named_by_its_whole_path() -> None:
-    """`deploys` is beside `inventories`, as `sparkrig init` makes it; of another folder nothing is known."""
+def test_a_deploy_that_is_printed_is_a_file_wherever_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with the wheel alone: an inventory in no project is deployed by the package's own file."""
+    project, lone, package = tmp_path / "my sparks", tmp_path / "lone", tmp_path / "site-packages" / "sparkrig"
+    monkeypatch.setattr(projects, "_PACKAGE", package)
+    for folder in (project / "inventories", project / "deploys", lone / "inventories", package / "deploys"):
+        folder.mkdir(parents=True)
+    for deploys in (project, package):
+        (deploys / "deploys" / "cluster.py").touch()
 
-    def holds(inventory: str, deploys: str) -> None:
-        assert str(cure.deploy(inventory)) == f"pyinfra {inventory or 'INVENTORY'} {deploys}/cluster.py"
+    def holds(at: Path, inventory: Path, deploys: str) -> None:
+        monkeypatch.chdir(at)
+        monkeypatch.setattr(cure, "DEPLOYED_FROM", [projects.typed(inventory)])
+        words = shlex.split(cure.deploy(inventory).command)
+        assert words == ["pyinfra", str(inventory), f"{deploys}/cluster.py"]
+        assert (at / words[2]).is_file()
 
+    mine, alone = project / "inventories" / "pair.py", lone / "inventories" / "pair.py"
     rows = {
-        "typed at the root": ("inventories/pair.py", "deploys"),
-        "typed elsewhere": ("/home/me/sparks/inventories/pair.py", "/home/me/sparks/deploys"),
-        "an inventory elsewhere": ("/etc/sparks/pair.py", "deploys"),
-        "not known": ("", "deploys"),
+        "in the project": (project, Path("inventories/pair.py"), "deploys"),
+        "elsewhere": (tmp_path, mine, f"{project}/deploys"),
+        "no project": (lone, alone, f"{package}/deploys"),
+        "no project, no folder of inventories": (tmp_path, lone / "pair.py", f"{package}/deploys"),
     }
     each_row(rows, holds)
-    blanks = cure.deploy("/my sparks/inventories/pair.py")
-    assert blanks.command == "pyinfra '/my sparks/inventories/pair.py' '/my sparks/deploys'/cluster.py"
 
 
 def test_a_cure_knows_what_of_it_is_a_command() -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig.checks.reference import KINDS, kind
 from tests.faults import record
+from tests.faults.cures import CURES
 from tests.faults.marks import Marked, collected
 from tests.faults.matrix import FAULTS, PROMISES
 from tests.faults.record import ROOT, Row, exists, load, merge, save
@@ -39,6 +41,12 @@ def marked() -> list[Marked]:
 
 def test_the_page_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "make docs"
+
+
+def test_every_kind_of_check_has_its_cure_tried_or_says_why_not() -> None:
+    assert {kind.name for kind in KINDS} == set(CURES)
+    tried = {name: rows for name, rows in CURES.items() if not isinstance(rows, str)}
+    assert all(kind(each.id).name == name for name, rows in tried.items() for each in rows)
 
 
 def test_the_matrix_has_its_48_rows() -> None:
