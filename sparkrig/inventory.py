@@ -74,8 +74,10 @@ def _unknown_limit(names: Iterable[str], inventory: str, group: str) -> str:
 
     An inventory may have other groups and hosts than these, so a word that stands in its file is left to pyinfra.
     """
-    if "pyinfra_cli" not in sys.modules:
-        return ""
+    from pyinfra.context import ctx_state
+
+    if not ctx_state.isset():  # type: ignore[no-untyped-call]
+        return ""  # a verb of ours, which has a sentence of its own
     words = sys.argv[1:]
     limits = [after for word, after in pairwise(words) if word == "--limit"]
     limits += [word.removeprefix("--limit=") for word in words if word.startswith("--limit=")]

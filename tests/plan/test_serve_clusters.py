@@ -142,7 +142,7 @@ def test_weights_of_another_commit_are_moved_where_they_are(deploy: Deploy, odd:
 
 def one_sentence(found: Run, said: str) -> None:
     assert found.code == 1, tail(found)
-    lines = [line for line in found.stderr.splitlines() if "Try: " in line]
+    lines = [line for line in found.stderr.splitlines() if "Try: " in line and not line.startswith("--> ")]
     assert len(lines) == 1 and said in lines[0], lines or tail(found)
     assert "Traceback" not in found.stderr
 

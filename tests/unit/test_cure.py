@@ -112,7 +112,7 @@ OWN: dict[str, dict[str, set[str]]] = {
     "in a sentence that begins with the name of a tool, or speaks of one": {
         "deploys/spark.py": {"user"},
         "operations/guard.py": {"bench.outside.place.host"},
-        "sparkrig/io/remote.py": {"error"},
+        "sparkrig/io/remote.py": {"error", "printed"},
         "sparkrig/network/witness.py": {
             *("witness", "place.address", "place.port", "place.host", "host", "'; '.join(reasons)"),
         },

@@ -10,13 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from greenlet import getcurrent, greenlet  # type: ignore[import-untyped]
 
 from sparkrig import login, programs
 from sparkrig.io import remote
@@ -24,33 +23,15 @@ from sparkrig.io.remote import Lost
 from sparkrig.operations import journal
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal as scripts
 from sparkrig.runs import lock
 from tests.tables import each_row
+from tests.unit.runs.machines import Half, Machine, every_order, shell
 from tests.unit.shells import sh
 from tests.unit.sshd import keygen, sshd
 from tests.unit.turns import in_turn
 
 ROOT = Path(__file__).resolve().parents[3]
 BOTH, ONE = ("a", "b"), ("b",)
-
-
-@dataclass
-class Machine:
-    """A host as its scripts leave it: whose its lock is, and which runs have a folder there."""
-
-    identity: str
-    owner: str = ""
-    runs: set[str] = field(default_factory=set)
-
-
-@dataclass(frozen=True)
-class Half:
-    """A machine as one controller's inventory calls it."""
-
-    name: str
-    machine: Machine
-    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -70,27 +51,6 @@ class Controller:
             self.refused = refusal
 
 
-def shell(at: Half, text: str, *words: str) -> str:
-    """What the scripts do, each alone on its host (`alone` of sparkrig.runs.lock); others may come before it."""
-    if text == lock.IDENTITY:
-        return at.machine.identity
-    getcurrent().parent.switch()
-    if text == scripts.BEGIN:
-        run, owner, _ = words[:3]
-        if at.machine.owner not in ("", run):
-            since = {"by": json.loads(lock.given(at.machine.owner, "ann@x", at.machine.owner, "0"))}
-            return "lock held " + json.dumps({**since, "since": 1, "boot": "", "from": ""})
-        at.machine.owner = run
-        at.machine.runs.add(run)
-        assert json.loads(owner)["run"] == run
-        return "lock free"
-    assert text == scripts.ABANDON
-    if at.machine.owner == words[0]:
-        at.machine.owner = ""
-    at.machine.runs.discard(words[0])
-    return ""
-
-
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> None:
     def spawn(function: Callable[..., Any], *words: Any) -> Any:
@@ -104,27 +64,6 @@ def model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 World = tuple[list[Machine], list[Controller]]
-
-
-def every_order(make: Callable[[], World]) -> Iterator[tuple[str, World]]:
-    """Each end that some order of the controllers' steps comes to, with that order."""
-    open_orders: list[list[int]] = [[]]
-    while open_orders:
-        order = open_orders.pop()
-        world = make()
-        running = dict(enumerate(greenlet(each) for each in world[1]))
-        steps: list[int] = []
-        while running:
-            if len(steps) == len(order):
-                first, *others = sorted(running)
-                open_orders += [[*steps, other] for other in others]
-                order = [*order, first]
-            chosen = order[len(steps)]
-            steps.append(chosen)
-            running[chosen].switch()
-            if running[chosen].dead:
-                del running[chosen]
-        yield "".join(map(str, steps)), world
 
 
 def controllers(*wanted: Sequence[str], identities: tuple[str, str] = ("1", "2")) -> Callable[[], World]:

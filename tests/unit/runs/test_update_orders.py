@@ -25,8 +25,8 @@ from sparkrig.refusal import Refusal
 from sparkrig.runs import journal as scripts
 from sparkrig.runs import lock
 from tests.tables import each_row
-from tests.unit.runs import test_lock
-from tests.unit.runs.test_lock import every_order
+from tests.unit.runs import machines
+from tests.unit.runs.machines import every_order
 from tests.unit.turns import in_turn
 
 NONE = Standing("boot", "kernel")
@@ -34,7 +34,7 @@ RECORD = Record("R", "goal", "typed", Move("", ""), Move("", ""))
 
 
 @dataclass
-class Spark(test_lock.Machine):
+class Spark(machines.Machine):
     """A host as the programs leave it: whose its lock is, and its update."""
 
     standing: Standing = NONE
@@ -78,10 +78,10 @@ def switch() -> None:
 
 
 def shell(at: Any, text: str, *words: str) -> str:
-    """The lock's programs, as test_lock has them."""
+    """The lock's programs, as machines.py has them."""
     if text == lock.LOCK:
-        return test_lock.shell(at, scripts.BEGIN, *words)
-    return test_lock.shell(at, scripts.ABANDON if text == lock.RELEASE else text, *words)
+        return machines.shell(at, scripts.BEGIN, *words)
+    return machines.shell(at, scripts.ABANDON if text == lock.RELEASE else text, *words)
 
 
 def look(at: Any, patience: float) -> Standing:
@@ -109,7 +109,7 @@ def close(at: Any, patience: float, only: str = "") -> None:
 
 @contextmanager
 def staying(data: Mapping[str, Spark], *_: Any, **__: Any) -> Iterator[tuple[dict[str, None], dict[str, Any]]]:
-    yield dict.fromkeys(data), {name: test_lock.Half(name, spark) for name, spark in data.items()}
+    yield dict.fromkeys(data), {name: machines.Half(name, spark) for name, spark in data.items()}
 
 
 @pytest.fixture(autouse=True)
