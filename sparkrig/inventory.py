@@ -72,7 +72,7 @@ def _without_defaults(inventory: str) -> str:
 def _unknown_limit(names: Iterable[str], inventory: str, group: str) -> str:
     """Why a run of pyinfra would do nothing, and end well: its --limit names no host; empty where it names one.
 
-    An inventory may have other groups and hosts than these, so a word that stands in its file is left to pyinfra.
+    An inventory may have other groups and hosts than these, so what its file names is left to pyinfra.
     """
     from pyinfra.context import ctx_state
 
@@ -84,7 +84,9 @@ def _unknown_limit(names: Iterable[str], inventory: str, group: str) -> str:
     known = {*names, group, "all", Path(inventory).stem}
     text = Path(inventory).read_text(encoding="utf-8", errors="replace")
     for limit in limits:
-        if limit not in text and not any(fnmatch(name, limit) for name in known):
+        word = re.escape(limit)
+        there = re.search(rf"""["']{word}["']|^{word}\s*=""", text, re.MULTILINE)
+        if not there and not any(fnmatch(name, limit) for name in known):
             said = f"--limit {quoted(limit)} names no host of {inventory}; nothing was done"
             return f"{said}. Try: --limit with {listed(sorted(names))}"
     return ""

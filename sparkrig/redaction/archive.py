@@ -31,6 +31,10 @@ WHOLE_BYTES = 67_108_864
 _MEMBERS = 2000
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,60}(?:/[a-z0-9][a-z0-9._-]{0,60}){0,4}")
 MANIFEST, CONTENTS = "manifest.json", "contents.txt"
+_STAYS = (
+    "These stay: private addresses, the inventory's path as it was typed, a user's name that is an ordinary word, "
+    "versions, and the names of models, containers and images."
+)
 _COLUMNS = 79
 SCHEMA = "sparkrig.support/1"
 
@@ -224,7 +228,7 @@ def contents(made: Archive) -> str:
         about = meanings.get(kind)
         example = f", such as {about.pseudonym}" if about and times else ""
         lines += _wrapped(f"{about.meaning if about else kind}: {times} times, {different} different{example}")
-    for title, sentences in (("Missing", made.missing), ("Good to know", made.notes)):
+    for title, sentences in (("Missing", made.missing), ("Good to know", (_STAYS, *made.notes))):
         if sentences:
             lines += ["", f"{title}:", *(line for each in sentences for line in _wrapped(each))]
     return "\n".join(lines) + "\n"
