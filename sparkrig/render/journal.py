@@ -239,6 +239,7 @@ def document(found: Journal, runs: int) -> schema.Journal:
         "runs": [_run(run, found) for run in found.readable[:runs]],
         "update": found.update or None,
         "left_out": [run.id for run in found.runs if run.garbled],
+        "lost": found.lost,
     }
 
 

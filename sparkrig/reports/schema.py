@@ -155,13 +155,17 @@ class Run(Owner):
 
 
 class Journal(TypedDict):
-    """One host: who holds it, what is armed, its newest runs. update: one that is open (`sparkrig update`)."""
+    """One host: who holds it, what is armed, its newest runs.
+
+    update: one that is open (`sparkrig update`); lost: whether the runs are gone, although one ended there.
+    """
 
     lock: Lock | None
     armed: list[Armed]
     update: str | None
     runs: list[Run]
     left_out: list[str]
+    lost: bool
 
 
 class Halved(TypedDict):

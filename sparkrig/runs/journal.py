@@ -137,7 +137,7 @@ class Journal(Value):
     """All of it: runs newest first, what stands there now, and the host's clock.
 
     update: an update that is open (`sparkrig update`), in words; empty for none; armed: network changes that are
-    not confirmed.
+    not confirmed; lost: whether the runs are gone, although one ended here.
     """
 
     now: int
@@ -146,11 +146,7 @@ class Journal(Value):
     current: Snapshot = field(default_factory=dict)
     update: str = ""
     armed: tuple[Armed, ...] = ()
-
-    @property
-    def lost(self) -> bool:
-        """Whether the runs are gone, although one ended here."""
-        return not self.runs and self.current.get(f"file {DECLARED}", ABSENT) != ABSENT
+    lost: bool = False
 
     @property
     def readable(self) -> tuple[Run, ...]:
@@ -206,7 +202,9 @@ def parse(lines: Iterable[str]) -> Journal:
     if not now:  # the first row of any answer, an empty journal's too: without it nothing was read
         raise ValueError("the host does not say what time it is there")
     ordered = sorted(runs, key=lambda each: each.order, reverse=True)
-    return Journal(now, taken, tuple(ordered), found.get("now", {}), update, tuple(unconfirmed))
+    current = found.get("now", {})
+    lost = not runs and current.get(f"file {DECLARED}", ABSENT) != ABSENT
+    return Journal(now, taken, tuple(ordered), current, update, tuple(unconfirmed), lost)
 
 
 _Rows = dict[str, dict[str, str]]  # what stood before a run and after it, by item
@@ -359,10 +357,13 @@ def where(run: Run) -> str:
 
 
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
-    """The journals of several hosts, where a run that one of them rolled back is rolled back on all of its hosts.
+    """The journals of several hosts, each with what those of the others know of it.
 
-    A half that had nothing of its own to change has no guard, and its run looks as if it had broken off.
+    A run that one of them rolled back is rolled back on all of its hosts: a half that had nothing of its own to
+    change has no guard, and its run looks as if it had broken off. A host without a run, which one that ended
+    names, lost them.
     """
+    known = {host for journal in found.values() for run in journal.runs if run.ended for host in run.owner.hosts}
     whys = {
         (run.id, host): (name, run.reverted)
         for name, journal in found.items()
@@ -380,7 +381,11 @@ def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
         return replace(run, guard=f"rolled-back {said}") if of_network else replace(run, trial=said)
 
     return {
-        name: replace(journal, runs=tuple(told(name, run, journal) for run in journal.runs))
+        name: replace(
+            journal,
+            runs=tuple(told(name, run, journal) for run in journal.runs),
+            lost=journal.lost or (not journal.runs and name in known),
+        )
         for name, journal in found.items()
     }
 

@@ -171,7 +171,7 @@ def test_a_terminal_shows_one_host_below_the_other(monkeypatch: pytest.MonkeyPat
     assert said[said.index("spark-b") - 1] == ""
 
 
-LOST = Journal(NOW, current={f"file {DECLARED}": "600 root:root c"})
+LOST = journal.parse([f"now {NOW}", f"current file {DECLARED} 600 root:root c"])
 
 
 def test_a_journal_that_is_gone_is_named_with_what_begins_a_new_one(
@@ -181,6 +181,9 @@ def test_a_journal_that_is_gone_is_named_with_what_begins_a_new_one(
     said = "spark-a: the journal of the runs on this host is gone, so that none of them can be undone"
     assert said in done.stdout and "no run is kept" not in done.stdout
     assert re.search(r"spark-a: pyinfra \S+ \S*deploys/cluster\.py", done.stdout)
+    both = replace(DONE, owner=replace(OWNER, hosts=("spark-a", "spark-b")))
+    told = shown(monkeypatch, inventory, {"spark-a": Journal(NOW), "spark-b": Journal(NOW, None, (both,), AFTER)})
+    assert said in told.stdout and told.exit_code == 2, "the other half has a run of both"
 
 
 @pytest.mark.parametrize(
