@@ -113,10 +113,10 @@ class _Connecting(logging.Handler):
         if not isinstance(error, ConnectError) or not line or line[1] not in self.data or error is self.last:
             return  # the last: our own line about it comes here, too
         self.last = error
-        from sparkrig.io import session
+        from sparkrig.ssh.refused import reason
 
         name, own = line[1], self.data[line[1]]
-        _, refusal = login.hindrance(name, own, session.reason(name, own, error))
+        _, refusal = login.hindrance(name, own, reason(name, own, error))
         sentence = f"{refusal.what}. Try: {refusal.of(self.inventory).cure}"
         frame.SENTENCES.append((name, sentence))
         logging.getLogger(record.name).error(f"[{name}] {sentence}")

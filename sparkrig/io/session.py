@@ -33,13 +33,11 @@ from contextlib import contextmanager  # noqa: E402
 from functools import partial  # noqa: E402
 from importlib import import_module  # noqa: E402
 from math import nan  # noqa: E402
-from socket import gaierror  # noqa: E402
 from time import monotonic, sleep  # noqa: E402
 from typing import Any, NoReturn, TypeVar  # noqa: E402
 
 import click  # noqa: E402
 from gevent import Timeout, get_hub, getcurrent, idle, spawn  # noqa: E402
-from paramiko.ssh_exception import NoValidConnectionsError, SSHException  # noqa: E402
 from pyinfra.api import Config, Host, Inventory, State  # noqa: E402
 from pyinfra.api.exceptions import PyinfraError  # noqa: E402
 from pyinfra.connectors import util  # noqa: E402
@@ -50,6 +48,7 @@ from sparkrig import controller, login  # noqa: E402
 from sparkrig.io import progress  # noqa: E402
 from sparkrig.io.progress import Told  # noqa: E402
 from sparkrig.io.remote import Failed, Lost, each  # noqa: E402
+from sparkrig.ssh.refused import passing, reason  # noqa: E402
 
 if _absent:
     del sys.modules["invoke"]
@@ -240,40 +239,8 @@ def _connect(host: Host, told: Told, wait_s: float) -> Host:
             host.connect(show_errors=False, raise_exceptions=True)
             return host
         except PyinfraError as error:
-            why, left = _passing(error.__context__), end - monotonic()
+            why, left = passing(error.__context__), end - monotonic()
             if not why or left <= 0:
                 raise Lost(reason(host.name, host.data.dict(), error)) from None
         told(host.name, f"may be rebooting ({why})", until=end)
         sleep(min(_PAUSE_S, left))
-
-
-def _passing(cause: BaseException | None) -> str | None:
-    """The reason, where a host may be rebooting; None for what no waiting changes: its name, key, login."""
-    if isinstance(cause, NoValidConnectionsError):
-        return next(str(error.args[-1]).lower() for error in cause.errors.values())
-    if isinstance(cause, gaierror):
-        return None
-    if isinstance(cause, (OSError, EOFError)):
-        return str(cause) or "the connection was closed"
-    said = str(cause) if isinstance(cause, SSHException) else ""
-    if "SSH protocol banner" in said or "No existing session" in said:  # paramiko's word where it heard nothing
-        return "its sshd does not answer"
-    # "System is booting up": pam_nologin ends the connection in the middle of a login that is good
-    return "it takes no logins" if "transport shut down or saw EOF" in said else None
-
-
-def reason(name: str, data: Mapping[str, Any], error: PyinfraError) -> str:
-    """Why a host could not be connected to: pyinfra's own words leave out whether it refused, or is not there."""
-    about_its_key = login.explained(name, data, str(error))
-    if about_its_key:
-        return about_its_key
-    cause = error.__context__
-    if isinstance(cause, gaierror):  # an inventory's name for a host need not be the one that is looked up
-        return f"Could not resolve {data.get('ssh_hostname') or name} ({cause.strerror})"
-    if isinstance(cause, SSHException) and (why := _passing(cause)):
-        return f"Could not connect ({why})"
-    if not isinstance(cause, NoValidConnectionsError):
-        return str(error)
-    # paramiko's text leaves out whether it was refused or had no way there
-    tried = [f"{address} port {port}: {why}" for (address, port, *_), why in cause.errors.items()]
-    return f"Could not connect ({', '.join(tried)})"

@@ -276,7 +276,8 @@ def test_a_wrong_ssh_key_stops_before_any_change(deployed: Pair, inventory: Path
     refused(
         spoil(inventory, "**_host_data(name)}", f"**_host_data(name), 'ssh_key': {str(key)!r}}}"),
         "Authentication error (username=nvidia",
-        "no host is left to go on with",
+        "--> Error: spark-",
+        "Try: ssh-copy-id",
     )
 
 
