@@ -101,7 +101,10 @@ def _again(bench: Bench, done: Trial) -> Trial:
         return replace(done, lost="; ".join(silent.values()))
     if not bench.renews:
         return done
-    second = _trial(bench, done.case)
+    # the first servers may still run, and would share the rail with the second ones
+    far = {rail: bench.ends[rail][done.case.receiver] for rail in done.case.rails}
+    stopped = _stop(bench, replace(done, lost=""), far)
+    second = stopped if stopped.lost else _trial(bench, done.case)
     if second.lost:
         busy = "twice, although both hosts answer over a new connection: one is busy, or the way there"
         return replace(second, lost=f"{second.lost}, {busy}")

@@ -24,10 +24,21 @@ class Pair:
     def __init__(self, patch: pytest.MonkeyPatch, *trials: str, renewed: str = "", old: str = "") -> None:
         self.trials, self.renewed, self.old, self.connected = [*trials], renewed, old, list[str]()
         hosts: Any = {name: SimpleNamespace(name=name, connector="old") for name in ("spark-a", "spark-b")}
-        self.bench = Bench(hosts, {}, {0: ()}, Expected(), Pace(5, 1.0, False), "r", renews=True)
-        patch.setattr(measure, "_trial", lambda _, case: Trial(case, lost=self.trials.pop(0)))
+        ends: Any = {0: dict.fromkeys(hosts)}
+        self.bench = Bench(hosts, ends, {0: ()}, Expected(), Pace(5, 1.0, False), "r", renews=True)
+        self.acts = list[str]()
+        patch.setattr(measure, "_trial", self.trial)
+        patch.setattr(measure, "_stop", self.stop)
         patch.setattr(remote, "connection", self.connection)
         patch.setattr(remote, "shell", self.shell)
+
+    def trial(self, _: Bench, case: Case) -> Trial:
+        self.acts.append("trial")
+        return Trial(case, lost=self.trials.pop(0))
+
+    def stop(self, _: Bench, done: Trial, far: Any) -> Trial:
+        self.acts.append("stop")
+        return done
 
     def connection(self, at: Any) -> str:
         if self.renewed and at.name == "spark-b":
@@ -49,6 +60,7 @@ def test_a_session_that_broke_off_is_asked_again_over_a_new_connection(monkeypat
     pair = Pair(monkeypatch, INACTIVE, "")
     assert pair.verdict()[1] != "host-lost" and not pair.trials
     assert sorted(pair.connected) == ["spark-a", "spark-b"]
+    assert pair.acts == ["trial", "stop", "trial"], "servers of the first would share the rail with the second"
 
 
 def test_a_busy_host_is_told_from_a_dead_one_and_neither_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
