@@ -5,7 +5,9 @@ pyinfra inventories/pair.py deploys/cluster.py
 
 from __future__ import annotations
 
-from sparkrig.deploys.spark import Spark, declaration, look, undeclared
+from sparkrig.checks import last_declaration
+from sparkrig.deploys.spark import Spark, declaration, look
+from sparkrig.files import DECLARED
 from sparkrig.look.state import parts
 from sparkrig.operations.journal import close
 
@@ -14,10 +16,15 @@ def cluster(spark: Spark) -> None:
     """Make a Spark that was looked at, and judged fit for it, what is declared."""
     for resource in parts("sparkrig.deploys").values():
         resource.apply(spark=spark)
+
+    def unkept() -> str:
+        kept = {each.name: each.found.files.get(DECLARED) for each in spark.group}
+        return spark.unkept or last_declaration.unkept(kept, spark.name)
+
     close(
         name="close the run",
         declaration=lambda: declaration(spark),
-        unkept=lambda: spark.unkept or undeclared(spark),
+        unkept=unkept,
         simulated=lambda: spark.found.driver.kept,
     )
 

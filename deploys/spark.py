@@ -28,6 +28,7 @@ from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import identity, preflight
+from sparkrig.host.armed import awaited
 from sparkrig.io import remote, terminal, witness
 from sparkrig.io.waiting import Watching, watched
 from sparkrig.look.state import State
@@ -42,7 +43,6 @@ from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.settings import Settings
-from sparkrig.text import bare_name
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
@@ -265,14 +265,14 @@ def _read(weights: str, service: str) -> State | Refusal:
 
 def _settled(found: State, mine: Settings) -> State | Refusal:
     """The look once no network change awaits its confirmation; until then the host is not what it will be."""
-    at, said = inventory.get_host(host.name), "; ".join(each.sentence for each in found.preflight.armed)
-    at.log_styled(f"{said}; this run goes on after that", fg="yellow", log_func=logger.warning)
+    at, armed = inventory.get_host(host.name), found.preflight.armed
+    at.log_styled(f"{awaited(armed)}; this run goes on after that", fg="yellow", log_func=logger.warning)
     why = "" if "--dry" in sys.argv else f"superseded by run {current().id}"
     try:
         with watched(at, "Wait until the network is settled"):
-            guard.settle(at, found.preflight.armed, mine.patience, why)
+            guard.settle(at, armed, mine.patience, why)
     except (remote.Failed, remote.Lost) as error:
-        return Refusal(f"{said}; that could not be waited for: {error}", verb("status"))
+        return Refusal(str(error), verb("status"))
     return _read(_weights(mine), mine.serve_name)
 
 
@@ -286,18 +286,6 @@ def declaration(spark: Spark) -> str:
         resources.checks(subject(spark.name, spark.fleet, {spark.name: found})), time.time()
     )
     return last_declaration.dump(kept)
-
-
-def undeclared(spark: Spark) -> str:
-    """Why what a whole deploy declared is not kept, or empty. Absent: only parts of it were deployed, for one."""
-    for each in spark.group:
-        kept = each.found.files.get(DECLARED)
-        whose = "" if each.name == spark.name else f"that of {bare_name(each.name)} is "
-        if kept is None:
-            return f"{whose}absent"
-        if last_declaration.load(kept) is None:
-            return f"{whose}damaged"
-    return ""
 
 
 def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:

@@ -18,7 +18,7 @@ from pyinfra.api import Host
 from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
-from sparkrig.host.armed import Armed
+from sparkrig.host.armed import Armed, awaited
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.witness import Proof, is_here
@@ -82,7 +82,7 @@ def prepare(at: Host, run: str, patience: float) -> bool:
 
 
 def settle(at: Host, armed: Sequence[Armed], patience: float, why: str = "") -> None:
-    """Wait until no network change awaits its confirmation on a host. Raises Failed or Lost.
+    """Wait until no network change awaits its confirmation on a host. Raises Failed or Lost, with what it awaits.
 
     armed: those that a look saw; why: the reason for which what a dead controller left goes back at once; where
     there is none nothing is changed, and the host takes it back by itself. What is armed after the time that this
@@ -90,7 +90,10 @@ def settle(at: Host, armed: Sequence[Armed], patience: float, why: str = "") -> 
     """
     seconds = int(max(each.left for each in armed) + guard.GRACE_S + guard.RETURN_S * patience)
     limit = seconds + int(len(armed) * guard.BACK_S * patience)
-    remote.shell(at, SETTLE, str(seconds), why, seconds=limit)
+    try:
+        remote.shell(at, SETTLE, str(seconds), why, seconds=limit)
+    except (Failed, Lost) as error:
+        raise type(error)(f"{awaited(armed)}; that could not be waited for: {error}") from None
 
 
 def carry_out(bench: Bench) -> dict[str, str]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from sparkrig.checks.check import Check
 from sparkrig.files import Found
 from sparkrig.parsing import bounds
+from sparkrig.text import bare_name
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,20 @@ def of(checks: Iterable[Check], at: float) -> Declared:
 def dump(declared: Declared) -> str:
     """The text of the file."""
     return json.dumps({"at": round(declared.at), "wants": dict(declared.wants)}, indent=1) + "\n"
+
+
+def unkept(kept: Mapping[str, Found | None], name: str) -> str:
+    """Why what a whole deploy declared is not kept, or empty. Absent: only parts of it were deployed, for one.
+
+    kept: the file of each host of a group; name: of the host that this is said of.
+    """
+    for each, file in kept.items():
+        whose = "" if each == name else f"that of {bare_name(each)} is "
+        if file is None:
+            return f"{whose}absent"
+        if load(file) is None:
+            return f"{whose}damaged"
+    return ""
 
 
 def load(file: Found | None) -> Declared | None:

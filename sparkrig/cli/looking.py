@@ -49,31 +49,37 @@ def look(
     return seen, {name: str(answer) for name, answer in answers.items() if isinstance(answer, Exception)}
 
 
-def settle(fleet: Fleet, data: Mapping[str, Any], armed: Mapping[str, Sequence[Armed]], why: str = "") -> bool:
+def settle(
+    fleet: Fleet,
+    hosts: Mapping[str, Any],
+    armed: Mapping[str, Sequence[Armed]],
+    why: str = "",
+    *,
+    connected: bool = False,
+) -> bool:
     """Wait until no network change awaits its confirmation; whether there was one, so that hosts are read again.
 
-    armed: what a look saw, by host; why: as of `operations.guard.settle`. Raises Refusal where a host is lost.
+    hosts: those that are connected, else the inventory's data of each; armed: what a look saw, by host; why: as of
+    `operations.guard.settle`. Raises Refusal where a host is lost.
     """
+    due = {name: hosts[name] for name, each in armed.items() if each}
+    if not due:
+        return False
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.host.armed import awaited
     from sparkrig.io import terminal
     from sparkrig.operations import guard
 
-    due = {name: data[name] for name, each in armed.items() if each}
-    if not due:
-        return False
-
     for name in due:
-        said = "; ".join(each.sentence for each in armed[name])
-        terminal.echo(f"{name}: {said}; this goes on after that", err=True)
+        terminal.echo(f"{name}: {awaited(armed[name])}; this goes on after that", err=True)
 
     def wait(at: Host) -> None:
         guard.settle(at, armed[at.name], fleet[at.name].patience, why)
 
-    for name, answer in session.asked(due, "Waiting for the network to settle", wait).items():
+    ask = session.ask if connected else session.asked
+    for name, answer in ask(due, "Waiting for the network to settle", wait).items():
         if isinstance(answer, Exception):
-            raise Refusal(
-                f"{name}: {armed[name][0].sentence}; that could not be waited for: {answer}", verb("status")
-            )
+            raise Refusal(f"{name}: {answer}", verb("status"))
     return True
 
 

@@ -32,9 +32,8 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
 
     It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
     or undone on some hosts of a pair or cluster alone, or an update is open, or a change of the network is not
-    confirmed, or a journal is gone; 3: a host or the schedule could not
-    be read, or a scheduled run of drift failed or is missing; 4: the last change of the network or of the server
-    was rolled back.
+    confirmed, or a journal is gone; 3: a host or the schedule could not be read, or a scheduled run of drift
+    failed or is missing; 4: the last change of the network or of the server was rolled back.
     """
     from sparkrig.render import journal as picture
     from sparkrig.render import schedule as shown

@@ -158,7 +158,8 @@ def _undone(
         found = session.ask(hosts, "Reading the journals", journal.look)
         with files.refusals():
             armed = {name: each.armed for name, each in found.items() if not isinstance(each, Exception)}
-            if looking.settle(fleet, data, armed, "" if dry else "superseded by sparkrig undo"):
+            why = "" if dry else "superseded by sparkrig undo"
+            if looking.settle(fleet, hosts, armed, why, connected=True):
                 found = session.ask(hosts, "Reading the journals", journal.look)
         for name, each in found.items():
             for line in [] if isinstance(each, Exception) else each.left_out():

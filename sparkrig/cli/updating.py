@@ -45,10 +45,9 @@ _SERVE = "deploys/serve.py"
 class Updating:
     """The update of a fleet.
 
-    data: of each host; to, parts, limit: as they were typed; back: whether it leads back;
-    serving: what each serves by its own look, where this
-    process began the update; turned: how often this process booted a host anew; came: the hosts
-    whose new kernel came up.
+    data: of each host; to, parts, limit: as they were typed; back: whether it leads back; serving: what each
+    serves by its own look, where this process began the update; turned: how often this process booted a host anew;
+    came: the hosts whose new kernel came up.
     """
 
     inventory: Path

@@ -40,6 +40,11 @@ def parse(row: str) -> Armed:
     return Armed(grammar.RUN.held(run), int(left), _HOLDERS[holder])
 
 
+def awaited(found: Collection[Armed]) -> str:
+    """What awaits a host, in one sentence."""
+    return "; ".join(each.sentence for each in found)
+
+
 def refusals(found: Collection[Armed]) -> list[Refusal]:
     """Why a host cannot be judged: what it is set to now is not what it will be."""
     return [Refusal(each.sentence, deploy() if each.alive is False else verb("status")) for each in found]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
@@ -54,7 +53,7 @@ def check(
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
     one, other = hosts
     seen, others = _looked(hosts, fleet, progress, known)
-    bench = replace(_bench(seen, hosts, fleet[one]), renews=known is NOTHING)
+    bench = _bench(seen, hosts, fleet[one], renews=known is NOTHING)
     cases = bands.cases(list(bench.ends), one, other, thorough=thorough, links=seen.pcie_links(one))
     progress.surveyed(seen, cases)
     measured, sums = fabric_cases.all_measured(bench, cases, progress)
@@ -84,7 +83,7 @@ def _looked(
     return seen, others
 
 
-def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench:
+def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings, *, renews: bool) -> Bench:
     able = [rail for rail in seen.rails if seen.blocked(rail) is None]
     return Bench(
         hosts,
@@ -93,6 +92,7 @@ def _bench(seen: Survey, hosts: Mapping[str, Host], settings: Settings) -> Bench
         bands.expected(settings),
         Pace(settings.bandwidth_seconds, settings.patience, seen.virtual),
         secrets.token_hex(4),
+        renews=renews,
     )
 
 
