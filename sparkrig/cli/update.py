@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files, looking
+from sparkrig.host.releases import LATEST
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ def looked(
 ) -> dict[str, Foreseen | Failed | Lost]:
     """What is seen and foreseen of each host: two execs, since the second one needs what the first one saw.
 
-    fetch: whether apt fetches its package lists in between, where the Spark knows that release.
+    fetch: whether apt fetches its package lists first; for a release by its name once the Spark knows that one.
     """
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.io import remote
@@ -163,6 +164,12 @@ def looked(
 
         mine = fleet[at.name]
         seconds = int(_LOOK_S * mine.patience)
+        named = to not in (
+            LATEST,
+            report.CANDIDATE,
+        )  # and may be unknown, which is told before anything is fetched
+        if fetch and not named:
+            remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
         seen = remote.read(at, Update(), seconds=seconds)
         if seen.preflight.armed:
             guard.settle(at, seen.preflight.armed, mine.patience, "superseded by sparkrig update" if fetch else "")
@@ -171,7 +178,7 @@ def looked(
             goal = report.goal(seen, to, parts, mine.driver_branch)
         except Refusal as refusal:
             return Foreseen(seen, None, None, refusal)
-        if fetch:
+        if fetch and named:
             remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
             seen = remote.read(at, Update(), seconds=seconds)
         return _foreseen(at, seen, goal, parts, mine.driver_branch, seconds)
