@@ -37,6 +37,7 @@ test: test-fast packages
 
 test-lab: $(READY) packages
 	@scripts/packages systemctl:systemd unshare:util-linux nsenter:util-linux
+	@$(BIN)/python -m lab down # idle guests take a quarter of two cores under emulation; they resume in seconds
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m "slow and not exhaustive" tests/unit tests/plan
 	@$(BIN)/pytest -m "not exhaustive and not main" tests/ray tests/lab tests/faults
 
