@@ -19,6 +19,8 @@ def settings() -> dict[str, Any]:
         "toolkit_key_fingerprint": mirror["fingerprint"],
         "bandwidth_floor": 0.01,  # soft-RoCE under emulation: the link only must carry data
         "patience": 4.0,
+        # three emulated hosts on a slow machine took 75 s to apply what a Spark applies in five
+        "rollback_seconds": 240,
     }
 
 

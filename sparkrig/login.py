@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from sparkrig import shapes
-from sparkrig.cure import FILE, THIS_MACHINE, local, look_at, quoted
+from sparkrig.cure import THIS_MACHINE, local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
 
@@ -180,7 +180,7 @@ def unknown_key(name: str, data: Mapping[str, Any]) -> str:
 def changed_key(name: str, data: Mapping[str, Any]) -> str:
     """What to do where a host shows another key than the one that is known; data: the host's inventory data."""
     refusal = _changed(name, data)
-    return f"{refusal.what}. After a re-install: {refusal.cure}"
+    return f"{refusal.what}. Try: {refusal.cure}"
 
 
 def _unknown(name: str, data: Mapping[str, Any]) -> Refusal:
@@ -215,8 +215,7 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
     if why == unknown_key(name, data):
         return "ssh", _unknown(name, data)
     if why == changed_key(name, data):
-        anew = f"sparkrig onboard --replace {quoted(name)} --inventory {FILE}"
-        return "ssh", Refusal(_changed(name, data).what, local(anew, ", after a re-install: it compares the keys"))
+        return "ssh", _changed(name, data)
     if _UNREAD.match(why):  # it may have a host's text in it, whatever words that has
         return "look", _look_again(name, why)
     if unfit := next((each for each in (IN_CONTAINER, UNDER_SUDO) if why == str(each)), None):

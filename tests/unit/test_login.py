@@ -142,7 +142,7 @@ def test_openssh_itself_forgets_what_the_sentence_names(tmp_path: Path) -> None:
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
     known.write_text(f"[spark-a.local]:2211 {key}\nspark-b {key}\n")
     sentence = login.changed_key("spark-a", {**SAFE, "ssh_port": 2211, "ssh_known_hosts_file": str(known)})
-    command = sentence.partition("After a re-install: ")[2].partition(" then ")[0]
+    command = sentence.partition("Try: ")[2].partition(" then ")[0]
     subprocess.run(command, shell=True, check=True, capture_output=True)
     assert known.read_text() == f"spark-b {key}\n"
 

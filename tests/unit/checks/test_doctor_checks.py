@@ -297,7 +297,7 @@ REASONS = {
         login.changed_key(B, WHERE),
         "ssh",
         "Its host key is not the one that is known",
-        f"sparkrig onboard --replace {B} --inventory ",
+        "ssh-keygen -R 10.0.0.7 then ssh -o Str",
     ),
     "wrong key": (
         "Authentication error (username=nvidia) (failed)",
