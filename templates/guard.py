@@ -617,9 +617,7 @@ def back(guard: Guard, why: str) -> None:
         words = ["busctl", "call", *MANAGER, "CheckpointRollback", "o", text(checkpoint)]
         attempt(words, slow(ROLLBACK_S))
     left = put_back(guard.before, slow(SETTLE_S))
-    for kept, here in discarded(guard):
-        if kept.is_file():
-            try_to(kept.replace, here)
+    try_to(undiscard, guard)
     try_to(sync, *PERSISTENT)
     # each by itself: what the disk refuses holds up none of the others
     try_to(guard.say, "rolled-back", ended(why, left))
@@ -632,6 +630,12 @@ def ended(why: str, left: list[str]) -> str:
     return f"{why[:CAUSE_MAX]}; {NOT_RESTORED}{'; '.join(left)}" if left else why[:CAUSE_MAX]
 
 
+def undiscard(guard: Guard) -> None:
+    for kept, here in discarded(guard):
+        if kept.is_file():
+            try_to(kept.replace, here)
+
+
 def discarded(guard: Guard) -> list[tuple[Path, Path]]:
     """Where a commit keeps what it takes away, and where that stood: only what stays changed may discard it."""
     places = [ROOT / path.lstrip("/") for path in guard.order["discard"]]
@@ -642,9 +646,9 @@ class Origin:
     """What a change is about: its own order's, or that of the change which it takes back."""
 
     def __init__(self, folder: Path) -> None:
-        order = json.loads((folder / "order.json").read_text())
+        order = json.loads(text(folder / "order.json"))
         while order["restore"]:
-            order = json.loads((ROOT / order["restore"].lstrip("/")).with_name("order.json").read_text())
+            order = json.loads(text((ROOT / order["restore"].lstrip("/")).with_name("order.json")))
         self.uuids = {*order["remove"], *(profile["uuid"] for profile in order["profiles"])}
         self.moved = {path.lstrip("/") for path in order["move"]}
         self.netdevs = {link["netdev"] for link in order["links"]}

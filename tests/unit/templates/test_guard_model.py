@@ -491,7 +491,7 @@ def test_a_rollback_ends_what_still_applies(host: Host) -> None:
 
 
 def test_the_way_back_reads_any_bytes(host: Host) -> None:
-    for file in ("state", "deadline"):
+    for file in ("state", "deadline", "order.json"):
         host.in_state("applied")
         (host.folder / file).write_bytes(b"\xff\xfe")
         if file == "state":
