@@ -339,6 +339,6 @@ def _show(made: Report, *, everything: bool) -> None:
     from sparkrig.render.doctor import lines
 
     console = Screen()
-    width = min(console.width, 100) if console.is_terminal else None
+    width = min(console.width, 100) if console.has_width else None
     for line in lines(made, everything=everything, ascii_only=console.options.ascii_only, width=width):
         console.print(line, soft_wrap=True)

@@ -248,5 +248,5 @@ def _screen(*, verbose: bool) -> tuple[Any, Any]:
     from sparkrig.render.lint import Drawing
 
     console = Screen()
-    width = console.width if console.is_terminal else None
+    width = console.width if console.has_width else None
     return console, Drawing(width, ascii_only=console.options.ascii_only, everything=verbose)

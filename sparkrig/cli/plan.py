@@ -125,4 +125,4 @@ def show(console: Console, made: Plan, *, everything: bool) -> None:
 def _next(console: Console, command: str) -> None:
     from sparkrig.render.plan import Sheet
 
-    Sheet(console).put(f"Next: {command}", "", 0, 2)
+    Sheet(console).whole(f"Next: {command}")

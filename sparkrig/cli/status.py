@@ -141,7 +141,7 @@ def _show(
         if isinstance(each, Exception):
             console.print(Text.assemble((name, "bold"), (f": not read: {each}", "red")), soft_wrap=True)
             continue
-        if console.is_terminal:
+        if console.has_width:
             if number:
                 console.print()
             console.print(picture.status(name, each, runs, ascii_only=not console.encoding.startswith("utf")))

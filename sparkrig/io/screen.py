@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import Any
 
@@ -22,6 +23,11 @@ class Screen(Console):
 
     def __init__(self, *, stderr: bool = False, **how: Any) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False, **how)
+
+    @property
+    def has_width(self) -> bool:
+        """Whether lines are broken to fit: on a terminal, and in a pipe whose reader gave COLUMNS."""
+        return self.is_terminal or bool(os.environ.get("COLUMNS"))
 
     def render_str(self, text: str, **how: Any) -> Text:
         """A string as a text that is as wide as it will be shown."""

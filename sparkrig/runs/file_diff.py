@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 
@@ -102,9 +103,16 @@ def _cut(text: str) -> str:
 
 
 def sides(wanted: File, found: Found) -> tuple[str, str]:
-    """What stands there and what is wanted, without the ends of lines and the GID blocks, which may differ."""
-    alike = replace(wanted, content=line_ends.like(found.content, wanted.content))
-    return without_gids(alike), without_gids(wanted)
+    """What stands there and what is wanted, with the same ends of lines.
+
+    A GID block follows the devices by itself: where both have one, both have the wanted one here.
+    """
+    alike = line_ends.like(found.content, wanted.content)
+    if wanted.path not in environment.WITH_GIDS:
+        return alike, wanted.content
+    with suppress(ValueError):  # one of them has none: it comes with the file, or goes with it
+        alike = gid.with_block_of(wanted.content, alike)
+    return alike, wanted.content
 
 
 def without_gids(file: File) -> str:

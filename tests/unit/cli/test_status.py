@@ -220,6 +220,12 @@ def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
     ]
 
 
+def test_a_pipe_with_a_width_gets_no_longer_line(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    said = shown(monkeypatch, inventory, {"spark-a": replace(GOOD, runs=(DONE, DONE))}).stdout
+    assert max(map(len, said.splitlines())) <= 60 and ID in said
+
+
 def test_json_has_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
     found: dict[str, Journal | Lost] = {
         "spark-a": replace(GOOD, lock=Lock(OWNER, alive=True)),

@@ -29,7 +29,11 @@ ROWS: dict[str, tuple[File, str, list[str], str]] = {
     "one of ours in a file of a user's own": (
         CONF,
         TEXT.replace("=cx", "=eth0"),
-        ["- NCCL_SOCKET_IFNAME=eth0", "+ NCCL_SOCKET_IFNAME=cx", "+ "],
+        [
+            "- NCCL_SOCKET_IFNAME=eth0",
+            "+ NCCL_SOCKET_IFNAME=cx",
+            *(f"+ {row}" for row in (BLOCK % 3).splitlines()),
+        ],
         f"{SETTING} NCCL_SOCKET_IFNAME",
     ),
     "one that an earlier deploy wrote": (
