@@ -16,6 +16,7 @@ from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.runs import journal
+from sparkrig.runs.change import few
 from sparkrig.runs.journal import Journal, Outcome, Run
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.undo import Change, Plan
@@ -189,9 +190,9 @@ def rows(plan: Plan) -> list[_Row]:
         if each.kind == "profile" and each.act == "foreign"
     ]
     for act in ("release", "hold", "already", "foreign"):
-        names = [each for each in plan.changes if each.kind == "hold" and each.act == act]
-        if names:
-            said = f"hold of {listed(each.name for each in names)}{_why(names[0])}"
+        held = [each for each in plan.changes if each.kind == "hold" and each.act == act]
+        if held:
+            said = f"hold of {listed(few([each.name for each in held]))}{_why(held[0])}"
             told.append((_SAID.get(act, act), said))
     gone = [each for each in plan.changes if each.act == "stays" and each.kind in _STORED]
     told += [

@@ -327,6 +327,11 @@ def test_a_plan_says_what_becomes_of_each_item() -> None:
     }
 
 
+def test_a_plan_counts_many_holds() -> None:
+    many = undo.Plan(ID, tuple(undo.Change(f"hold p{number}", "release") for number in range(43)))
+    assert picture.rows(many) == [("release", "hold of p0, p1, p2 and 40 more")]
+
+
 def test_what_was_rolled_back_is_so_on_both_halves_and_the_advice_mends_it(
     monkeypatch: pytest.MonkeyPatch, inventory: str
 ) -> None:
