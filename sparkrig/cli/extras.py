@@ -22,7 +22,7 @@ class _Extra(NamedTuple):
 _EXTRAS: dict[Name, _Extra] = {
     "bench": _Extra(("httpx2",), "sparkrig bench"),
     "lab": _Extra(("qemu",), "sparkrig lab"),
-    "mcp": _Extra(("mcp",), "sparkrig mcp"),
+    "mcp": _Extra(("jsonschema", "mcp"), "sparkrig mcp"),
     "onboard": _Extra(("libcst", "zeroconf"), "sparkrig onboard"),
     "report": _Extra(("matplotlib",), "a report with plots"),
     "watch": _Extra(("apprise",), "a notice"),
