@@ -277,6 +277,9 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
     private(desk.folder / "two", "https://a.example/", "https://b.example/")
     (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
     silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
+    (shared := desk.folder / "shared").mkdir()
+    shared.chmod(0o777)
+    (shared / "link").symlink_to(desk.folder)
 
     def holds(words: list[str], said: str) -> None:
         done = desk.typed("schedule", *words)
@@ -294,6 +297,7 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--cron", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
             (["--cron", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
             (["--cron", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
+            (["--cron", "--textfile", str(shared / "link")], "another user can have put the link link there"),
             (["--cron", "--notify", str(desk.folder)], "cannot be read: it is no file"),
             (["--cron", "--notify", str(desk.folder / "empty")], "has no address in it"),
             (["--cron", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),
