@@ -30,8 +30,8 @@ FILE_BYTES = 2_097_152  # of each file; the one look of a host takes 100 kB
 WHOLE_BYTES = 67_108_864
 _MEMBERS = 2000
 MANIFEST, CONTENTS = "manifest.json", "contents.txt"
-# The names that files of an archive have. One of another name may be run where it is unpacked, as conftest.py is by
-# pytest.
+# The names that files of an archive have. One of another name may be run where it is unpacked, as pytest runs
+# conftest.py.
 _NAMES = re.compile(
     r"(?:manifest|versions|settings|doctor|drift)\.json|(?:contents|doctor\.error|drift\.error)\.txt"
     r"|machine-\d{1,4}/(?:looks|tools|journals)/[a-z][a-z0-9-]{0,60}\.txt"
