@@ -120,7 +120,7 @@ class Metrics:
     def __init__(self, *, guarded: bool) -> None:
         self.guarded, self.steps, self.trouble = guarded, 0, ""
         self.rows, self.row_at = 0, 0.0  # those on the disk, and when the last one was
-        self.lines = dict.fromkeys(LOG.values(), 0)
+        self.lines = dict.fromkeys(LOG, 0)
         self.acts = dict.fromkeys((*ACTS_DONE, "failed"), 0)
         self.serving: list[tuple[str, str, float]] = []
 
