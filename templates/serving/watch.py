@@ -376,7 +376,7 @@ def note(line: str) -> None:
     """On the disk before this returns: a Spark that hangs all the same leaves its reason."""
     EVENTS.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = EVENTS.with_suffix(".new")
-    with new.open("w") as file:
+    with new.open("w", encoding="utf-8", errors="replace") as file:
         file.write("".join(f"{each}\n" for each in [*events(), line][-MOST_EVENTS:]))
         file.flush()
         os.fsync(file.fileno())
@@ -386,7 +386,7 @@ def note(line: str) -> None:
 def read(path: str | Path) -> str:
     """A small file, empty where there is none."""
     try:
-        return (ROOT / path).read_text(errors="replace")
+        return (ROOT / path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -394,7 +394,9 @@ def read(path: str | Path) -> str:
 def begin(command: list[str]) -> subprocess.Popen[str] | None:
     nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
     with contextlib.suppress(OSError):
-        return subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=nothing, text=True)
+        return subprocess.Popen(
+            command, stdin=nothing, stdout=pipe, stderr=nothing, encoding="utf-8", errors="replace"
+        )
     return None
 
 
@@ -415,4 +417,5 @@ def run(command: list[str], seconds: float) -> str:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
     main(sys.argv[1:])

@@ -311,8 +311,8 @@ def write_whole(path: str, rows: Iterable[str]) -> None:
     """The new file or the old one stands there, whenever the power goes. Raises OSError."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
-        with open(f"{path}.new", "w", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
-            file.writelines(f"{row}\n" for row in rows)
+        with open(f"{path}.new", "wb", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
+            file.writelines(f"{row}\n".encode(errors="replace") for row in rows)
             file.flush()
             os.fsync(file.fileno())
     except OSError:
@@ -705,4 +705,5 @@ def read(path: str) -> str:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
     main(sys.argv[1:])

@@ -338,4 +338,5 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
     main(sys.argv[1:])
