@@ -7,7 +7,7 @@ has an end in time and in size.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from sparkrig import programs
 from sparkrig.facts.noun import PREAMBLE, Noun
@@ -39,7 +39,11 @@ def _command(parts: Mapping[str, str]) -> str:
 class Evidence(Noun[dict[str, archive.Part]]):
     """The parts of TOOLS and JOURNALS, by name; those that were not reached in time are not there."""
 
-    parse = staticmethod(archive.parts)
+    @staticmethod
+    def parse(lines: Iterable[str]) -> dict[str, archive.Part]:
+        """Without what a host adds to it, whose name would be that of a file."""
+        return {name: part for name, part in archive.parts(lines).items() if name in (*TOOLS, *JOURNALS)}
+
     script = _command({**TOOLS, **JOURNALS})
     limit = (archive.PART_BYTES * 4 // 3 + 200) * (len(TOOLS) + len(JOURNALS))  # in base64
 

@@ -7,7 +7,10 @@ its name (`_spark("spark-a")`), whose data its owner edits. Anything else is ref
 
 from __future__ import annotations
 
+import ast
+import io
 import json
+import tokenize
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
@@ -21,6 +24,8 @@ from sparkrig.refusal import Refusal
 from sparkrig.shapes import HERE
 
 _STEP = "    "
+_MARK = "\ufeff"
+_DEEPEST = 100  # levels of Python's syntax tree; libcst ends the process at some more
 _IMPORT = "from sparkrig.inventory import stop_together as _stop_together"
 _CALL = "_stop_together()  # a host that fails stops the pair, not one half of it"
 
@@ -78,15 +83,23 @@ def entry(name: str, data: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class _Source:
-    """A parsed file, and where in its bytes each part stands; told: what its owner can write instead."""
+    """A parsed file, and where in its bytes each part stands.
 
+    mark: the byte order mark that an editor wrote in front of it, or nothing; told: what its owner can write.
+    """
+
+    mark: str
     code: bytes
     module: cst.Module
     spans: Mapping[cst.CSTNode, CodeSpan]
     told: str
 
+    @property
+    def text(self) -> str:
+        return self.mark + self.code.decode()
+
     def unknown(self, why: str) -> Refusal:
-        return Refusal(f"the inventory cannot be edited: {why}", f"write it there yourself:\n{self.told}")
+        return _unknown(why, self.told)
 
     def hosts(self) -> cst.List:
         """The one list of hosts."""
@@ -113,7 +126,7 @@ class _Source:
     def spliced(self, begin: int, end: int, text: str) -> str:
         """The file with other text from one place to another."""
         lines = text.replace("\n", self.module.default_newline).encode()
-        return (self.code[:begin] + lines + self.code[end:]).decode()
+        return self.mark + (self.code[:begin] + lines + self.code[end:]).decode()
 
     def appended(self, box: cst.List | cst.Dict, render: Render) -> str:
         """The file with one element more at the end of a list or dict; comments stay where they are."""
@@ -151,15 +164,35 @@ class _Source:
 
 
 def _parse(text: str, told: str) -> _Source:
+    """Raises Refusal for what Python does not read, too: libcst, a native parser, may end the process by that."""
+    mark = text[: text.startswith(_MARK)]
+    code = text[len(mark) :]
     try:
-        wrapper = MetadataWrapper(cst.parse_module(text), unsafe_skip_copy=True)
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(code.encode()).readline)
+        if encoding != "utf-8":
+            raise _unknown(f"it says of itself that it is {encoding}, and UTF-8 is expected", told)
+        if _depth(ast.parse(code)) > _DEEPEST:
+            raise _unknown(f"it is nested more than {_DEEPEST} deep", told)
+        wrapper = MetadataWrapper(cst.parse_module(code), unsafe_skip_copy=True)
     except cst.ParserSyntaxError as error:
-        raise Refusal(
-            f"the inventory cannot be edited: line {error.raw_line} is no Python that is understood",
-            f"write it there yourself:\n{told}",
-        ) from None
+        raise _unknown(f"line {error.raw_line} is no Python that is understood", told) from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        at = f"line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else "it"
+        raise _unknown(f"{at} is no Python that is understood", told) from None
     spans = wrapper.resolve(ByteSpanPositionProvider)
-    return _Source(text.encode(), wrapper.module, spans, told)
+    return _Source(mark, code.encode(), wrapper.module, spans, told)
+
+
+def _unknown(why: str, told: str) -> Refusal:
+    return Refusal(f"the inventory cannot be edited: {why}", f"write it there yourself:\n{told}")
+
+
+def _depth(tree: ast.AST) -> int:
+    """How deep it is nested; without recursion, which is what is bounded."""
+    depth, row = 0, [tree]
+    while row:
+        depth, row = depth + 1, [child for node in row for child in ast.iter_child_nodes(node)]
+    return depth
 
 
 def _list_of(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> cst.List | None:
@@ -206,9 +239,12 @@ def _is_import(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> boo
 
 def _with_item(text: str, name: str, key: str, value: Any) -> str:
     source = _parse(text, f"in the data of {name}: {_item(key, value, None)}")
-    found = next((each for each in source.hosts().elements if _is(each.value, name)), None)
-    if found is None:
-        raise source.unknown(f"{name} is not written out in its list of hosts")
+    there = [each for each in source.hosts().elements if _is(each.value, name)]
+    if len(there) != 1:
+        raise source.unknown(
+            f"{name} is {'not written out' if not there else 'written twice'} in its list of hosts"
+        )
+    (found,) = there
     if isinstance(found.value, cst.Call):
         raise source.unknown(f"the data of {name} is made by a call")
     if not isinstance(found.value, cst.Tuple):
@@ -217,19 +253,31 @@ def _with_item(text: str, name: str, key: str, value: Any) -> str:
     data = found.value.elements[1].value
     if not isinstance(data, cst.Dict):
         raise source.unknown(f"the data of {name} is not written out")
-    if (there := _element(data, key)) is not None:
-        return _set(source, there, value)
-    if key == "cluster" and (pair := _element(data, "pair")) is not None:
+    if (item := _element(source, data, key)) is not None:
+        return _set(source, item, value)
+    if key == "cluster" and (pair := _element(source, data, "pair")) is not None:
+        if None in _keys(data):
+            raise source.unknown("what stands beside pair may set it, too")
         begin, end = source.span(pair.key)[0], source.span(pair.value)[1]
         return source.spliced(begin, end, _item(key, value, None))
-    add = source.prepended if key in ("pair", "cluster") else source.appended
+    first = key in ("pair", "cluster") and None not in _keys(data)  # which could set it again
+    add = source.prepended if first else source.appended
     return add(data, lambda indent: _item(key, value, indent))
 
 
-def _element(data: cst.Dict, key: str) -> cst.DictElement | None:
-    return next(
-        (each for each in data.elements if isinstance(each, cst.DictElement) and _name(each.key) == key), None
-    )
+def _element(source: _Source, data: cst.Dict, key: str) -> cst.DictElement | None:
+    """The item of a key. Raises Refusal where Python may take its value from elsewhere: the last one counts."""
+    keys = [*_keys(data)]
+    if key not in keys:
+        return None
+    at = keys.index(key)
+    if key in keys[at + 1 :]:
+        raise source.unknown(f"{key} is written twice, of which Python reads the last one")
+    if None in keys[at + 1 :]:
+        raise source.unknown(f"what stands behind {key} may set it again")
+    item = data.elements[at]
+    assert isinstance(item, cst.DictElement)
+    return item
 
 
 def _set(source: _Source, there: cst.DictElement, value: Any) -> str:
@@ -237,17 +285,17 @@ def _set(source: _Source, there: cst.DictElement, value: Any) -> str:
     box, (begin, end) = there.value, source.span(there.value)
     if not (isinstance(value, Mapping) and isinstance(box, cst.Dict) and {*_keys(box)} <= {*value}):
         return source.spliced(begin, end, _value(value, source.indent(begin)))
-    before = source.code.decode()
+    before = source.text
     inner = (_item_of(source, box, key, each) for key, each in value.items())
     return next((text for text in inner if text != before), before)
 
 
 def _item_of(source: _Source, box: cst.Dict, key: str, value: Any) -> str:
     """The file with an item of a dict set."""
-    there = _element(box, key)
+    there = _element(source, box, key)
     if there is None:
         return source.appended(box, lambda indent: _item(key, value, indent))
-    return source.code.decode() if _written(there.value) == str(value) else _set(source, there, value)
+    return source.text if _written(there.value) == str(value) else _set(source, there, value)
 
 
 def _host(name: str, data: Mapping[str, Any], indent: str | None) -> str:

@@ -14,7 +14,11 @@ from huggingface_hub import HfApi, snapshot_download
 
 name, folder, commit = sys.argv[1:]
 begun = Path(folder, ".sparkrig-revision")
-commit = commit or (begun.read_text().strip() if begun.exists() else "") or HfApi().model_info(name).sha
-begun.write_text(commit + "\n")
+commit = (
+    commit
+    or (begun.read_text(encoding="utf-8", errors="replace").strip() if begun.exists() else "")
+    or HfApi().model_info(name).sha
+)
+begun.write_bytes(f"{commit}\n".encode())
 again = ["original/*", "metal/*", "consolidated*"]
 snapshot_download(name, revision=commit, local_dir=folder, ignore_patterns=again)

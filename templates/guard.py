@@ -196,7 +196,7 @@ class Guard:
 
     def journal(self, what: str) -> None:
         """A line for the run's steps: the host keeps them itself, for it may go on without a controller."""
-        with (self.folder.parent / "steps").open("a") as steps:
+        with (self.folder.parent / "steps").open("a", encoding="utf-8", errors="replace") as steps:
             steps.write(f"{int(time.time())} {what} {self.order['step']}\n")
             steps.flush()
             os.fsync(steps.fileno())
@@ -204,7 +204,7 @@ class Guard:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """One at a time: the dead-man may wake up while the controller commits or rolls back."""
-        with self.lock.open("a") as lock:
+        with self.lock.open("ab") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -539,13 +539,13 @@ def slots(port: Path) -> list[Path]:
 
 def text(file: Path) -> str:
     """Of a file of a guard, whatever bytes it has: a disk or a hand that spoiled it stops no way back."""
-    return file.read_text(errors="replace")
+    return file.read_text(encoding="utf-8", errors="replace")
 
 
 def content(file: Path) -> str:
     """Of a file; an empty slot of a GID table cannot be read, and a FIFO in place of a file has no end."""
     try:
-        return file.read_text(errors="replace").strip() if file.is_file() else ""
+        return file.read_text(encoding="utf-8", errors="replace").strip() if file.is_file() else ""
     except OSError:
         return ""
 
@@ -687,7 +687,7 @@ def without(guard: Guard, earlier: Path) -> tuple[Path, list[str]]:
             text = (wanted / path).read_bytes() if now != ABSENT and (wanted / path).is_file() else b""
             kept |= {uuid for uuid in origin.uuids if uuid.encode() in text}
 
-    then, today = (json.loads((each / "links.json").read_text())["links"] for each in (earlier, guard.before))
+    then, today = (json.loads((each / "links.json").read_bytes())["links"] for each in (earlier, guard.before))
     stay = {name for name, link in today.items() if link["profile"] in kept or not origin.concerns(name, link)}
     other = {name: link for name, link in today.items() if name in stay}
     theirs = {name: link for name, link in then.items() if origin.concerns(name, link) and name not in stay}
@@ -851,7 +851,15 @@ def run(command: list[str], seconds: float = 0) -> str:
     """Standard output; Trouble with what the command said. seconds: its limit, else that of one question."""
     seconds = seconds or slow(ASK_S)
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=ENGLISH, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=seconds,
+            env=ENGLISH,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise Trouble(f"{command[0]}: {error}") from None
     if done.returncode:
@@ -917,7 +925,7 @@ NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 def write(path: Path, text: str) -> None:
     """The old or the new content, never half of it."""
     new = path.with_name(f".{path.name}.new")
-    with new.open("w") as file:
+    with new.open("w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -32,7 +32,7 @@ IFF_UP = 1
 def read(netdev: str, name: str) -> str:
     """A value of a netdev in sysfs; empty where the driver has none."""
     try:
-        return (NET / netdev / name).read_text().strip()
+        return (NET / netdev / name).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
 
@@ -143,4 +143,5 @@ def main() -> None:
     print("end")
 
 
+sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
 main()

@@ -3,7 +3,8 @@
     python -m tests.from_support ARCHIVE tests/fixtures/support/NAME
 
 Each file of it becomes a file there, the same text by the same name. What the archive is does not matter to the
-machine that unpacks it: sparkrig.redaction.archive takes plain files of plain names and bounded sizes alone.
+machine that unpacks it: sparkrig.redaction.archive takes only the names that such files have, and none of them is
+run.
 """
 
 from __future__ import annotations

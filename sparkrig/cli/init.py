@@ -16,7 +16,7 @@ from sparkrig.cure import quoted_path
 from sparkrig.io import atomic_write, project, terminal
 from sparkrig.programs import TEMPLATES
 from sparkrig.refusal import Refusal
-from sparkrig.text import listed, reason
+from sparkrig.text import listed
 
 _SOURCE = TEMPLATES / "project"
 # names that would count in sparkrig's own repository, too
@@ -128,11 +128,6 @@ def _write(folder: Path, made: Mapping[Path, str]) -> None:
     """Put the files that are missing where they belong. Raises Refusal where that cannot be done."""
     for name, text in made.items():
         file = folder / name
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Refusal(
-                f"{file.parent} cannot be made: {reason(error)}", f"ls -ld {quoted_path(folder)}"
-            ) from None
+        atomic_write.folder(file, 0o777)
         if not file.exists():
             atomic_write.create(file, text.encode(), 0o644)

@@ -187,7 +187,7 @@ def _whole(path: Path) -> Path:
 
 def _usable(made: Schedule) -> None:
     """Raises Refusal where a file with addresses cannot be used; exit code 1 where apprise is not installed."""
-    from sparkrig.io import notify
+    from sparkrig.io import atomic_write, notify
 
     if made.notify:
         extras.need("watch")
@@ -199,6 +199,8 @@ def _usable(made: Schedule) -> None:
             f"{made.textfile} is no folder that you may write to, as is expected of one for metrics",
             f"sudo chown $USER {quoted_path(Path(made.textfile))}",
         )
+    if made.textfile:  # which no run could write to, where another user's link leads there
+        atomic_write.folder(Path(made.textfile) / "metrics")
 
 
 def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import stat
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sparkrig.cure import quoted_path
+from sparkrig.io import planted
+from sparkrig.io.planted import Place
 from sparkrig.refusal import Refusal
 from sparkrig.text import reason
 
@@ -17,20 +17,35 @@ from sparkrig.text import reason
 def create(file: Path, content: bytes, mode: int = 0o600) -> None:
     """Put content into a new file; a reader sees all of it or no file. Raises Refusal where one is there."""
     try:
-        with _beside(file, content, mode) as new:
-            os.link(new, file)  # unlike a rename, it fails where there is a file
+        if file.is_symlink():
+            raise FileExistsError
+        with planted.place(file) as at, _beside(at, content, mode) as new:
+            # unlike a rename, it fails where there is a file
+            os.link(new, at.name, src_dir_fd=at.folder, dst_dir_fd=at.folder, follow_symlinks=False)
     except FileExistsError:
         raise Refusal(f"{file} is there already, and is not overwritten", f"ls -l {quoted_path(file)}") from None
     except OSError as error:
-        raise _refusal(file, error) from None
+        raise _refusal("written", file, error) from None
 
 
-def folder(file: Path) -> None:
-    """Make the folder of a file, for its owner alone, where it is not there. Raises Refusal."""
+def folder(file: Path, mode: int = 0o700) -> None:
+    """Make the folder of a file, and those above it, where it is not there. Raises Refusal."""
     try:
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with planted.place(file, make=mode):
+            return
     except OSError as error:
-        raise _refusal(file, error) from None
+        raise _refusal("made", file.parent, error) from None
+
+
+def remove(file: Path) -> None:
+    """Remove a file that `write` may have written. Raises Refusal."""
+    try:
+        with planted.place(file) as at, suppress(FileNotFoundError):
+            os.unlink(at.name, dir_fd=at.folder)
+    except FileNotFoundError:  # nor is its folder there
+        return
+    except OSError as error:
+        raise _refusal("removed", file, error) from None
 
 
 def read(file: Path, errors: str = "strict") -> str:
@@ -49,25 +64,35 @@ def read(file: Path, errors: str = "strict") -> str:
 def write(file: Path, text: str, mode: int = 0o644) -> None:
     """Put a text into a file; a link stays one, and a file that stood there keeps its mode. Raises Refusal.
 
-    mode: of a new file. What is no file, such as /dev/stdout or a pipe, is written to as it is.
+    mode: of a new file, and of one that another user can have put there, as such a link is refused. What is no
+    file, such as /dev/stdout or a pipe, is written to as it is.
     """
+    content = text.encode(errors="surrogateescape")
     try:
-        if file.exists() and not file.is_file() and not file.is_dir():
-            file.write_text(text, encoding="utf-8", newline="")
-            return
-        real = file.resolve()
-        kept = stat.S_IMODE(real.stat().st_mode) if real.exists() else mode
-        with _beside(real, text.encode(errors="surrogateescape"), kept) as new:
-            new.replace(real)
+        with planted.place(file) as at:
+            if at.special:
+                _pour(at, content)
+                return
+            kept = mode if at.status is None or at.planted else at.status.st_mode & 0o777
+            with _beside(at, content, kept) as new:
+                os.replace(new, at.name, src_dir_fd=at.folder, dst_dir_fd=at.folder)
     except OSError as error:
-        raise _refusal(file, error) from None
+        raise _refusal("written", file, error) from None
+
+
+def _pour(at: Place, content: bytes) -> None:
+    """Into a pipe or a device. One of another user may wait for ever, or be a disk."""
+    if at.planted:
+        raise planted.Planted(at.name)
+    with os.fdopen(os.open(at.name, os.O_WRONLY | os.O_CLOEXEC, dir_fd=at.folder), "wb") as stream:
+        stream.write(content)
 
 
 @contextmanager
-def _beside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
+def _beside(at: Place, content: bytes, mode: int) -> Iterator[str]:
     """A file with that content in the same folder, all of it on the disk; gone afterwards under that name."""
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    new = Path(name)
+    new = f".{at.name}.{os.urandom(4).hex()}"
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=at.folder)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
@@ -76,8 +101,9 @@ def _beside(file: Path, content: bytes, mode: int) -> Iterator[Path]:
             os.fsync(stream.fileno())
         yield new
     finally:
-        new.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(new, dir_fd=at.folder)
 
 
-def _refusal(file: Path, error: OSError) -> Refusal:
-    return Refusal(f"{file} cannot be written: {reason(error)}", f"ls -ld {quoted_path(file.parent)}")
+def _refusal(done: str, file: Path, error: OSError) -> Refusal:
+    return Refusal(f"{file} cannot be {done}: {reason(error)}", f"ls -ld {quoted_path(file.parent)}")

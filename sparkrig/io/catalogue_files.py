@@ -87,12 +87,7 @@ def save(model: Model, folder: Path, head: str) -> Path:
     file = folder / f"{model.name}.yaml"
     told = model.model_dump(mode="json", exclude_defaults=True)
     text = yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=_WIDTH)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise Refusal(
-            f"{folder} cannot be made: {reason(error)}", f"ls -ld {quoted_path(folder.parent)}"
-        ) from None
+    atomic_write.folder(file, 0o777)
     atomic_write.create(file, f"# {head}\n{text}".encode(), 0o644)
     return file
 

@@ -14,7 +14,8 @@ from traceback import extract_tb, format_exception
 from typing import Any
 
 from sparkrig.cure import DEPLOYED_FROM, TYPED, quoted_path
-from sparkrig.io import project
+from sparkrig.io import atomic_write, project
+from sparkrig.refusal import Refusal
 
 SENTENCES: list[tuple[str, str]] = []
 """Why hosts are refused, as (host, sentence), in the order in which it was printed."""
@@ -111,10 +112,10 @@ def _unanswered() -> str:
 def _unexpected(error: BaseException) -> str:
     said = " ".join(str(error).split())[:300]
     try:
-        Path(_LOG).write_text("".join(format_exception(error)), encoding="utf-8")
+        atomic_write.write(Path(_LOG), "".join(format_exception(error)))
         kept = f"the traceback is in {_LOG}"
-    except OSError as why:
-        kept = f"the traceback cannot be kept in {_LOG}: {(why.strerror or str(why)).lower()}"
+    except Refusal as refusal:
+        kept = f"the traceback cannot be kept: {refusal.what}"
     again = quoted_path(_inventory())
     return f"{type(error).__name__} ({said}), which nothing here expects; {kept}. Try: sparkrig support {again}"
 

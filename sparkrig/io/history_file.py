@@ -18,6 +18,7 @@ from sparkrig.bandwidth import history
 from sparkrig.bandwidth.history import History
 from sparkrig.bandwidth.measurement import Run
 from sparkrig.cure import quoted_path
+from sparkrig.io import planted
 from sparkrig.refusal import Refusal
 from sparkrig.text import reason
 
@@ -66,9 +67,8 @@ def append(run: Run, file: Path | None = None) -> Path:
     """
     place = file or path(run.pair)
     try:
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # not O_WRONLY: that would wait for ever on a named pipe
-        with _open(place, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK) as handle:
+        with _open(place, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, make=0o700) as handle:
             _lock(handle)
             _write(handle, history.dumps(history.entries(run)).encode())
     except OSError as error:
@@ -77,13 +77,17 @@ def append(run: Run, file: Path | None = None) -> Path:
 
 
 @contextmanager
-def _open(place: Path, flags: int) -> Iterator[int]:
-    handle = os.open(place, flags | os.O_CLOEXEC, 0o600)
+def _open(place: Path, flags: int, make: int | None = None) -> Iterator[int]:
+    with planted.place(place, make) as at:
+        handle = os.open(at.name, flags | os.O_CLOEXEC, 0o600, dir_fd=at.folder)
     try:
-        if stat.S_ISDIR(mode := os.fstat(handle).st_mode):
+        found = os.fstat(handle)
+        if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        if not stat.S_ISREG(mode):
+        if not stat.S_ISREG(found.st_mode):
             raise OSError(errno.EINVAL, "Not a regular file")
+        if at.planted and found.st_nlink > 1:  # a second name of any file
+            raise planted.Planted(at.name)
         yield handle
     finally:
         os.close(handle)

@@ -88,13 +88,7 @@ def keep_metrics(inventory: Path, made: Schedule, text: str) -> None:
 def forget_metrics(inventory: Path, made: Schedule | None) -> None:
     """Remove them: a file that stays would show its last run for ever. Raises Refusal."""
     if made and made.textfile:
-        file = metrics_file(inventory, made)
-        try:
-            file.unlink(missing_ok=True)
-        except OSError as error:
-            raise Refusal(
-                f"{file} cannot be removed: {reason(error)}", f"ls -ld {quoted_path(file.parent)}"
-            ) from None
+        atomic_write.remove(metrics_file(inventory, made))
 
 
 def forget(inventory: Path) -> None:

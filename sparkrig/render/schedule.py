@@ -11,7 +11,7 @@ from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import ago
 from sparkrig.reports.schedule import NO_CHECK, NO_TIMER, RUN_S, Awake, Schedule, State, spoken, standing, told
-from sparkrig.serving.unit_files import unit_word
+from sparkrig.serving.unit_files import command_line, unit_word
 
 if TYPE_CHECKING:
     from sparkrig.reports import schema
@@ -48,11 +48,12 @@ def units(id: str) -> dict[str, tuple[str, str]]:
 
 def unit_files(id: str, schedule: Schedule, command: Command) -> dict[str, str]:
     """The text of each unit, by its file name. Raises Refusal for a path that no unit can have."""
-    _plain(command)
+    _plain(command, unfit="\\\"'")  # systemd starts no such program, however it is quoted
     first = {RUN: _FIRST, CHECK: f"{schedule.every_s}s"}
     made = {}
     for option, (service, timer) in units(id).items():
-        about = f"sparkrig: {'drift of' if option == RUN else 'whether drift still runs for'} {command.inventory}"
+        # the path is not last: a blank there would be lost, and a backslash take the next line
+        about = f"sparkrig: {command.inventory}, {'drift' if option == RUN else 'whether drift still runs'}"
         made[service] = _service(about, option, command)
         made[timer] = _timer(about, first[option], schedule.every_s)
     return made
@@ -68,9 +69,10 @@ def _service(about: str, option: str, command: Command) -> str:
             "[Service]",
             "Type=oneshot",
             # `-`: where the folder was moved or removed, the run is to fail in a notice, and not to be none
-            f"WorkingDirectory=-{str(command.place).replace('%', '%%')}",
+            # `/` at the end, for the reason above
+            f"WorkingDirectory=-{str(command.place).replace('%', '%%')}/",
             *given,
-            f"ExecStart={' '.join(map(unit_word, command.words(option)))}",
+            f"ExecStart={command_line(command.words(option))}",
             f"TimeoutStartSec={RUN_S + 300}",
             "Nice=10",
         ]
@@ -127,14 +129,11 @@ def _cron(every_s: int) -> tuple[str, str]:
     )
 
 
-def _plain(command: Command) -> None:
-    """Refuse what would end a line of a unit, or of a crontab."""
+def _plain(command: Command, unfit: str = "") -> None:
+    """Refuse what would end a line of a unit or a crontab. unfit: what the program's path may not have either."""
     for each in (command.program, str(command.place), str(command.inventory), *command.environment.values()):
-        if not each.isprintable():
+        if not each.isprintable() or (each is command.program and set(unfit) & set(each)):
             raise Refusal(f"the path {each} has a character in it that no unit can have", "rename it")
-    for name, value in command.environment.items():
-        if "$" in value:  # which has a meaning in a command line of a unit, and none in Environment=
-            raise Refusal(f"{name} has a $ in it", f"unset {name}")
 
 
 # --- what a person reads

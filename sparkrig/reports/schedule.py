@@ -30,7 +30,9 @@ _TIMERS = {
     NO_TIMER: "the timer that runs drift was stopped",
     NO_CHECK: "the timer that notices a missing run was stopped",
 }
-_CALLS_ALL = re.compile(r"@(?=(?:everyone|here)\b)")
+# What a chat takes for more than text: a name that it calls, what stands between angle brackets, and a link that
+# shows other words. An address of mail calls nobody.
+_MARKS = re.compile(r"@(?=everyone|here)|(?<![A-Za-z0-9])@(?=\S)|<(?=[^\s=])|\](?=\()", re.IGNORECASE)
 _LINES, _CHARS = 20, 300  # of a notice: some services cut at 1,000 to 4,000 characters
 
 
@@ -226,8 +228,8 @@ def _body(lines: Sequence[str], inventory: str, machine: str) -> str:
 
 
 def _line(text: str) -> str:
-    """One line of a notice. No words of a host call all members of a chat in it, as Discord understands them."""
-    whole = _CALLS_ALL.sub("@ ", plain(text))
+    """One line of a notice. A blank behind a mark makes words of a host mere text in every service."""
+    whole = _MARKS.sub(r"\g<0> ", plain(text))
     return whole if len(whole) <= _CHARS else f"{whole[: _CHARS - 3]}..."
 
 

@@ -223,7 +223,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "Type=exec",
         f"ExecStartPre=-/usr/bin/docker rm -f {service.unit}",
         "ExecStartPre=/bin/sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'",
-        f"ExecStart={' '.join(map(unit_word, words))}",
+        f"ExecStart={command_line(words)}",
         f"ExecStop=/usr/bin/docker stop -t 30 {service.unit}",
         "TimeoutStopSec=90",
         "SuccessExitStatus=137 143",  # of docker run, where the container was stopped
@@ -237,12 +237,17 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
 
 
 def unit_word(word: str) -> str:
-    """A word as systemd reads a command line: quotes, `%` and `$` have a meaning there (systemd.service(5))."""
+    """A word as a unit has it: quotes, backslashes and `%` have a meaning there (systemd.syntax(7))."""
     if re.fullmatch(r"[A-Za-z0-9_./:=,@+-]+", word):
         return word
     for special in ("\\", '"'):
         word = word.replace(special, f"\\{special}")
-    return f'"{word.replace("%", "%%").replace("$", "$$")}"'
+    return f'"{word.replace("%", "%%")}"'
+
+
+def command_line(words: Sequence[str]) -> str:
+    """Words of ExecStart=, where `$` has a meaning too, but for the path of the program (systemd.service(5))."""
+    return " ".join([unit_word(words[0]), *(unit_word(word).replace("$", "$$") for word in words[1:])])
 
 
 def _socket(mine: Settings, node: Node) -> str:

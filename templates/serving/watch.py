@@ -71,7 +71,10 @@ SHORT = 3  # looks in a row: a peak of a second or two is no end
 # [@vllm-54200], and reading weights presses on the page cache.
 NEAR = 50  # thousandths: 6 GiB of a Spark's. A pair in use had 7.85, and 6.91 at the least [@gb10-ops]
 LINES, LINES_S = 5, 60.0  # of the driver, and in how long: 24 in 21 s before a Spark was lost [@gb10-ops]
-NO_MEMORY = re.compile(r"NVRM: .*NV_ERR_NO_MEMORY")  # [@open-gpu-1358, @playbooks-97]
+# Of the kernel itself, by level and facility 0 [@open-gpu-1358, @playbooks-97]. What it tells of a process begins
+# with its name, 15 bytes that may be `NVRM: ...`.
+OF_PROCESS = r".{0,9}(?:\[\d\d+\]| ?\(\d\d+\)| ?invoked oom-killer:)|.*, mode:0x"
+NO_MEMORY = re.compile(rf"[0-7],\d+,\d+,[^;]*;NVRM: (?!{OF_PROCESS}).*\bNV_ERR_NO_MEMORY\b")
 STALLED = 60.0  # percent of ten seconds in which no process got on: systemd-oomd's own limit [@oomd-conf]
 
 HEAD_LOST_S = 30  # Ray's worker ends by itself after a minute; vLLM's stays for ever [@vllm-32136]
@@ -275,7 +278,7 @@ class Memory:
     def look(self) -> None:
         free, now = available(), time.monotonic()
         self.lines = [at for at in self.lines if now - at <= LINES_S]
-        self.lines += [now for line in read_log(self.log) if NO_MEMORY.search(line)]
+        self.lines += [now for line in read_log(self.log) if NO_MEMORY.match(line)]
         stalled = pressure()
         self.low = self.low + 1 if free < self.least else 0
         near = free < max(NEAR, self.least)
@@ -373,7 +376,7 @@ def note(line: str) -> None:
     """On the disk before this returns: a Spark that hangs all the same leaves its reason."""
     EVENTS.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = EVENTS.with_suffix(".new")
-    with new.open("w") as file:
+    with new.open("w", encoding="utf-8", errors="replace") as file:
         file.write("".join(f"{each}\n" for each in [*events(), line][-MOST_EVENTS:]))
         file.flush()
         os.fsync(file.fileno())
@@ -383,7 +386,7 @@ def note(line: str) -> None:
 def read(path: str | Path) -> str:
     """A small file, empty where there is none."""
     try:
-        return (ROOT / path).read_text(errors="replace")
+        return (ROOT / path).read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
 
@@ -391,7 +394,9 @@ def read(path: str | Path) -> str:
 def begin(command: list[str]) -> subprocess.Popen[str] | None:
     nothing, pipe = subprocess.DEVNULL, subprocess.PIPE
     with contextlib.suppress(OSError):
-        return subprocess.Popen(command, stdin=nothing, stdout=pipe, stderr=nothing, text=True)
+        return subprocess.Popen(
+            command, stdin=nothing, stdout=pipe, stderr=nothing, encoding="utf-8", errors="replace"
+        )
     return None
 
 
@@ -412,4 +417,5 @@ def run(command: list[str], seconds: float) -> str:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
     main(sys.argv[1:])

@@ -20,6 +20,7 @@ that in RESET, without CRC and blanks, until the next such end.
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 import time
@@ -60,8 +61,22 @@ MEMINFO = {
     "SwapTotal": "swap_total",
     "SwapFree": "swap_free",
 }
-# by what a line of the kernel's log has: the driver, PCIe's error reports, the kernel ending a process
-LOG = {"NVRM": "nvrm", "AER": "aer", "Killed process": "killed"}
+# By kind the whole form of a line of the kernel's own: of the driver, of PCIe's error reports (dev_printk), and of
+# the kernel ending a process (oom_kill.c). What it tells of a process begins with its name: 15 bytes, which the
+# process chooses. OF_PROCESS has the lines of those that are called `NVRM: ...`; the other forms begin longer.
+OF_PROCESS = (
+    r".{0,9}(?:\[\d\d+\]| ?\(\d\d+\)| ?invoked oom-killer:|(?:: )?potentially unexpected fatal signal)"
+    r"|.*, mode:0x"
+)
+LOG = {
+    "nvrm": rf"NVRM: (?!{OF_PROCESS})",
+    "aer": r"[\w-]+ [\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.[0-7]: AER: ",
+    "killed": r"(?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process \d+ \(.*\) "
+    r"total-vm:\d+kB, anon-rss:\d+kB, ",
+}
+KERNELS = (
+    r"[0-7],[^;]*;"  # what a record of the kernel's own begins with: level and facility 0, as none else can have
+)
 # mlx5's, and rxe's of the same meaning
 RDMA_ERRORS = ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "rcvd_seq_err", "out_of_seq_request")
 
@@ -296,8 +311,8 @@ def write_whole(path: str, rows: Iterable[str]) -> None:
     """The new file or the old one stands there, whenever the power goes. Raises OSError."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     try:
-        with open(f"{path}.new", "w", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
-            file.writelines(f"{row}\n" for row in rows)
+        with open(f"{path}.new", "wb", opener=lambda new, flags: os.open(new, flags, 0o600)) as file:
+            file.writelines(f"{row}\n".encode(errors="replace") for row in rows)
             file.flush()
             os.fsync(file.fileno())
     except OSError:
@@ -431,9 +446,10 @@ def processes() -> Iterator[str]:
 
 
 class Log:
-    """The kernel's log, from now on.
+    """The kernel's log, from now on; what processes write into it is left out.
 
-    A record is one read, and EPIPE stands for those that were overwritten before they were read [@dev-kmsg].
+    A record is one read, of which each line but the first begins with a blank. EPIPE stands for those that were
+    overwritten before they were read [@dev-kmsg].
     """
 
     def __init__(self) -> None:
@@ -448,7 +464,7 @@ class Log:
         """By kind: how many lines, and the first of them."""
         found: dict[str, list[Any]] = {}
         for line in self.lines():
-            kind = next((kind for mark, kind in LOG.items() if mark in line), None)
+            kind = next((kind for kind, form in LOG.items() if re.match(form, line)), None)
             if kind:
                 row = found.setdefault(kind, [0])
                 row[0] += 1
@@ -467,7 +483,8 @@ class Log:
             if not record:
                 return
             for line in record.decode(errors="replace").splitlines():
-                yield line.partition(";")[2] or line
+                if head := re.match(KERNELS, line):
+                    yield line[head.end() :]
 
 
 class Gpu:
@@ -574,8 +591,6 @@ class Guard:
         return [self.act("stopped the server", seen, SERVER)]
 
     def heat(self, celsius: dict[str, float], gpu: dict[str, Any]) -> list[str]:
-        import re  # json has it, too
-
         soc = [high for kind, high in celsius.items() if re.fullmatch(SOC_ZONE, kind, re.IGNORECASE)]
         warmest = max([*soc, gpu.get("celsius", 0)])
         self.hot = since(self.hot, warmest >= HOT_C)
@@ -690,4 +705,5 @@ def read(path: str) -> str:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
     main(sys.argv[1:])

@@ -120,7 +120,7 @@ class Metrics:
     def __init__(self, *, guarded: bool) -> None:
         self.guarded, self.steps, self.trouble = guarded, 0, ""
         self.rows, self.row_at = 0, 0.0  # those on the disk, and when the last one was
-        self.lines = dict.fromkeys(LOG.values(), 0)
+        self.lines = dict.fromkeys(LOG, 0)
         self.acts = dict.fromkeys((*ACTS_DONE, "failed"), 0)
         self.serving: list[tuple[str, str, float]] = []
 
@@ -338,4 +338,5 @@ def main(words: list[str]) -> None:
 
 
 if __name__ == "__main__":
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # whatever the locale
     main(sys.argv[1:])

@@ -11,12 +11,17 @@ import re
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 from prometheus_client.parser import text_string_to_metric_families
 
+from sparkrig.refusal import Refusal
+from sparkrig.render import schedule as picture
+from sparkrig.render.schedule import Command
+from sparkrig.reports.schedule import Schedule
 from tests.plan.conftest import A, B
 from tests.plan.desk import Desk, Done
 from tests.plan.lost import lost
@@ -277,6 +282,9 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
     private(desk.folder / "two", "https://a.example/", "https://b.example/")
     (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
     silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
+    (shared := desk.folder / "shared").mkdir()
+    shared.chmod(0o777)
+    (shared / "link").symlink_to(desk.folder)
 
     def holds(words: list[str], said: str) -> None:
         done = desk.typed("schedule", *words)
@@ -294,6 +302,7 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--cron", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
             (["--cron", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
             (["--cron", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
+            (["--cron", "--textfile", str(shared / "link")], "another user can have put the link link there"),
             (["--cron", "--notify", str(desk.folder)], "cannot be read: it is no file"),
             (["--cron", "--notify", str(desk.folder / "empty")], "has no address in it"),
             (["--cron", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),
@@ -421,6 +430,96 @@ def test_what_systemd_refuses_leaves_nothing_half_done(desk: Desk, systemd: Mana
     )
     assert [each for each in elsewhere.rglob("*") if each.is_file()] == []
     assert not list(desk.folder.glob("state/sparkrig/schedule/*"))
+
+
+ODD = (
+    "\\",
+    " ",
+    "\\ ",
+    '"',
+    "'",
+    "%h",
+    "$HOME",
+    "${HOME}",
+    ";",
+    "#",
+    " -",
+    "~",
+    "*",
+    "%",
+    "$",
+    "\\n",
+    "\\\\",
+    "ä€",
+)
+
+UNFIT = r"[\\\"']"  # in the path of a program
+
+
+def odd_names() -> list[str]:
+    """Each at the begin, inside, and at the end of a name."""
+    return [name for odd in ODD for name in (f"{odd}a", f"a{odd}b", f"a{odd}", f"a{odd}{odd}")]
+
+
+def read_back(unit: str) -> dict[str, str]:
+    """The values of a unit by systemd.syntax(7): a backslash at an end joins lines, and blanks around are gone."""
+    rows = re.sub(r"\\\n", " ", unit).split("\n")
+    pairs = (row.strip().partition("=") for row in rows if row.strip()[:1] not in ("", "#", ";", "["))
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def words_of(value: str) -> list[str]:
+    """Its words, unquoted; C escapes are but two here, and `%%` is one."""
+    found = re.findall(r'"((?:[^"\\]|\\.)*)"|(\S+)', value)
+    return [re.sub(r"\\(.)", r"\1", quoted or bare).replace("%%", "%") for quoted, bare in found]
+
+
+def test_a_unit_says_what_was_meant_whatever_a_path_is_called() -> None:
+    asked = Schedule(every_s=3600, inventory="/x")
+
+    def holds(name: str) -> None:
+        program = f"/p/{re.sub(UNFIT, '', name)}"
+        command = Command(program, Path(f"/w/{name}"), Path(f"/i/{name}"), {"A": f"/e/{name}"})
+        made = picture.unit_files("id", asked, command)
+        for option in ("--now", "--check"):
+            service, timer = (made[file] for file in picture.units("id")[option])
+            found = read_back(service)
+            keys = "Description Type WorkingDirectory Environment ExecStart TimeoutStartSec Nice"
+            assert list(found) == keys.split() and f"/i/{name}, ".replace("%", "%%") in found["Description"]
+            assert found["WorkingDirectory"] == f"-/w/{name}/".replace("%", "%%")
+            assert words_of(found["Environment"]) == [f"A=/e/{name}"]
+            first, *words = words_of(found["ExecStart"])
+            assert first == program
+            assert [each.replace("$$", "$") for each in words] == ["schedule", f"/i/{name}", option]
+            assert list(read_back(timer)) == ["Description", "OnActiveSec", "OnUnitActiveSec", "WantedBy"]
+
+        if program != f"/p/{name}":
+            with pytest.raises(Refusal, match="has a character in it that no unit can have"):
+                picture.unit_files("id", asked, replace(command, program=f"/p/{name}"))
+
+    each_row(odd_names(), holds)
+
+
+@pytest.mark.slow  # a user manager
+def test_systemd_reads_of_a_unit_what_was_meant_whatever_a_path_is_called(desk: Desk, systemd: Manager) -> None:
+    folder, told = systemd.home / ".config" / "systemd" / "user", desk.folder / "told"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = f'#!/bin/sh\nprintf "%s\\n" "$PWD" "$A" "$@" >>{told}\n'
+    asked, wanted = Schedule(every_s=3600, inventory="/x"), []
+    for number, name in enumerate(odd_names()):
+        place = desk.folder / str(number) / name
+        place.mkdir(parents=True)
+        program = desk.folder / str(number) / re.sub(UNFIT, "", f"{name} program")
+        program.write_text(text)
+        program.chmod(0o755)
+        command = Command(str(program), place, Path(f"/i/{name}"), {"A": f"/e/{name}"})
+        service, _ = picture.units(str(number))["--now"]
+        (folder / service).write_text(picture.unit_files(str(number), asked, command)[service])
+        wanted += [str(place), f"/e/{name}", "schedule", f"/i/{name}", "--now"]
+    systemd.systemctl("daemon-reload")
+    for number in range(len(odd_names())):
+        systemd.systemctl("start", picture.units(str(number))["--now"][0])
+    assert told.read_text().splitlines() == wanted
 
 
 @pytest.mark.slow  # a user manager

@@ -239,7 +239,9 @@ def test_it_is_opened_as_it_is(sent: Done) -> None:
 def test_an_archive_of_a_stranger_does_not_steer_the_terminal(tmp_path: Path) -> None:
     file = tmp_path / "theirs.tar.gz"
     text = "a\x1b]0;title\x07b \x1b[2J\x9b31m\u202e\r\n"
-    made = archive.Archive("\x1b[2J", "now", (), (archive.File("ip.txt", text),), {}, ("\x1b[31m",))
+    made = archive.Archive(
+        "\x1b[2J", "now", (), (archive.File("machine-1/tools/ip.txt", text),), {}, ("\x1b[31m",)
+    )
     file.write_bytes(archive.pack(made))
     done = warm.run("sparkrig", "support", "--open", str(file))
     assert done.returncode == 0 and "ab " in done.stdout

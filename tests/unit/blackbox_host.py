@@ -19,6 +19,35 @@ EURO = "\u20ac"  # three bytes, and six characters of JSON
 ROW = "96, 2405, 44.30, 63, 0x0000000000000004, 33"
 STAT = "{pid} ({name}) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 1000000 {pages} 184467 1 1"
 NVRM = "4,{n},1,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
+AER = (
+    "3,{n},1,-;pcieport 0002:00:00.0: AER: Correctable error message received from 0002:01:00.0\n SUBSYSTEM=pci\n"
+)
+KILLED = (
+    "3,{n},1,-;Out of memory: Killed process 7 (python3) total-vm:9kB, anon-rss:8kB, file-rss:1kB, shmem-rss:0kB, "
+    "UID:0 pgtables:4kB oom_score_adj:0\n"
+)
+# What the kernel tells of a process, whose name is 15 bytes that any program may choose
+OF_PROCESS = (
+    "{name}[471]: segfault at 0 ip 000055d0 sp 00007ffe error 4 in NV_ERR_NO_MEMORY[55d0+1000] likely on CPU 3",
+    "{name}[471]: unhandled exception: DABT (lower EL), ESR 0x92000046, translation fault in {name}[400000]",
+    "traps: {name}[471] trap divide error ip:400000 sp:7ffe error:0 in x[400000+1000]",
+    "{name}: page allocation failure: order:4, mode:0xcc0(GFP_KERNEL), nodemask=(null),cpuset=NV_ERR_NO_MEMORY",
+    "{name} invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE), order=0, oom_score_adj=0",
+    "{name} (471): drop_caches: 3",
+    "{name}: potentially unexpected fatal signal 6.",
+    "INFO: task {name}:471 blocked for more than 122 seconds.",
+    "CPU: 3 UID: 0 PID: 471 Comm: {name} Not tainted 6.17.0 #1",
+    "process '/tmp/{name}' started with executable stack",
+    "oom_reaper: reaped process 471 ({name}), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB",
+    'audit: type=1701 audit(1.1:2): auid=0 uid=0 pid=471 comm="{name}" exe="/x" sig=11 res=1',
+)
+
+
+def names() -> set[str]:
+    """Names that a process can take: every 15 bytes and fewer of what our forms begin with, or have in them."""
+    whole = [row.format(n=1).partition(";")[2].partition("\n")[0] for row in (NVRM, AER, KILLED)]
+    parts = {row[at : at + size] for row in whole for at in range(len(row)) for size in (4, 5, 6, 10, 14, 15)}
+    return {*parts, "NVRM: Xid (PCI", "NVRM: [1", "Killed process", "AER: "}
 
 
 METRICS = PROGRAM.with_name("metrics.py")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 
 from sparkrig import inventory_file as file
 from sparkrig.refusal import Refusal
+from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
 LOGIN: dict[str, Any] = {"ssh_hostname": "spark-b.local", "ssh_port": 2222}
@@ -202,3 +205,93 @@ def test_a_host_is_added_beside_hosts_that_a_call_makes() -> None:
     with pytest.raises(Refusal, match="the data of spark-b is made by a call") as caught:
         file.with_data(text, "spark-b", {"topology": "ring"})
     assert 'in the data of spark-b: "topology": "ring"' in caught.value.cure
+
+
+# --- what Python reads is what is edited
+
+
+ITEMS = {
+    "the key": '"mtu": 9000',
+    "it again": '"mtu": 1500',
+    "another key": '"cage": 1',
+    "a spread": "**COMMON",
+    "a key that is made": "MTU: 4000",
+    "the pair": '"pair": "x"',
+}
+
+
+def read(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {"COMMON": {"mtu": 1, "pair": "common"}, "MTU": "mtu"}
+    exec(compile(text.encode(), "sparks.py", "exec"), found)
+    return dict(found["sparks"])
+
+
+def test_what_was_set_is_what_python_reads_or_it_is_refused() -> None:
+    """Every dict of up to three items; a byte order mark in front, and other line ends, change nothing."""
+
+    ends = itertools.cycle((("", "\n"), ("\ufeff", "\n"), ("\ufeff", "\r\n")))
+
+    def holds(items: tuple[str, ...], key: str, value: Any) -> None:
+        inner, (mark, end) = ", ".join(ITEMS[each] for each in items), next(ends)
+        text = f'{mark}"""ä"""{end}sparks = [{end}    ("a", {{{inner}}}),{end}    ("b", {{}}),{end}]{end}'
+        wanted = {**read(text)["a"], key: value}
+        try:
+            made = file.with_data(text, "a", {key: value})
+        except Refusal as refusal:
+            assert {"the key", "it again", "the pair"} & {*items} and "cannot be edited" in refusal.what
+            return
+        if key == "cluster" and "the pair" in items:
+            wanted.pop("pair")
+        assert read(made) == {"a": wanted, "b": {}}, made
+        assert made.startswith(f'{mark}"""ä"""{end}') and made.count("\ufeff") == len(mark)
+
+    few = [items for size in range(3) for items in itertools.product(ITEMS, repeat=size)]
+    every = [*few, *itertools.permutations(ITEMS, 3)]
+    each_row([(items, *to) for items in every for to in (("mtu", 77), ("pair", "new"), ("cluster", "new"))], holds)
+
+
+def test_a_host_that_is_written_twice_and_another_encoding_are_refused() -> None:
+    def holds(text: str, said: str) -> None:
+        with pytest.raises(Refusal, match=said):
+            file.with_data(text, "a", {"mtu": 9000})
+
+    each_row(
+        [
+            ('sparks = [("a", {}), ("a", {})]\n', "a is written twice in its list of hosts"),
+            ('# -*- coding: latin-1 -*-\nsparks = [("a", {})]\n', "it says of itself that it is iso-8859-1"),
+            ('sparks = [("a", {})]\0\n', "it is no Python that is understood"),
+        ],
+        holds,
+    )
+
+
+DEEP: dict[str, Callable[[int], str]] = {
+    "lists": lambda deep: "[" * deep + "]" * deep,
+    "parentheses": lambda deep: "(" * deep + "1" + ")" * deep,
+    "signs": lambda deep: "-" * deep + "1",
+    "nots": lambda deep: "not " * deep + "1",
+    "sums": lambda deep: "1" + "+1" * deep,
+    "powers": lambda deep: "1" + "**1" * deep,
+    "attributes": lambda deep: "a" + ".a" * deep,
+    "calls": lambda deep: "a" + "()" * deep,
+    "indices": lambda deep: "a" + "[0]" * deep,
+    "lambdas": lambda deep: "lambda: " * deep + "1",
+    "conditions": lambda deep: "1 if 1 else " * deep + "1",
+    "comprehensions": lambda deep: "[1 for x in " * deep + "y" + "]" * deep,
+    "branches": lambda deep: "1\nif 1: pass\n" + "elif 1: pass\n" * deep,
+    "f-strings": lambda deep: "f'" + "{1:" * deep + "}" * deep + "'",
+}
+
+
+def test_a_file_of_any_depth_ends_in_a_host_that_is_set_or_in_a_sentence() -> None:
+    """libcst ends the process where it runs out of the stack, and the test with it."""
+
+    def holds(make: Callable[[int], str]) -> None:
+        for deep in (20, 90, 1000, 20_000):
+            text = f'x = {make(deep)}\nsparks = [("a", {{}})]\n'
+            try:
+                assert '"mtu": 9000,\n' in file.with_data(text, "a", {"mtu": 9000})
+            except Refusal as refusal:
+                assert deep > 20 or make is DEEP["f-strings"], refusal.what
+
+    each_row(DEEP, holds)

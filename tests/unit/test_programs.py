@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from fnmatch import fnmatch
 from importlib import import_module
 from pathlib import Path
@@ -191,3 +195,74 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
 def test_a_program_that_is_not_there_is_an_error() -> None:
     with pytest.raises(FileNotFoundError):
         programs.text("runs/none.sh")
+
+
+# --- what programs on hosts read and write
+
+
+# a file of every pair that was deployed so far, whose bytes stay; it reads its own ASCII, and writes bytes
+KEPT = "refresh_gid.py"
+
+
+def host_programs() -> list[Path]:
+    every = sorted(each for each in programs.TEMPLATES.rglob("*.py") if "project" not in each.parts)
+    return [*(each for each in every if each.name != KEPT), programs.TEMPLATES.parent / "rdma" / "gid.py"]
+
+
+def text_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:
+    """Calls that read or write text, or may, with the names of what they are given."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        whole = ast.unparse(node.func)
+        name = whole.rpartition(".")[2]
+        given = {each.arg for each in node.keywords if each.arg}
+        modes = [mode_of(each) for each in [*node.args, *(word.value for word in node.keywords)]]
+        opens = name in ("open", "fdopen") and whole not in ("os.open", "self.open")
+        if name in ("read_text", "write_text") or "text" in given or (opens and "b" not in "".join(modes)):
+            yield node, given
+
+
+def mode_of(node: ast.AST) -> str:
+    text = str(node.value) if isinstance(node, ast.Constant) else ""
+    return text if re.fullmatch(r"[rwaxbt+]{1,3}", text) else ""
+
+
+def test_programs_on_hosts_speak_utf8_whatever_the_locale() -> None:
+    """A host may have a locale of Latin-1, or none; and what it has in files and names is any bytes."""
+
+    def holds(file: Path) -> None:
+        text = file.read_text(encoding="utf-8")
+        bare = [
+            ast.unparse(node) for node, given in text_calls(ast.parse(text)) if not given >= {"encoding", "errors"}
+        ]
+        assert not bare, bare
+
+    assert len(host_programs()) == 9
+    each_row(host_programs(), holds)
+
+
+# one step, in which the guard acts
+ACTS = r"""
+import runpy, signal, sys
+def ends(*_):
+    sys._getframe(1).f_globals["Guard"]("b").keep("stopped", "\u20ac")
+    return True
+signal.sigtimedwait = ends
+*_, program = sys.argv
+sys.argv = [program, "digest"]
+runpy.run_path(program, run_name="__main__")
+"""
+
+
+def test_the_black_box_acts_under_a_locale_that_is_not_utf8(tmp_path: Path) -> None:
+    """In a process of its own: the locale of this one is UTF-8."""
+    acts = tmp_path / "var/lib/sparkrig/blackbox/guard"
+    acts.parent.mkdir(parents=True)
+    acts.write_bytes(b"1 @1/x stopped: \xff\xe2\x82\xac\n")
+    words = [sys.executable, "-X", "utf8=0", "-c", ACTS, str(programs.TEMPLATES / "watch" / "blackbox.py")]
+    given = {"SPARKRIG_ROOT": str(tmp_path), "LC_ALL": "C"}
+    done = subprocess.run(words, env=given, capture_output=True, check=False)
+    assert done.returncode == 0 and "the guard stopped: \u20ac".encode() in done.stdout, done.stderr
+    first, last = acts.read_text(encoding="utf-8").splitlines()
+    assert first == "1 @1/x stopped: \ufffd\u20ac" and last.endswith(" stopped: \u20ac")

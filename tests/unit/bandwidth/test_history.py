@@ -314,7 +314,7 @@ def test_something_in_the_way(action: str, block, words: str, tmp_path: Path) ->
 
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("")
-    with pytest.raises(Refusal, match="file exists"):
+    with pytest.raises(Refusal, match="not a directory"):
         history_file.append(RUN, tmp_path / "x" / "p.jsonl")
     with pytest.raises(Refusal, match="not a directory"):
         history_file.read("p", tmp_path / "x" / "p.jsonl")

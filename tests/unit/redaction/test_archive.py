@@ -45,6 +45,11 @@ def test_a_part_comes_as_it_is_with_its_status_and_to_its_limit() -> None:
     assert found["quiet"] == archive.Part("")
 
 
+def test_a_part_that_a_host_was_not_asked_for_is_none() -> None:
+    printed = ["part conftest.py YQ== 0", "part ../x YQ== 0", "part ip YQ== 0", "part journals/docker YQ== 0"]
+    assert set(evidence.Evidence.parse(printed)) == {"ip", "journals/docker"}
+
+
 def test_of_a_part_that_is_torn_nothing_is_taken() -> None:
     def holds(row: str) -> None:
         assert archive.parts(["part whole YQ== 0", row]) == {"whole": archive.Part("a")}
@@ -182,6 +187,7 @@ FILE, LINK, HARD, FOLDER, FIFO = (
     tarfile.DIRTYPE,
     tarfile.FIFOTYPE,
 )
+IP = "machine-1/tools/ip.txt"
 MANIFEST = ("manifest.json", FILE, b'{"schema": "sparkrig.support/1"}')
 FOREIGN = {
     "above": tar(MANIFEST, ("../../etc/cron.d/x", FILE, b"x")),
@@ -190,14 +196,19 @@ FOREIGN = {
     "above, in ours": tar(MANIFEST, ("sparkrig-support/../x", FILE, b"x")),
     "hidden": tar(MANIFEST, (".bashrc", FILE, b"x")),
     "a control character": tar(MANIFEST, ("a\x1b[2J", FILE, b"x")),
-    "a link": tar(MANIFEST, ("a", LINK, b"")),
-    "a hard link": tar(MANIFEST, ("a", HARD, b"")),
-    "a folder": tar(MANIFEST, ("a", FOLDER, b"")),
-    "a pipe": tar(MANIFEST, ("a", FIFO, b"")),
-    "one name twice": tar(MANIFEST, ("a", FILE, b"x"), ("sparkrig-support/a", FILE, b"y")),
-    "a large file": tar(MANIFEST, ("a", FILE, bytes(archive.FILE_BYTES + 1))),
-    "no text": tar(MANIFEST, ("a", FILE, b"\xff")),
-    "no manifest": tar(("a", FILE, b"x")),
+    "what pytest runs": tar(MANIFEST, ("conftest.py", FILE, b"x")),
+    "what pytest collects": tar(MANIFEST, ("machine-1/tools/test_x.py", FILE, b"x")),
+    "what pytest is set up by": tar(MANIFEST, ("machine-1/pytest.ini", FILE, b"x")),
+    "what Python imports": tar(MANIFEST, ("machine-1/looks/sitecustomize.pth", FILE, b"x")),
+    "a deeper folder": tar(MANIFEST, ("machine-1/tools/x/ip.txt", FILE, b"x")),
+    "a link": tar(MANIFEST, (IP, LINK, b"")),
+    "a hard link": tar(MANIFEST, (IP, HARD, b"")),
+    "a folder": tar(MANIFEST, (IP, FOLDER, b"")),
+    "a pipe": tar(MANIFEST, (IP, FIFO, b"")),
+    "one name twice": tar(MANIFEST, (IP, FILE, b"x"), (f"sparkrig-support/{IP}", FILE, b"y")),
+    "a large file": tar(MANIFEST, (IP, FILE, bytes(archive.FILE_BYTES + 1))),
+    "no text": tar(MANIFEST, (IP, FILE, b"\xff")),
+    "no manifest": tar((IP, FILE, b"x")),
     "a manifest of others": tar(("manifest.json", FILE, b'{"schema": "other/1"}')),
     "a manifest that is no JSON": tar(("manifest.json", FILE, b"{")),
     "no tar": gzip.compress(b"x" * 2000),
@@ -224,7 +235,7 @@ def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
         archive.unpack(gzip.compress(bytes(200_000)), "it")
     monkeypatch.setattr(archive, "_MEMBERS", 3)
     with pytest.raises(Refusal, match="too many"):
-        archive.unpack(tar(*((f"a{number}", FILE, b"") for number in range(9))), "it")
+        archive.unpack(tar(*((f"machine-{number}/tools/ip.txt", FILE, b"") for number in range(9))), "it")
 
 
 def test_an_archive_becomes_fixtures(tmp_path: Path) -> None:
@@ -282,3 +293,6 @@ def test_the_names_of_files_and_all_sentences_are_redacted_too() -> None:
     found = archive.archive(given, Redactor(Known(machines=(("zebra",),))), about)
     assert [each.name for each in found.files] == ["machine-1/looks/machine-1.txt"]
     assert (found.missing, found.notes) == (("machine-1: gone",), ("machine-1: so",))
+    given = [archive.File("doctor.json", "{}\n"), archive.File("machine-1/tools/docker.txt", "x\n")]
+    found = archive.archive(given, Redactor(Known(machines=(("doctor",), ("docker",)))), about)
+    assert found.files == tuple(given), "an archive of ours could not be opened"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -159,10 +161,29 @@ def test_a_notice_is_bounded_and_steers_nothing() -> None:
     assert not codes(found.body) and not codes(found.title)
 
 
-def test_no_words_of_a_host_call_all_members_of_a_chat() -> None:
-    said = "@everyone come (@here), me@heretics.example"
+def test_words_of_a_host_are_text_in_every_service() -> None:
+    said = "@everyone come (@here), me@example.com, 1 <= 2 < 3"
     found = made((), [Problem(host="a", id="hostname", said=said)])
-    assert "NEW a hostname: @ everyone come (@ here), me@heretics.example\n" in found.body
+    assert "NEW a hostname: @ everyone come (@ here), me@example.com, 1 <= 2 < 3\n" in found.body
+
+    def holds(around: str, call: str) -> None:
+        problem = Problem(host="a", id="hostname", said=around.format(call))
+        body = made((), [problem]).body + made([problem], ()).body
+        assert not CALLS.search(body), body
+
+    each_row(
+        list(itertools.product(("{}", "a {} b", "({})", "_{}", "ä{}", "@{0}{0}", "<{}", "a]{}", "`{}`"), SAID)),
+        holds,
+    )
+
+
+# how services write a call of their members, a link with other words, or a command of their own
+SAID = (
+    *("@everyone", "@HERE", "@channel", "@all", "@room", "@team", "@bob", "@U024BE7LH"),
+    *("<!channel>", "<!here|x>", "<!subteam^S1>", "<@U1>", "<@!1>", "<@&2>", "<#C1>", "<users/all>", "<at>b</at>"),
+    *("<http://x|bank>", "[bank](http://x)", "<a href=x>", "<:e:1>", "</cmd:1>", "<t:1:R>"),
+)
+CALLS = re.compile(r"@(?:everyone|here)|(?:^|[^A-Za-z0-9])@\w|<[@!#/:\w]|\]\(", re.IGNORECASE)
 
 
 def test_what_stands_wrong_with_a_schedule_is_said() -> None:

@@ -535,7 +535,10 @@ def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
 
 def test_a_word_reaches_the_container_as_it_is() -> None:
     def holds(word: str) -> None:
-        assert started(f"ExecStart=/usr/bin/docker {unit_files.unit_word(word)}\n") == ["/usr/bin/docker", word]
+        assert started(f"ExecStart={unit_files.command_line(['/usr/bin/docker', word])}\n") == [
+            "/usr/bin/docker",
+            word,
+        ]
 
     each_row(['{"a": "b c"}', "100%", "$HOME", "back\\slash", "it's", "a b", "plain-1.0/x:y=z,@+"], holds)
 

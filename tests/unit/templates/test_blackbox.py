@@ -19,7 +19,23 @@ import pytest
 
 from sparkrig.host import health, watch
 from sparkrig.host.blackbox_rows import parse
-from tests.unit.blackbox_host import COST, EURO, NVRM, PROGRAM, ROW, STAT, A, B, Host, loaded, until
+from tests.unit.blackbox_host import (
+    AER,
+    COST,
+    EURO,
+    KILLED,
+    NVRM,
+    OF_PROCESS,
+    PROGRAM,
+    ROW,
+    STAT,
+    A,
+    B,
+    Host,
+    loaded,
+    names,
+    until,
+)
 from tests.unit.shells import tool
 
 
@@ -48,9 +64,7 @@ def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) 
     box = host.box()
     host.has(
         "dev/kmsg",
-        before
-        + "".join(NVRM.format(n=n) for n in range(5))
-        + "3,9,1,-;pcieport 0002:00: AER: Corrected\n6,1,1,-;x\n",
+        before + "".join(NVRM.format(n=n) for n in range(5)) + AER.format(n=9) + "6,1,1,-;x\n",
     )
     box.step()
     found, page = host.found(), os.sysconf("SC_PAGE_SIZE") // 1024
@@ -355,13 +369,34 @@ def test_devices_are_not_crowded_out_by_those_of_containers(host: Host) -> None:
     assert host.found()["down"] == {"enp1s0f0np0": 3}
 
 
+def test_no_line_is_one_of_the_kernels_by_a_word_that_a_process_put_into_it(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any program may be called NVRM, and crash; and root may write into the log, but not as the kernel."""
+    box = host.box()
+    rows = [
+        f"{level},1,1,-;{text.format(name=name)}\n"
+        for level in (1, 4, 6)
+        for text in OF_PROCESS
+        for name in names()
+    ]
+    rows += [f"{12 + 8 * n}{row.format(n=n)[1:]}" for row in (NVRM, AER, KILLED) for n in range(9)]
+    for row in (NVRM, AER, KILLED):  # what a driver adds to its line is none
+        rows.append(f"6,1,1,-;x\n {row.format(n=1).partition(';')[2]} SUBSYSTEM={row.format(n=1)}")
+    assert len(rows) > 10_000
+    host.program.RECORDS, given = len(rows) + 1, iter(rows)
+    with monkeypatch.context() as patch:
+        patch.setattr(host.program.os, "read", lambda *_: next(given, "").encode())
+        assert box.log.look() == {}
+
+
 def test_a_flood_of_the_log_costs_its_texts_and_not_the_figures(host: Host) -> None:
     host.has("proc/8/stat", STAT.format(pid=8, name="sshd", pages=20))
     host.has("sys/class/thermal/thermal_zone0/type", "acpitz\n")
     host.has("sys/class/thermal/thermal_zone0/temp", "61000\n")
     box = host.box()
-    words = ("NVRM", "AER", "Killed process")
-    host.has("dev/kmsg", "".join(f"4,{n},1,-;{words[n % 3]} {EURO * 300}\n" for n in range(9)))
+    long = [row.replace("\n", f" {EURO * 300}\n", 1) for row in (NVRM, AER, KILLED)]
+    host.has("dev/kmsg", "".join(row.format(n=n) for row in long for n in range(3)))
     box.step()
     found = host.found()
     assert {kind: row[0] for kind, row in found["log"].items()} == {"nvrm": 3, "aer": 3, "killed": 3}

@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sparkrig.host import watch
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
 from sparkrig.serving.runtimes import RUNTIMES
-from tests.unit.blackbox_host import COST, FOLDER, METRICS, NVRM, ROW, STAT, A, Host, until
+from tests.unit.blackbox_host import AER, COST, FOLDER, KILLED, METRICS, NVRM, ROW, STAT, A, Host, until
 from tests.unit.engine_metrics import ENGINES, record, says, serving
 
 MEMORY = (
@@ -70,9 +70,7 @@ def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
     made = box(host)
     made.step()
     until(lambda: made.gpu.look())
-    host.has(
-        "dev/kmsg", NVRM.format(n=1) * 3 + "3,9,1,-;AER: Corrected\n3,10,1,-;Out of memory: Killed process 7\n"
-    )
+    host.has("dev/kmsg", NVRM.format(n=1) * 3 + AER.format(n=9) + KILLED.format(n=10))
     made.step()
     made.step()
     found = written(host)

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 
 from tests.tables import each_row
+from tests.unit.blackbox_host import OF_PROCESS
 from tests.unit.shells import tool
 from tests.unit.sshd import free_ports
 
@@ -460,6 +461,9 @@ def logs(host: Host, lines: int, every: int, text: str = LINE) -> None:
     host.behaves = behave
 
 
+CALLED = ("NVRM", "NVRM: x", "NVRM: NV_ERR_NO")
+
+
 def test_a_driver_that_gets_no_memory_is_heard_while_little_is_left(host: Host) -> None:
     """24 such lines in 21 s were the last of a Spark; one is nothing, and so were 75 with 22 GiB left."""
 
@@ -475,6 +479,12 @@ def test_a_driver_that_gets_no_memory_is_heard_while_little_is_left(host: Host) 
             (49, 20, 16, LINE, []),
             (50, 200, 1, LINE, []),
             (49, 200, 1, LINE.replace("NVRM", "usb"), []),
+            (49, 200, 1, LINE.replace("4,", "12,", 1), []),  # root wrote it
+            *(
+                (49, 200, 1, f"6,{{number}},1,-;{text.format(name=name)}\n", [])
+                for text in OF_PROCESS
+                for name in CALLED
+            ),
             (49, 200, 1, "4,1,1,-;NVRM: Xid (PCI:000f:01:00): 13, Graphics Exception\n", []),
         ],
         holds,
