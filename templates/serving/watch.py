@@ -71,7 +71,7 @@ SHORT = 3  # looks in a row: a peak of a second or two is no end
 # [@vllm-54200], and reading weights presses on the page cache.
 NEAR = 50  # thousandths: 6 GiB of a Spark's. A pair in use had 7.85, and 6.91 at the least [@gb10-ops]
 LINES, LINES_S = 5, 60.0  # of the driver, and in how long: 24 in 21 s before a Spark was lost [@gb10-ops]
-NO_MEMORY = re.compile(r"NVRM: .*NV_ERR_NO_MEMORY")  # [@open-gpu-1358, @playbooks-97]
+NO_MEMORY = re.compile(r"NVRM: .{0,500}NV_ERR_NO_MEMORY")  # [@open-gpu-1358, @playbooks-97]
 STALLED = 60.0  # percent of ten seconds in which no process got on: systemd-oomd's own limit [@oomd-conf]
 
 HEAD_LOST_S = 30  # Ray's worker ends by itself after a minute; vLLM's stays for ever [@vllm-32136]
