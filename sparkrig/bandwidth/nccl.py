@@ -182,7 +182,9 @@ def parse(log: str, status: int | None = 0) -> Nccl:
         transport=_transport(log, plugin),
         plugin=plugin,
         devices=_devices(log),
-        gid_indexes=tuple(sorted({int(each) for each in re.findall(r"NET/IB\b.*\bGID (\d+) \(", log)})),
+        gid_indexes=tuple(
+            sorted({int(each) for each in re.findall(r"(?m)^(?>.*?NET/IB\b).*\bGID (\d+) \(", log)})
+        ),
         why_socket=next((why for why, (sign, _) in SOCKET_REASONS.items() if re.search(sign, log)), ""),
         stage=_last(r"sparkrig-nccl stage (\S+)", log),
         error=error,
@@ -221,7 +223,7 @@ def _transport(log: str, plugin: str) -> str:
 def _devices(log: str) -> tuple[str, ...]:
     """The RDMA devices of `NET/IB : Using [0]NAME:PORT/RoCE ... [RO]; OOB ...`, in NCCL's order."""
     listed = " ".join(re.findall(r"NET/IB\w* ?: Using([^;\r\n]*)", log))
-    return tuple(dict.fromkeys(re.findall(r"([A-Za-z][\w.-]*):\d+/[A-Za-z]", listed)))
+    return tuple(dict.fromkeys(re.findall(r"(?<![\w.-])([A-Za-z][\w.-]*+):\d+/[A-Za-z]", listed)))
 
 
 def _error(log: str, status: int | None) -> tuple[str, str]:

@@ -18,7 +18,9 @@ _ROW = re.compile(
     re.M,
 )
 _RANK = re.compile(
-    r"^[ \t#]*Rank[ \t]+\d+\b.*?\bon[ \t]+(\S+)[ \t]+device[ \t]+\d+[ \t]+\[[^\]]*\][ \t]+(\S.*?)[ \t]*$", re.M
+    r"^[ \t#]*Rank[ \t]+\d+\b.*?\bon[ \t]+(\S+)[ \t]+device[ \t]+\d+[ \t]+\[[^\]\n]{0,80}\][ \t]+"
+    r"(\S(?:.*\S)?)[ \t]*$",
+    re.M,
 )
 
 

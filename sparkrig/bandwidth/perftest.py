@@ -30,12 +30,12 @@ _IN_JSON = {
     "t_avg": "t_avg",
     "99% percentile": "percentile_99",
 }
-_COLUMN = re.compile(r"#\w+|tps average|[^\s\[\]#][^\[\]#]*\[[^\]]*\]")
+_COLUMN = re.compile(r"#\w+|tps average|[^\s\[\]#][^\[\]#]{0,40}\[[^\]]{0,40}\]")
 _NUMBER = re.compile(r"\s*(-?(?:\d+(?:\.\d+)?|nan|inf))")
 _INFO = re.compile(r"\b(Number of qps|Mtu|Link type|GID index)[ \t]*:[ \t]*(\S+)")
 # With -b --report-both each direction follows in a table of its own, after that of their sum.
 _LOCAL = re.compile(r"^[ \t]*Local results:", re.M)
-_BANDWIDTH_TITLE = re.compile(r"(Bidirectional[ _])?(?:Post[ _]List[ _])?BW[ _][\w ]*Test")
+_BANDWIDTH_TITLE = re.compile(r"(Bidirectional[ _])?(?:Post[ _]List[ _])?BW[ _][\w ]{0,60}Test")
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from sparkrig.verdict import Verdict
 _CAUSES = (
     Signature(
         "perftest-missing",
-        r"\S*ib_\w+\W*:? (?:command )?not found|Failed to find executable \S*ib_\w+|"
-        r"failed to run command .*ib_\w+\W*: No such file",
+        r"(?<!\S)\S*\bib_\w++\W{0,3}:? (?:command )?not found|Failed to find executable \S*ib_\w+|"
+        r"failed to run command \S{0,80}?ib_\w++\W{0,3}: No such file",
         "perftest is not installed",
         on_host("sudo apt-get install perftest"),
         level="unknown",
@@ -30,7 +30,7 @@ _CAUSES = (
     ),
     Signature(
         "ends-differ",
-        r"\w+ mismatch: local=.*|Failed to negotiate parameters",
+        r"\b\w++ mismatch: local=.*|Failed to negotiate parameters",
         "the two ends were started with different options",
         "run the same command on both, the client with the server's address behind it",
         level="unknown",
@@ -44,14 +44,16 @@ _CAUSES = (
     Signature(
         "bad-arguments",
         r"Duplicated argument:.*|Invalid Command or flag.*|Parser function exited with Error|"
-        r"\S*ib_\w+: (?:unrecognized|invalid|unknown) option.*|Invalid MTU - \d+|\w[\w ]* should be between .*",
+        r"(?<!\S)\S*\bib_\w++: (?:unrecognized|invalid|unknown) option.*|"
+        r"Invalid MTU - \d+|\b\w[\w ]{0,60} should be between .*",
         "perftest refused its command line",
         "compare it with ib_write_bw --help of this version",
         level="unknown",
     ),
     Signature(
         "device-missing",
-        r"IB device .* not found|No IB devices found|Did not detect devices|Unable to find the Infiniband/RoCE"
+        r"IB device .{0,100} not found|No IB devices found|"
+        r"Did not detect devices|Unable to find the Infiniband/RoCE"
         r" device|Failed to get IB devices list.*",
         "the RDMA device is not there",
         on_host(
@@ -73,7 +75,7 @@ _CAUSES = (
     ),
     Signature(
         "address-unknown",
-        r"\S.* for ai_family: .*|Problem in resolving basic address and port",
+        r"\S.{0,200} for ai_family: .*|Problem in resolving basic address and port",
         "the peer's name or address is not one",
         "give the peer's IPv4 address on this rail",
         level="unknown",
@@ -88,7 +90,8 @@ _CAUSES = (
     ),
     Signature(
         "memory-refused",
-        r"(?i:Couldn't allocate MR.*|failed to create mr\b.*)|ibv_reg_mr.*(?:failed|Cannot allocate memory).*",
+        r"(?i:Couldn't allocate MR.*|failed to create mr\b.*)|"
+        r"ibv_reg_mr.{0,200}(?:failed|Cannot allocate memory).*",
         "the kernel refused to register memory for RDMA",
         on_host(
             "dmesg | grep NV_ERR_NO_MEMORY", ": if it finds any, power both Sparks off and on; else see ulimit -l"
@@ -122,7 +125,7 @@ _RAISE_MEMLOCK = "raise memlock to unlimited, in /etc/security/limits.d or in th
 
 # IBV_WC_* of libibverbs, in words. perftest up to 25.01 prints the number alone.
 _STATUS = re.compile(
-    r"Failed status[ -](?:.* \()?(?P<status>\d+)\)?:(?:.*syndrome? (?P<syndrome>0x[0-9a-fA-F]+))?|"
+    r"Failed status[ -](?:.{0,200} \()?(?P<status>\d+)\)?:(?:.{0,200}syndrome? (?P<syndrome>0x[0-9a-fA-F]+))?|"
     r"Bad wc status (?:-- )?(?P<other>\d+)"
 )
 
@@ -162,7 +165,7 @@ _BY_SYNDROME = {"0x81": 12}
 _CONSEQUENCES = (
     Signature(
         "peer-died",
-        r"(?:[a-z_]+: )?Couldn't (?:read|send) (?:remote address|local address|reports)|"
+        r"(?:(?<![a-z_])[a-z_]++: )?Couldn't (?:read|send) (?:remote address|local address|reports)|"
         r"Unable to (?:read|write) (?:from|to) socket/rdma_cm|Failed to exchange data between server and clients?|"
         r"Failed to sync between server and client.*|Failed to close connection between server and client|"
         r"client write: .*|Did not get Message for \d+ Seconds.*|Unexpected CM event.*",

@@ -20,12 +20,12 @@ from sparkrig.text import reason
 MONITORING = ("rules.yml", "dashboard.json")
 FOLDER = Path(__file__).parents[1] / "docs"
 _HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
-_COMMENT = re.compile(r"<!--.*?-->\n*", re.DOTALL)
-_LINK = re.compile(r"\[([^]]+)\]\(([a-z-]*)(?:\.md)?(#[\w-]+)?\)")
+_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->\n*", re.DOTALL)
+_LINK = re.compile(r"\[([^][]+)\]\(([a-z-]*)(?:\.md)?(#[\w-]+)?\)")
 _TABLE = re.compile(r"^\|(.+)\|\n\|[-|: ]+\|\n((?:\|.+\|\n?)+)", re.MULTILINE)
 _CELL = re.compile(r" (?<!\\)\| ")
 _NARROW = 80  # columns; a table of ours has cells of a sentence each
-_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```.*\n(?:(?!```).*\n)*+```$", re.MULTILINE)
 
 
 class _Page(click.ParamType[str]):

@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 
     from sparkrig.cli.mcp_tools import Tool
 
-_LIMIT_S = 600  # of a call; a client gives up earlier, or does not
-_AT_ONCE = 2  # each call reads all hosts
+# Of calls that read all hosts, and of those that read a text: how many run at once, and the seconds of each. A
+# client gives up earlier, or does not.
+_OF_HOSTS, _OF_A_TEXT = (2, 600), (4, 30)
 _SAID = 1000  # characters of an error
 _WRONG = 200  # of what is wrong with an input, which begins with the input, and ends with the reason
 _MOST = 4_194_304  # bytes of a document: a fleet of 64 has one
@@ -149,7 +150,7 @@ def server(inventory: Path | None) -> Server[Any]:
     from sparkrig.cli.mcp_tools import TOOLS
 
     tools = {tool.name: tool for tool in TOOLS if inventory or not tool.of_hosts}
-    room = anyio.CapacityLimiter(_AT_ONCE)
+    hosts, texts = (anyio.CapacityLimiter(at_once) for at_once, _ in (_OF_HOSTS, _OF_A_TEXT))
 
     async def listed(_context: Any, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
@@ -160,7 +161,7 @@ def server(inventory: Path | None) -> Server[Any]:
             return _refused(f"there is no tool {params.name}; there are: {', '.join(tools)}")
         if wrong := _wrong(tool, given):
             return _refused(wrong)
-        async with room:
+        async with hosts if tool.of_hosts else texts:
             return await _answer(tool, given, inventory)
 
     return Server(
@@ -203,14 +204,15 @@ async def _answer(tool: Tool, given: Mapping[str, Any], inventory: Path | None) 
     import anyio
 
     words = [str(Path(sys.executable).with_name("sparkrig")), *tool.typed(given, inventory)]
-    with anyio.move_on_after(_LIMIT_S):
+    _, limit_s = _OF_HOSTS if tool.of_hosts else _OF_A_TEXT
+    with anyio.move_on_after(limit_s):
         try:
             place = project.root(inventory) if inventory else Path.cwd()
             done = await anyio.run_process(words, **_input(given), check=False, cwd=place)
         except OSError as error:  # its folder, or sparkrig itself, was moved since the server began
             return _refused(f"{tool.name} cannot be started: {reason(error)}. Try: start the server again")
         return _result(tool, done.returncode, done.stdout, done.stderr.decode(errors="replace"))
-    return _refused(f"{tool.name} did not end within {_LIMIT_S // 60} min")
+    return _refused(f"{tool.name} did not end within {limit_s} s")
 
 
 def _input(given: Mapping[str, Any]) -> dict[str, Any]:

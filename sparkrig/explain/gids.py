@@ -60,7 +60,9 @@ def _usual(address: IPv4Address) -> int:
     return 16 if address.is_link_local else 24
 
 
-_GID_LINE = re.compile(r"\s*(?:DEV\s+PORT\s+INDEX|[-\s]+$|n_gids_found|[\w.-]+\s+\d+\s+\d+\s+[0-9a-fA-F:]{4,})")
+_GID_LINE = re.compile(
+    r"\s*+(?:DEV\s+PORT\s+INDEX|(?<=\s)$|-[-\s]*+$|n_gids_found|[\w.-]+\s+\d+\s+\d+\s+[0-9a-fA-F:]{4,})"
+)
 
 
 def _gid(rows: Sequence[gid.Gid], written: int | None) -> Verdict:

@@ -11,7 +11,7 @@ from sparkrig.explain.perftest import AS_WHOLE, judged
 from sparkrig.verdict import Finding, Verdict
 
 _LONE = re.compile(
-    r"(?:[A-Za-z][A-Za-z_ ]{0,30}[:=]?)?[~\s]*(?P<digits>\d[\d.,]*)\s*(?P<unit>[A-Za-z]+(?:/s(?:ec)?)?)?\.?"
+    r"(?:[A-Za-z][A-Za-z_ ]{0,30}[:=]?)?[~\s]*+(?P<digits>\d[\d.,]*)\s*(?P<unit>[A-Za-z]+(?:/s(?:ec)?)?)?\.?"
 )
 # Gb/s in one of each unit that can be meant; MB/sec and MiB/sec are perftest's, and of 2^20 bytes.
 _UNITS = {

@@ -23,7 +23,7 @@ def explained(piece: Piece, _: Around) -> Explained:
     bus = nccl_tests.parse(piece.text)
     if bus is None and log.busbw is not None:
         bus = Bus(log.busbw, log.size, log.wrong, "all_gather")
-    typed = re.search(r"(\w+)_perf\b", piece.command)
+    typed = re.search(r"\b(\w+)_perf\b", piece.command)
     if bus is not None and not bus.collective and typed:
         bus = replace(bus, collective=typed.group(1))
     if bus is not None:

@@ -40,7 +40,7 @@ def _table(text: str) -> str:
 
 
 def _test_name(piece: Piece, text: str) -> str:
-    title = re.search(r"\b(?:RDMA_)?(Write|Read|Send|Atomic)\w*[ _][\w ]*?(BW|Latency)[_ ]", text)
+    title = re.search(r"\b(?:RDMA_)?(Write|Read|Send|Atomic)\w{0,20}[ _][\w ]{0,60}?(BW|Latency)[_ ]", text)
     if title:
         return f"ib_{title[1].lower()}_{'bw' if title[2] == 'BW' else 'lat'}"
     typed = re.search(r"\bib_\w+_(?:bw|lat)\b", piece.command) or re.search(r"\bib_\w+_(?:bw|lat)\b", text)
@@ -74,7 +74,9 @@ def _without_figure(text: str, why: str) -> Verdict:
 def _read_bandwidth(piece: Piece, text: str) -> Bandwidth:
     """The figure. Raises ValueError, in words, where there is none, or its unit is unknown."""
     if "#bytes" not in text:
-        rows = re.findall(r"^\W*(\d+)[ \t]+(\d+)[ \t]+\d+\.\d+[ \t]+(\d+\.\d+)[ \t]+(\d+\.\d+)[ \t]*$", text, re.M)
+        rows = re.findall(
+            r"^[^\w\n]*(\d+)[ \t]+(\d+)[ \t]+\d+\.\d+[ \t]+(\d+\.\d+)[ \t]+(\d+\.\d+)[ \t]*$", text, re.M
+        )
         lone = re.search(r"^[ \t]*(\d+\.\d+)[ \t]*$", text, re.M)  # --output=bandwidth
         if rows:
             return _from_row(*max(rows, key=lambda row: int(row[0])))

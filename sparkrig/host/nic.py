@@ -254,7 +254,7 @@ def _pair(line: str) -> tuple[str, str]:
 
 def _excuse(text: str) -> str:
     """ethtool's own reason, in brackets; only lines that complain, since others may hold a serial number."""
-    complaint = re.search(r"^\s*(?:netlink error|cannot get [\w .-]*|ethtool): *([^\r\n]+)", text, re.I | re.M)
+    complaint = re.search(r"^[ \t]*(?:netlink error|cannot get [\w .-]*|ethtool): *([^\r\n]+)", text, re.I | re.M)
     return f" ({complaint.group(1).strip()})" if complaint else ""
 
 

@@ -145,7 +145,7 @@ TROUBLES = (
 )
 _TROUBLE = re.compile(
     r"^(?:no devices were found|nvidia-smi has failed|nvidia-smi (?:is not|did not)|failed to initialize nvml"
-    r"|nvidia-smi couldn|unable to determine the device handle|gpu is lost|.*nvidia-smi: .*not found"
+    r"|nvidia-smi couldn|unable to determine the device handle|gpu is lost|(?>.*?nvidia-smi: ).*not found"
     r"|field \".*\" is not a valid field|failed to properly shut down|error\b)",
     re.I,
 )
@@ -263,7 +263,8 @@ def _is_header(row: Sequence[str]) -> bool:
 
 
 def _field(name: str) -> str:
-    bare = re.sub(r"\s*\[.*\]\s*$", "", name).strip().casefold()
+    name = name.strip()
+    bare = (name.partition("[")[0].rstrip() if name.endswith("]") else name).casefold()
     return _ALIASES.get(bare, bare)
 
 

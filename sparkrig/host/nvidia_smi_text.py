@@ -83,7 +83,7 @@ def _names(active: Sequence[str] | None) -> tuple[str, ...] | None:
     return None if active is None else tuple(name for name in REASONS.values() if name.casefold() in active)
 
 
-_ROW = re.compile(r"(.+?)\s*:(?:\s+(.*))?")  # the colons of a bus id have no blank behind them
+_ROW = re.compile(r"(.+?):(?:\s+(.*))?")  # the colons of a bus id have no blank behind them
 
 
 def _walk(text: str) -> Iterator[tuple[str, str, str]]:
@@ -98,7 +98,7 @@ def _walk(text: str) -> Iterator[tuple[str, str, str]]:
             continue
         depth = len(line) - len(line.lstrip())
         row = _ROW.fullmatch(line.strip())
-        name, value = (row.group(1), row.group(2) or "") if row else (line.strip(), "")
+        name, value = (row.group(1).rstrip(), row.group(2) or "") if row else (line.strip(), "")
         while open_sections and open_sections[-1][0] >= depth:
             open_sections.pop()
         yield (open_sections[-1][1] if open_sections else ""), name.casefold(), value
@@ -107,12 +107,11 @@ def _walk(text: str) -> Iterator[tuple[str, str, str]]:
 
 
 _VERSION = re.compile(r"\b(?:Driver|KMD) Version\s*:\s*([\d.]+)", re.I)
-_FIRST = re.compile(
-    r"\|\s*\d+\s+(?P<name>\S.*?)\s+(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|\s*(?P<bus>[0-9A-Fa-f:.]+)\s"
-)
+_MODE = r"(?:On|Off|N/A|ERR!|WDDM|TCC|MCDM)\s*\|"
+_FIRST = re.compile(rf"\|\s*\d+\s++(?P<name>\S++(?:\s++(?!{_MODE})\S++)*+)\s++{_MODE}\s*(?P<bus>[0-9A-Fa-f:.]+)\s")
 _SECOND = re.compile(
-    r"\|\s*\S+?\s+(?P<temperature>\S+)\s+(?P<pstate>\S+)\s+(?P<power>\S+)\s*/\s*\S+\s*"
-    r"\|\s*(?P<memory>[^|]*?)\s*\|\s*(?P<utilization>\S+)\s"
+    r"\|\s*+\S++\s++(?P<temperature>\S++)\s++(?P<pstate>\S++)\s++(?P<power>\S{1,20})\s*/\s*[^\s|]++\s*"
+    r"\|(?P<memory>[^|]*+)\|\s*(?P<utilization>\S+)\s"
 )
 
 
@@ -128,7 +127,7 @@ def parse_table(text: str) -> tuple[Gpu, ...]:
             continue
         if second is None:
             raise ValueError("nvidia-smi's table ends in the middle of a GPU")
-        used, _, total = second["memory"].partition(" / ")
+        used, _, total = second["memory"].strip().partition(" / ")
         found.append(
             from_fields(
                 {
@@ -149,7 +148,7 @@ def parse_table(text: str) -> tuple[Gpu, ...]:
 
 def parse_list(text: str) -> tuple[Gpu, ...]:
     """`nvidia-smi -L`: names only. Raises ValueError where it shows no GPU."""
-    names = re.findall(r"^\s*GPU \d+: (.*?)\s*(?:\(UUID.*)?$", text, re.M)
+    names = re.findall(r"^[ \t]*GPU \d+: (.*?)(?:\(UUID.*)?$", text, re.M)
     return _or_trouble([Gpu(name=said(name)) for name in names], text, on_host("nvidia-smi -L"))
 
 

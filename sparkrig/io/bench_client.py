@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from time import monotonic
@@ -19,6 +20,7 @@ from sparkrig.text import plain, reason
 _CONNECT_S = 10.0
 _QUESTION_S = 20.0  # for what a server answers without computing
 _SAID = 200  # characters of a server's error message
+_MOST = 8 << 20  # bytes of an answer: the counters of an engine have 0.2 MB, the stream of an answer 300 a token
 
 
 class Unusable(Exception):
@@ -33,6 +35,40 @@ class Unreachable(Exception):
     """No server answers: the reason."""
 
 
+class _Unbounded(httpx2.TransportError):
+    """An answer that may have any size: in a sentence."""
+
+
+class _Bounded(httpx2.AsyncHTTPTransport):
+    """Lets no answer have more than _MOST bytes, and none be compressed: a little of that may become anything."""
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await super().handle_async_request(request)
+        if "Content-Encoding" in response.headers:
+            await response.aclose()
+            raise _Unbounded("its answer is compressed, which was not asked for")
+        response.stream = _AtMost(response.stream)
+        return response
+
+
+class _AtMost(httpx2.AsyncByteStream):
+    """The bytes of an answer. Raises _Unbounded once they are too many."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = _MOST
+        async for part in self._stream:
+            left -= len(part)
+            if left < 0:
+                raise _Unbounded(f"its answer has more than {_MOST >> 20} MiB")
+            yield part
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
 @dataclass(frozen=True)
 class Served:
     """A model of a server. root: where its weights are from; longest: tokens of a request, None: unknown."""
@@ -45,20 +81,22 @@ class Served:
 class Server:
     """One server. url: without /v1; key: that it wants, if any; limit_s: of one request, all of it.
 
-    Every request has a connection of its own, as a new user has, so that none fails because an idle one was
-    closed; no proxy is asked, which would be measured too.
+    Its answers are bounded in bytes (_Bounded) and in time, and no redirect is followed. Every request has a
+    connection of its own, as a new user has, so that none fails because an idle one was closed; no proxy is asked,
+    which would be measured too.
     """
 
     def __init__(self, url: str, *, key: str = "", limit_s: float, thinking: bool = False) -> None:
         self.url = url
         self._limit_s, self._thinking = limit_s, thinking
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._headers = {"Accept-Encoding": "identity"} | ({"Authorization": f"Bearer {key}"} if key else {})
         self._open = AsyncExitStack()
 
     async def __aenter__(self) -> Server:
         alone = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
         timeout = httpx2.Timeout(None, connect=_CONNECT_S)
-        client = httpx2.AsyncClient(headers=self._headers, limits=alone, timeout=timeout, trust_env=False)
+        bounded = _Bounded(limits=alone, trust_env=False)
+        client = httpx2.AsyncClient(headers=self._headers, transport=bounded, timeout=timeout, trust_env=False)
         self._client = await self._open.enter_async_context(client)
         return self
 
@@ -68,12 +106,14 @@ class Server:
     async def models(self) -> list[Served]:
         """What it serves. Raises Unreachable and Unusable."""
         try:
-            response = await self._client.get(f"{self.url}/v1/models", timeout=_QUESTION_S)
+            response = await self._question("/v1/models")
             if response.status_code != httpx2.codes.OK:
                 raise Unusable(
                     f"HTTP {response.status_code} {_words(response.text)}".rstrip(), response.status_code
                 )
             return [_served(each) for each in bounds.loads(response.text)["data"]]
+        except _Unbounded as error:
+            raise Unusable(str(error), 0) from None
         except httpx2.TransportError as error:
             raise Unreachable(_reason(error)) from None
         except (KeyError, TypeError, ValueError):
@@ -82,10 +122,18 @@ class Server:
     async def counters(self) -> counters.Counters:
         """What it has counted until now; empty where it does not report that."""
         try:
-            response = await self._client.get(f"{self.url}/metrics", timeout=_QUESTION_S)
+            response = await self._question("/metrics")
         except httpx2.TransportError:
             return {}
         return counters.read(response.text) if response.status_code == httpx2.codes.OK else {}
+
+    async def _question(self, path: str) -> httpx2.Response:
+        """The whole answer. Raises httpx2.TransportError, also where it takes too long as a whole."""
+        try:
+            async with asyncio.timeout(_QUESTION_S):
+                return await self._client.get(f"{self.url}{path}")
+        except TimeoutError:
+            raise httpx2.ReadTimeout(f"no end within {_QUESTION_S:g} s") from None
 
     async def ask(self, model: str, text: str, most: int, name: str) -> Answer:
         """One request. most: tokens of its answer; name: of the prompt. It never raises: an error is an answer."""
@@ -108,7 +156,7 @@ class Server:
             stream.failed("timeout", f"no end within {self._limit_s:g} s")
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             stream.failed("no connection", _reason(error))
-        except httpx2.SSEError as error:
+        except (httpx2.SSEError, _Unbounded) as error:
             stream.failed("unreadable", _reason(error))
         except httpx2.TransportError as error:
             stream.failed("cut off" if stream.opened else "closed", _reason(error))

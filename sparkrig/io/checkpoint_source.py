@@ -6,16 +6,18 @@ HF_TOKEN, stays in memory, and goes to the hub's own host alone, not to where it
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
-from time import monotonic
-from typing import IO, Any
+from threading import Thread
+from typing import IO
 from urllib.parse import urlsplit
 
 from sparkrig.cure import Cure, local, quoted, quoted_path
@@ -31,7 +33,6 @@ _HUB = "https://huggingface.co"
 _NEWEST = "main"
 _SILENCE_S = 20.0  # of the hub, once
 _WHOLE_S = 90.0  # for one file
-_CHUNK = 65536
 _LIST_CHARS = 8_388_608  # of the list of files: 1,000 entries have 0.3 MB
 _NO_FILE = 404
 _BARRED = (401, 403)
@@ -164,12 +165,8 @@ def _allow(request: urllib.request.Request) -> None:
 
 def _get(address: str, id: str, most: int) -> tuple[str | None, str]:
     """A text and the commit that it is of; None where there is no such file. Raises Refusal."""
-    request = urllib.request.Request(address, headers={"User-Agent": "sparkrig"})  # noqa: S310 - of _endpoint
-    _allow(request)
     try:
-        with urllib.request.build_opener(_Redirects).open(request, timeout=_SILENCE_S) as answer:
-            commit = answer.headers.get("X-Repo-Commit") or ""
-            content = _body(answer, id, 4 * most)
+        content, commit = _in_time(address, 4 * most)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == _NO_FILE:
@@ -177,17 +174,34 @@ def _get(address: str, id: str, most: int) -> tuple[str | None, str]:
             raise _answered(id, error.code) from None
     except (OSError, HTTPException, ValueError) as error:
         raise _unreached(id, error) from None
+    if len(content) > 4 * most:
+        raise Refusal(f"the hub sends more for {id} than was expected", _by_folder(id))
     return _decoded(content, urlsplit(address).path, most), commit if hub.REVISION.fullmatch(commit) else ""
 
 
-def _body(answer: Any, id: str, most: int) -> bytes:
-    """All of an answer. Raises Refusal where it is too long, or takes too long."""
-    until, content = monotonic() + _WHOLE_S, bytearray()
-    while chunk := answer.read1(_CHUNK):
-        content += chunk
-        if len(content) > most or monotonic() > until:
-            raise Refusal(f"the hub sends more for {id} than was expected, or too slowly", _by_folder(id))
-    return bytes(content)
+def _answer(address: str, most: int) -> tuple[bytes, str]:
+    """What is answered, a byte more than `most` where it is too long, and the commit that it is of."""
+    request = urllib.request.Request(address, headers={"User-Agent": "sparkrig"})  # noqa: S310 - of _endpoint
+    _allow(request)
+    with urllib.request.build_opener(_Redirects).open(request, timeout=_SILENCE_S) as answer:
+        return answer.read(most + 1), answer.headers.get("X-Repo-Commit") or ""
+
+
+def _in_time(address: str, most: int) -> tuple[bytes, str]:
+    """The same; TimeoutError after _WHOLE_S, for the time-out of a socket is of each read, and a hub may drip."""
+    done: Future[tuple[bytes, str]] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(_answer(address, most))
+        except Exception as error:
+            done.set_exception(error)
+
+    Thread(target=run, daemon=True).start()
+    try:
+        return done.result(_WHOLE_S)
+    except TimeoutError as error:
+        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
 
 
 def _answered(id: str, code: int) -> Refusal:

@@ -31,8 +31,8 @@ _HIDDEN = re.compile(r"[xX*]+")  # what owners put into a link-local address, wh
 # With -v the PCI address stands before the device; behind it, in brackets, may stand the serial number.
 _ARROW = re.compile(
     r"\s*(?:[0-9a-fA-F]+:\S+\s+(?=\S+\s+\())?(?P<device>[\w.-]+)\s+(?:\(.*?)?"
-    r"\bport\s+(?P<port>\d+)\s*(?:\([^)]*\)\s*)?==>"
-    r"\s*(?P<netdev>[^\s(]*)\s*\((?P<state>\w+)\s*\)"
+    r"\bport\s+(?P<port>\d+)\s*+(?:\([^)]{0,40}\)\s*+)?==>"
+    r"\s*+(?P<netdev>[^\s(]*+)\s*+\((?P<state>\w+)\s*\)"
 )
 _WRITTEN = re.compile(r"^[ \t]*(?:export\s+)?NCCL_IB_GID_INDEX[ \t]*=([^#\r\n]*)", re.MULTILINE)
 _ROWS = re.compile(r"\s(?=\S+\s+port\s+\d+\s+==>)")

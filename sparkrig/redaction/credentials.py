@@ -13,7 +13,10 @@ from sparkrig.redaction.sheet import EMPTY, INNER, MARK, QUOTE, Sheet, decoded, 
 from sparkrig.settings import names_a_secret
 
 # What stands behind a label: quoted, quoted within JSON, or up to a blank; closing marks at its end are not of it.
-_VALUE = r"""(?:"(?:[^"\\\n]|\\.)+"|'[^'\n]+'|\\{1,3}"[^"\\\n]+|[^\s"'\\]+?(?=[,;)}\]]*(?:[\s"'\\]|$)))"""
+_VALUE = (
+    r"""(?:"(?:[^"\\\n]|\\.)+"|'[^'\n]+'|\\{1,3}"[^"\\\n]+"""
+    r"""|(?:[^\s"'\\,;)}\]]|[,;)}\]]++(?![\s"'\\]|$))++|[,;)}\]])"""
+)
 
 # --- tokens
 
@@ -41,7 +44,7 @@ _TOKENS = (
     re.compile(rf"(?i)(?:token|\bpass|pwd){QUOTE}[ \t]*[:=][ \t]*(?!\d+\b|/)({_VALUE})"),
     re.compile(r"""(?i)(?:token|password|passphrase|secret)[ \t]+("[^"\n]+"|'[^'\n]+')"""),
     re.compile(rf"(?i)--(?:[a-z]{{1,30}}-){{0,4}}(?:password|passwd|secret|key|token)\b{QUOTE}{_THEN}({_VALUE})"),
-    re.compile(r"(?i)(?:--(?:proxy-)?user|\bcurl\b[^\n]* -u)[ =](?!\d+:\d+\b)([^\s:]+:[^\s]+)"),
+    re.compile(r"(?i)(?:--(?:proxy-)?user|\bcurl\b[^\n]{0,300} -u)[ =](?!\d+:\d+\b)([^\s:]+:[^\s]+)"),
     re.compile(rf"(?i)\b(?:sshpass[ \t]+-p|wandb[ \t]+login(?:[ \t]+--relogin)?)[ \t]*({_VALUE})"),
     re.compile(r"(?i)\blogin[ \t]+\S+[ \t]+password[ \t]+(\S+)"),
     re.compile(r"(?i)[?&](?:sig|key|code|x-amz-(?:signature|credential|security-token))=([^&\s\"'\\]+)"),
@@ -76,11 +79,11 @@ def tokens(book: Book, sheet: Sheet) -> None:
 # a list of secrets: in brackets, in lines of YAML, or between commas
 _LIST = re.compile(
     r"(?i)(?:api|access|auth|secret|private|signing)[_-]?keys[\"']?[ \t]*[:=][ \t]*"
-    r"(\[[^\]]{1,4000}\]|(?:\n[ \t]*-[ \t]+[^\n]+){1,50}|[^\s\[,]+(?:,[^\s,]+)+)"
-    r"|(?:tokens|secrets|passwords|credentials)[\"']?[ \t]*[:=][ \t]*(\[[^\]]{1,4000}\]|(?:\n"
+    r"(\[{1,3}[^\]\[]{1,4000}\]|(?:\n[ \t]*-[ \t]+[^\n]+){1,50}|[^\s\[,]+(?:,[^\s,]+)+)"
+    r"|(?:tokens|secrets|passwords|credentials)[\"']?[ \t]*[:=][ \t]*(\[{1,3}[^\]\[]{1,4000}\]|(?:\n"
     r"[ \t]*-[ \t]+[^\n]+){1,50})"
 )
-_ITEM = re.compile(r"""("(?:[^"\\\n]|\\.)+"|'[^'\n]+'|(?<![^\s\[,-])[^\s\[\],"']+)""")
+_ITEM = re.compile(r"""("(?:[^"\\\n]|\\.)++(?:"|(?=\\?(?:\n|\Z)))|'[^'\n]+'|(?<![^\s\[,-])[^\s\[\],"']+)""")
 _ASSIGNED = re.compile(rf"(?<![\w-])([A-Za-z_][\w]{{2,60}})=({_VALUE})")
 # a variable whose name may show that its value is a secret, whatever the value looks like
 _VARIABLE = re.compile(r"(?m)^([-+ ]?[ \t]*(?:export[ \t]+)?(\w+)=)(\S.*)$")
@@ -104,7 +107,7 @@ def masked(text: str) -> str:
 # --- keys
 
 _PEM = re.compile(
-    r"(?s)-----BEGIN [A-Za-z0-9 ]{1,40}-----.{0,20000}?-----END [A-Za-z0-9 ]{1,40}-----"
+    r"(?s)-----BEGIN [A-Za-z0-9 ]{1,40}-----(?:(?!-----BEGIN).){0,20000}?-----END [A-Za-z0-9 ]{1,40}-----"
     r"|-----BEGIN [A-Za-z0-9 ]{1,40}-----(?:(?:\s|\\n){1,9}[A-Za-z0-9+/=]{2,})*"
 )
 _LINE_OF_A_KEY = re.compile(r"(?:^|[ \t\n])[A-Za-z0-9+/=]{1,76}(?:\s|\\n)*$")
@@ -115,7 +118,7 @@ _FINGERPRINT = re.compile(r"(?:(?<=SHA256:)|(?<=SHA512:))[A-Za-z0-9+/]{20,}={0,2
 _MD5 = re.compile(r"(?i)(?:(?<=MD5:)|(?<![0-9a-f:]))(?:[0-9a-f]{2}:){15}[0-9a-f]{2}(?![0-9a-f:])")
 _HASHED_HOST = re.compile(r"\|1\|[A-Za-z0-9+/]{20,}={0,2}\|[A-Za-z0-9+/]{20,}={0,2}")
 _BLOB = re.compile(
-    r"(?<![A-Za-z0-9+/])(?=[^\s]{0,200}?[a-z])(?=[^\s]{0,200}?[A-Z])(?=[^\s]{0,200}?\d)"
+    r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{43})(?=[^\s]{0,200}?[a-z])(?=[^\s]{0,200}?[A-Z])(?=[^\s]{0,200}?\d)"
     r"[A-Za-z0-9+/]{43,}={0,2}(?![A-Za-z0-9+/=])"
 )
 
@@ -161,7 +164,7 @@ _NETDEV = re.compile(r"(?:en|wl|ib|roce)[pP]\d")
 _KINDS_OF_LETTERS = re.compile(r"[a-z]+|[A-Z]+|[0-9]+")
 # what stands behind a public key: a name that its owner gave
 _COMMENT = re.compile(
-    rf"\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+|sk-\S+) {MARK} ([^\s@\"'{INNER}](?:[^\n\"@]*"
+    rf"\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S{{1,60}}|sk-\S{{1,60}}) {MARK} ([^\s@\"'{INNER}](?:[^\n\"@]*"
     rf"[^\s@\"])?)(?=[ \t]*(?:\"|$|\n))"
 )
 

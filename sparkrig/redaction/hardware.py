@@ -31,14 +31,14 @@ _BARE = (  # hex digits without colons, behind a label that shows that they are 
         rf"|[ \t]+)[\"']?([0-9a-f]{{12}}){NO_HEX_RIGHT}"
     ),
     re.compile(
-        rf"(?i)\b(?:node|port|sys(?:tem)?_?image|sys)?[ _-]?guid[\"']?[ \t]*[:=]?[ \t]*[\"']?(?:0x)?"
+        rf"(?i)\b(?:node|port|sys(?:tem)?_?image|sys)?[ _-]?guid[\"']?[ \t]*+[:=]?[ \t]*+[\"']?(?:0x)?"
         rf"([0-9a-f]{{16}}){NO_HEX_RIGHT}"
     ),
     re.compile(
         rf"(?i)\b(?:duid|client[ _-]?id(?:entifier)?)\b[^\n]{{0,40}}?(?<![0-9a-f])("
         rf"[0-9a-f]{{14,64}}){NO_HEX_RIGHT}"
     ),
-    re.compile(rf"(?i)\biaid[\"']?[ \t]*[:=]?[ \t]*[\"']?(?:0x)?([0-9a-f]{{8}}){NO_HEX_RIGHT}"),
+    re.compile(rf"(?i)\biaid[\"']?[ \t]*+[:=]?[ \t]*+[\"']?(?:0x)?([0-9a-f]{{8}}){NO_HEX_RIGHT}"),
 )
 _SHORT_RUN = re.compile(r"(?i)(?<=client-id )[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){6,}(?![\w:])")
 

@@ -35,7 +35,7 @@ _SHORT = (  # identifiers of fewer bits, behind a label that shows that they are
 
 def uuids(book: Book, sheet: Sheet) -> None:
     def replace(found: re.Match[str]) -> str | None:
-        digits = hex_digits(re.sub(r"(?i)\\+x2d|%2d", "-", found[0]))
+        digits = hex_digits(re.sub(r"(?i)(?<!\\)\\+x2d|%2d", "-", found[0]))
         if not int(digits, 16) or digits in book.shared:
             return None
         new = f"0000000000004000{0x8000000000000000 + book.number('uuid', digits):016x}"
@@ -76,7 +76,7 @@ _SERIAL_BARE = re.compile(
 )
 # the end of a disk's name in /dev/disk/by-id
 _BY_ID = re.compile(
-    r"\b(?:nvme|ata|usb|scsi|mmc|virtio)-[\w.+-]*?_((?=[A-Z0-9]*\d)[A-Z0-9]{8,40})(?=_\d+|-part\d|-\d+:\d|[^\w]|$)"
+    r"\b(?:nvme|ata|usb|scsi|mmc|virtio)-[\w.+-]{0,120}?_((?=[A-Z0-9]*\d)[A-Z0-9]{8,40})(?=_\d+|-part\d|-\d+:\d|[^\w]|$)"
 )
 _WORLDWIDE = re.compile(r"(?i)(?:\bwwn-0x|\beui\.|\bnguid\.|\bnaa\.)([0-9a-f]{12,32})(?![0-9a-f])")
 _CABLE = re.compile(r"(?m)^\S+ cable ([0-9a-f]{4})$")

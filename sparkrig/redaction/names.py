@@ -14,7 +14,7 @@ from sparkrig.redaction.sheet import BEGIN, LEFT, MARK, RIGHT, Sheet, spellings
 _AT = re.compile(rf"(?<![\w.+-])([A-Za-z_][\w.+-]{{0,100}}|{MARK})(?:@|%40)([A-Za-z0-9][\w.-]{{0,253}}|{MARK})")
 _UNIT = re.compile(
     r"(?:.*\.(?:service|socket|timer|slice|target|mount|device|scope|path|swap)|tty\w*|sha(?:256|512)|\d[\d.]*"
-    r"|if\d+|(?:en|wl|ww|ib)[pPsox][0-9a-zA-Z]*\d[\w.]*|(?:eth|bond|docker|br|team)\d[\w.]*|roce[pP]\w+|mlx5_\w+)\.?"
+    r"|if\d+|(?:en|wl|ww|ib)[pPsox][a-zA-Z]*+\d[\w.]*+|(?:eth|bond|docker|br|team)\d[\w.]*|roce[pP]\w+|mlx5_\w+)\.?"
 )
 _HOME = re.compile(r"/(?:home|Users|media)/([^/\s:;,\"'\\)\]}>]+)")
 _HOMES = (
@@ -27,7 +27,7 @@ _FACTORY = re.compile(
     r"(?i)(?<![a-z0-9])(?:spark|gx10|gb10|promax-?gb10|thinkstation-?pgx|pgx|zgx(?:-nano)?|gn100|edgexpert"
     r"|(?:aitop-?)?atom)(?:-(?:\n[ \t]*)?|_|\\+x2d|%2d)[0-9a-f]{4,12}(?![^\W_])"
 )
-_SEPARATOR = re.compile(r"(?i)-\s+|_|\\+x2d|%2d")
+_SEPARATOR = re.compile(r"(?i)-\s+|_|(?<!\\)\\+x2d|%2d")
 _TAILNET = re.compile(r"(?i)(?<![a-z0-9.-])(?:[a-z0-9-]{1,63}\.){1,9}ts\.net")
 _LOCAL = re.compile(
     r"(?i)(?<![\w./-])(?!rc\b|settings\b)([a-z0-9][a-z0-9-]*)"
@@ -66,7 +66,7 @@ _USER_LABELS = (
     re.compile(rf"(?<=@)(?:[\w.-]+|{MARK}):([\w.-]+)/"),
 )
 _PERSON = (  # the name of a person, before an address or in passwd(5)
-    re.compile(rf"(?<![\w<])([^\W\d_][\w'.-]*(?: [^\W\d_][\w'.-]*){{1,3}}) <(?:{MARK}|[\w.+-]+)@"),
+    re.compile(rf"(?<![\w<])([^\W\d_][\w'.-]{{0,40}}(?: [^\W\d_][\w'.-]{{0,40}}){{1,3}}) <(?:{MARK}|[\w.+-]+)@"),
     re.compile(rf"{BEGIN}(?:{MARK}|[a-z_][\w.-]*):[x*!]?:\d{{4,}}:\d+:([^:,\n]+)"),
 )
 _INSTANCE = re.compile(r"(?<![\w.@-])([A-Za-z][\w.-]*)@([^\s@\"',;)]+?)(?=\.(?:service|socket|timer|path)\b)")

@@ -79,7 +79,7 @@ _MOUNT_POINT = re.compile(
 _MOUNT_UNIT = re.compile(r"(?<![\w/.-])(?:mnt|net|nfs|media|srv)-(\S{1,200}?)(?=\.(?:auto)?mount\b)")
 _OWN_LABELS = (
     re.compile(r"(?i)(?m:^|(?<=\]: ))([ \t]*)labels:[ \t]*\n((?:\1[ \t]+[^\s=]+=[^\n]*\n?){1,50})"),
-    re.compile(r"(?i)\"labels\"\s*:\s*(\[[^\]\n]{0,2000}\])"),
+    re.compile(r"(?i)\"labels\"\s*:\s*(\[[^\]\[\n]{0,2000}\])"),
 )
 _LABEL_VALUE = re.compile(r"=([^\n\"',]+)")
 
@@ -161,7 +161,7 @@ _LISTS = (
         r"domain_(?:name|search)"
         r"|workgroup)[\"']?[ \t]*(?:[:=]|=>)|(?:fallback)?ntp=|domains=|(?:dns|search) domains?:"
         r"|ip[46]\.(?:domain|searches)\[\d+\]:)[ \t]*"
-        r"(\[[^\]]{0,2000}\]|[^\n]{1,500})"
+        r"(\[[^\]\[]{0,2000}\]|[^\n]{1,500})"
     ),
     re.compile(
         r"(?i)(?m:^|(?<=\]: ))([ \t]*)(?:registry mirrors|insecure registries):[ \t]*\n((?:\1"
@@ -192,7 +192,7 @@ _PLACES = tuple(
         rf"\bportal: ({_NAMED}),\d",
         rf"\bip-({_NAMED}):\d+-(?:iscsi|nvme|fc|ssh|lun)",
         rf"\b(?:server|pool|peer) ({_NAMED})(?= iburst| prefer)",
-        rf"\bip=(?:[^:\s]*:){{4}}({_NAMED}):",
+        rf"\bip=(?:[^:\s]{{0,60}}:){{4}}({_NAMED}):",
         rf"(?i)\boriginalhost ({_NAMED})",
         rf"{START}(?:Host|HostName)[ \t]+({_NAMED})[ \t]*(?m:$)",
         rf"(?i)\bsys(?:tem)?[_ -]?name[\"']?[ \t]*[:=][ \t]*[\"']?({_NAMED})",

@@ -28,7 +28,7 @@ NAME = rf"{_LABEL}(?:\.{_LABEL}){{0,8}}"
 START = r"(?m:^|(?<=\]: ))[ \t|]*"
 BEGIN = r"(?m:^|(?<=\]: )|(?<=\"))[ \t|]*"  # or a string of JSON
 # What stands in quotes; an apostrophe within a word does not end it.
-QUOTED = r"""(?:"(?:[^"\\\n]|\\.)+"|'(?:[^'\n]|'(?=\w))+')"""
+QUOTED = r"""(?:"(?:[^"\\\n]|\\.){1,400}"|'(?:[^'\n]|'(?=\w)){1,400}')"""
 EMPTY = re.compile(
     r"(?i)\W*(?:n/?a|none|null|true|false|x|0+|unknown|redacted|not \w+|<hidden>|\(not shown\))?\W*"
 )
@@ -142,17 +142,16 @@ def decoded_words(text: str) -> Iterable[str]:
                 yield from decoded_words(inner)
 
 
-STRING = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*){1,20000}"')
-"""A string of JSON in which something is escaped."""
+STRING = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)++(?:"|(?=\\?(?:\n|\Z)))')
+"""A string of JSON in which something is escaped; it may be cut off at the end of its line."""
 
 
 def from_json(written: str) -> str | None:
     """What a string of JSON holds, None where it is none. Marks in it stay, and it can write no other ones."""
-    try:
-        text = json.loads(written)
-    except ValueError:
-        return None
-    return _plain(text) if isinstance(text, str) else None
+    for closed in (written, f'{written}"'):
+        with suppress(ValueError):
+            return _plain(json.loads(closed))
+    return None
 
 
 def spellings(value: str) -> set[str]:
@@ -185,5 +184,6 @@ def plainly(written: str) -> str:
 
 def unquoted(written: str) -> tuple[str, str, str]:
     """What stands between quotes, with the quotes around it."""
-    found = re.fullmatch(r"([\\\"']*)(.*?)([\\\"']*)", written, re.S)
-    return (found[1], found[2], found[3]) if found else ("", written, "")
+    opened = written.lstrip("\\\"'")
+    value = opened.rstrip("\\\"'")
+    return written[: len(written) - len(opened)], value, opened[len(value) :]

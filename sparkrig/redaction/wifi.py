@@ -30,23 +30,23 @@ _LABELS = tuple(
         rf"(?i)(?<![a-z])ssid[ \t]+({QUOTED})",
         rf"(?i)'ssid' value ({QUOTED})",
         rf"(?i){START}ssid[ \t]+(\S[^\n]*)",
-        r"(?i)ssid - hexdump[^\n]*:\s*([^\n]+)",
-        rf"(?i)access[ -]points?\s*:?\s*({QUOTED})",
+        r"(?i)ssid - hexdump[^\n:]{0,40}:\s*([^\n]+)",
+        rf"(?i)access[ -]points?\s*+:?\s*+({QUOTED})",
         r"(?i)access-points:[ \t]*\n[ \t]+([^\s\"'][^:\n]*):",
         rf"(?i)access-points\"?:\s*\{{\s*({QUOTED})",
-        rf"\((?:wl|wifi|p2p)[\w-]*\)[^\n]*?(?:connection|profile|network) ({QUOTED})",
+        rf"\((?:wl|wifi|p2p)[\w-]*\)[^\n]{{0,160}}?(?:connection|profile|network) ({QUOTED})",
         rf"(?i)\b(?:wi-?fi|wireless) network ({QUOTED})",
         rf"\bset ({QUOTED}) \((?:wl|wifi|p2p)",
         rf"\brequest for ({QUOTED})/802-11",
-        rf"netplan-(?:NM-{_ID}|wl\w+)-([^\n/]+?)\.nmconnection",
+        rf"netplan-(?:NM-{_ID}|wl\w{{1,20}})-([^\n/]{{1,200}}?)\.nmconnection",
         r"(?m)\bwl\w+: connected to (\S[^\n]*)$",
-        rf"{START}(\S[^\n]*?)[ \t]{{2,}}{_ID}[ \t]+(?:wifi|802-11-wireless|vpn|wireguard|bluetooth)\b",
+        rf"{START}(\S[^\n]{{0,100}}?)[ \t]{{2,80}}{_ID}[ \t]+(?:wifi|802-11-wireless|vpn|wireguard|bluetooth)\b",
         rf"{START}(?:wl|p2p-dev-)\S+[ \t]+(?:wifi|wifi-p2p)[ \t]+connect\w+(?: \([^)\n]*\))?[ \t]+"
-        rf"(?!--)(\S[^\n]*?)[ \t]*(?m:$)",
+        rf"(?!--)(\S(?:[^\n]*\S)?)[ \t]*(?m:$)",
         r"GENERAL\.TYPE:[ \t]+wifi\n(?:[^\n]+\n){0,20}?[ \t]*GENERAL\.CONNECTION:[ \t]+(?!--)(\S[^\n]*)",
         r"/iwd/(?:\d+/){0,3}([0-9a-f]{2,64})_(?:psk|open|8021x)",
         rf"\bDevice (?:(?:[0-9A-F]{{2}}:){{5}}[0-9A-F]{{2}}|{MARK}) (?!\()(\S[^\n]*)",
-        r"\binput: (\S[^\n]*?) as /devices/[^\n]*(?:uhid|bluetooth)",
+        r"\binput: (\S[^\n]{0,100}?) as /devices/[^\n]{0,300}(?:uhid|bluetooth)",
     )
 )
 # A connection of any kind: in journals nothing beside its name shows whether it is a Wi-Fi.
@@ -54,15 +54,16 @@ _CONNECTIONS = tuple(
     re.compile(pattern)
     for pattern in (
         rf"\b(?:starting|auto-activating|for) connection ({QUOTED})",
-        rf"\bop=\"connection-[^\n]*? name=({QUOTED})",
+        rf"\bop=\"connection-[^\n]{{0,300}}? name=({QUOTED})",
         rf"\[0x[0-9a-f]+,{_ID},({QUOTED})",
-        r"system-connections/([^\n\"/]+?)\.nmconnection",
+        r"system-connections/([^\n\"/]{1,200}?)\.nmconnection",
     )
 )
 _WIRED = (
     re.compile(rf"\((?!wl|wifi|p2p)[\w.-]+\): Activation: starting connection ({QUOTED})"),
     re.compile(
-        rf"(?m)^(\S[^\n]*?)[ \t]{{2,}}{_ID}[ \t]+(?!wifi|802-11-wireless|vpn|wireguard|bluetooth)[a-z][\w-]*"
+        rf"(?m)^(\S[^\n]{{0,100}}?)[ \t]{{2,80}}{_ID}[ \t]+"
+        r"(?!wifi|802-11-wireless|vpn|wireguard|bluetooth)[a-z][\w-]*"
     ),
 )
 _NO_WIFI = re.compile(

@@ -353,9 +353,9 @@ def _svg(figure: Figure, prefix: str, label: str) -> str:
     for colour, css in _CSS.items():
         svg = svg.replace(colour, css)
     # the page's style sets the size; a style of the picture's own would be the whole page's
-    svg = re.sub(r"<style\b.*?</style>", "", svg, count=1, flags=re.DOTALL)
-    svg = re.sub(r'(<svg\b[^>]*?) width="[^"]*"', r"\1", svg, count=1)
-    svg = re.sub(r'(<svg\b[^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r"<style\b(?:(?!<style\b).)*?</style>", "", svg, count=1, flags=re.DOTALL)
+    svg = re.sub(r'(<svg\b[^<>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg\b[^<>]*?) height="[^"]*"', r"\1", svg, count=1)
     return svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
 
 

@@ -9,7 +9,7 @@ from sparkrig.refusal import BUSY, SAID
 from sparkrig.text import plain
 
 # pyinfra's own words, of the version in requirements.lock
-_STEP = re.compile(r"--> Starting operation: (.+?) *(?:\([^()]*\))? *")
+_STEP = re.compile(r"--> Starting operation: (.+)")
 _HOST = re.compile(r"\s+\[(\S+)\] (.*)")
 _STAGES = {
     "--> Connecting to hosts": "connecting",
@@ -20,7 +20,15 @@ _AT_WORK = ("Connected", "Ready: ", "noop: ")
 _BUSY = re.compile(rf" {BUSY} \(\d+ s\)$")
 _UNREACHABLE = re.compile(r"Could not connect|SSH |Authentication|Host key|No host key|The host key")
 _CHECKS = ("Bandwidth: ", "Driver: prove ")
-_ERROR = re.compile(r"--> (?:[^:]*[Ee]rror[^:]*|An exception occurred in|An internal exception occurred): *(.*)")
+_ERROR = re.compile(
+    r"--> (?:(?=[^:]*[Ee]rror)[^:]*+|An exception occurred in|An internal exception occurred): *(.*)"
+)
+
+
+def _named(step: str) -> str:
+    """Without what pyinfra puts behind it, in brackets."""
+    name, _, aside = step.rstrip(" ").rpartition("(")
+    return (name if name and aside.find(")") == len(aside) - 1 else step).rstrip(" ")
 
 
 @dataclass
@@ -62,7 +70,7 @@ class Applied:
         """Take the next line; what a host prints in it, or None."""
         text = line.rstrip("\n")
         if found := _STEP.fullmatch(text):
-            self.step = self.stage = plain(found[1]).replace(" | ", ": ", 1)
+            self.step = self.stage = plain(_named(found[1])).replace(" | ", ": ", 1)
             return None
         if found := _HOST.fullmatch(text):
             return self._host(found[1], plain(found[2]))

@@ -211,7 +211,7 @@ def options(words: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
 
 def _stands_for_options(words: Sequence[str]) -> bool:
     """Whether the first word stayed `$...` and is no image: an array, what may be empty, or named as options."""
-    named = re.fullmatch(r"\$(?:\{([\w@*]+)(.*)\}|([\w@*]+))", words[0], re.DOTALL)
+    named = re.fullmatch(r"\$(?:\{([\w@*]++)(.*)\}|([\w@*]+))", words[0], re.DOTALL)
     if named is None:
         return words[0].startswith("$(") and len(words) > 1
     name, more = named[1] or named[3], named[2] or ""

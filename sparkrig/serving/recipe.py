@@ -30,7 +30,7 @@ _COMMANDS = {
     r"\bsglang\b": "SGLang",
     r"\bllama-server\b": "llama.cpp",
     r"\btrtllm-serve\b": "TensorRT-LLM",
-    r"^\s*atlas\b": "Atlas",
+    r"^[ \t]*atlas\b": "Atlas",
 }
 # what sparkrun and eugr's script run of it, on the machine that they are typed on or in the container
 FOREIGN = ("mods", "pre_exec", "post_exec", "post_commands", "builder")

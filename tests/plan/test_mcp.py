@@ -306,3 +306,40 @@ def test_an_inventory_that_cannot_stand_ends_it_before_a_client_waits(desk: Desk
     done = desk.typed("mcp")
     assert (done.code, done.out) == (1, "")
     assert done.said.startswith("Error: the inventory names no host") and done.said.count("\n") == 1
+
+
+def test_calls_that_hang_keep_no_other_from_its_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither two of a text another one of a text, nor all of them one of hosts."""
+
+    async def hangs(tool: mcp_tools.Tool, *_: Any) -> CallToolResult:
+        if tool.name == "explain":
+            await anyio.sleep_forever()
+        return mcp._refused("answered")
+
+    monkeypatch.setattr(mcp, "_answer", hangs)
+
+    async def talk() -> None:
+        async with Client(mcp.server(tmp_path / "pair.py")) as client, anyio.create_task_group() as calls:
+            for _ in range(2):
+                calls.start_soon(client.call_tool, "explain", PASTED["explain"])
+            await anyio.sleep(0.05)  # they have their places
+            with anyio.fail_after(20):
+                assert text(await client.call_tool("lint", PASTED["lint"])) == "answered"
+            for _ in range(8):
+                calls.start_soon(client.call_tool, "explain", PASTED["explain"])
+            await anyio.sleep(0.05)
+            with anyio.fail_after(20):
+                assert text(await client.call_tool("status", GIVEN["status"][0])) == "answered"
+            calls.cancel_scope.cancel()
+
+    anyio.run(talk)
+
+
+def test_a_call_that_hangs_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hangs(*_: Any, **__: Any) -> None:
+        await anyio.sleep_forever()
+
+    monkeypatch.setattr(anyio, "run_process", hangs)
+    monkeypatch.setattr(mcp, "_OF_A_TEXT", (4, 0.05))
+    tool = next(each for each in mcp_tools.TOOLS if each.name == "explain")
+    assert text(anyio.run(mcp._answer, tool, PASTED["explain"], None)) == "explain did not end within 0.05 s"

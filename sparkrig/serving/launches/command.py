@@ -19,7 +19,7 @@ _MODULES = frozenset({"vllm.entrypoints.openai.api_server", "vllm.entrypoints.ap
 _CLI = "vllm.entrypoints.cli.main"
 
 # `vllm`, or a program that mends something and then is it: aeon_vllm_wrapper.py of [@gb10-services]
-_COMMAND = re.compile(r"vllm|\w*vllm\w*\.py")
+_COMMAND = re.compile(r"vllm|(?=\w*vllm)\w+\.py")
 
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
 
@@ -134,7 +134,11 @@ def installs_ray(words: Sequence[str]) -> bool:
     """Whether a command installs Ray, be it by a line that sed writes into a script."""
     if "install" in words:
         return any(re.match(r"ray\b", each) for each in words)
-    return bool(words) and words[0] == "sed" and any(re.search(r"install\b.*\bray\b", each) for each in words)
+    return (
+        bool(words)
+        and words[0] == "sed"
+        and any(re.search(r"(?m)^(?>.*?install\b).*\bray\b", each) for each in words)
+    )
 
 
 def enters(words: Sequence[str]) -> bool:

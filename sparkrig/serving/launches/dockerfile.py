@@ -57,7 +57,7 @@ class _Instruction:
             return rest if of_shell else shlex.join(words)
         if _DOCUMENT.fullmatch(rest):
             text = self.documents[0].text
-            program = re.match(r"#!.*?(\w+)(?:[ \t]+-.*)?\r?\n", text)
+            program = re.match(r"#!(?=.*\n).*?\b(\w++)(?:[ \t]++-.*)?\r?\n", text)
             return text if program is None or program[1] in command.SHELLS else ""
         return "\n".join([rest, *(f"{each.text}{each.delimiter}" for each in self.documents)])
 

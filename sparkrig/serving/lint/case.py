@@ -18,7 +18,7 @@ from sparkrig.serving.lint.version import NGC, Version, version
 _NO_BACKEND_VARIABLE = (0, 15)
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
-    ("gguf", r"-i?q\d(?:-\w+)*\.gguf"),  # what its tensors were before is in the name as well
+    ("gguf", r"-i?q\d(?:-\w{1,40}){0,8}\.gguf"),  # what its tensors were before is in the name as well
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
     # FP4 experts beside FP8 layers, as its config.json has it [@eugr-dsv4-1m, @vllm-recipes]
@@ -31,7 +31,7 @@ _FORMATS = (
     ("fp8", r"fp8|w8a8|deepseek-(?:v3|r1)|minimax-m\d|kimi-k2"),
 )
 _MIXTURE = re.compile(
-    r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|\d+x\d+b|mixtral|moe|gpt-?oss|deepseek-(?:v[234]|r1)|glm-?(?:4\.[5-9]|5)"
+    r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|(?<!\d)\d+x\d+b|mixtral|moe|gpt-?oss|deepseek-(?:v[234]|r1)|glm-?(?:4\.[5-9]|5)"
     r"|minimax-m\d|kimi-k\d|qwen3-next|llama-?4"
 )
 _PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")

@@ -164,7 +164,7 @@ def _without(given: str, start: int, end: int) -> str:
     first, last = given.rfind("\n", 0, start) + 1, given.find("\n", end)
     last = len(given) if last < 0 else last
     alone = re.fullmatch(r"[ \t]*(?:- *)?", given[first:start]) and re.fullmatch(
-        r"[ \t]*\\?[ \t]*", given[end:last]
+        r"[ \t]*+\\?[ \t]*", given[end:last]
     )
     if alone and first:
         ends = given[end:last].strip() == "" and given[:first].rstrip().endswith("\\")
@@ -228,7 +228,7 @@ def _variable(given: str, change: Change) -> str:
 
 
 def _yaml_variable(given: str, change: Change) -> str:
-    line = re.compile(rf"(?m)^([ \t]*{re.escape(change.name)}:[ \t]*).*\n")
+    line = re.compile(rf"(?m)^([ \t]*{re.escape(change.name)}:[ \t]*+).*\n")
     if len(line.findall(given)) > 1:
         raise Lost(f"{change.name} is in the text more than once")
     if line.search(given):

@@ -23,7 +23,7 @@ from sparkrig.text import listed
 
 _NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # [@conselara-hardware]
 # of the hub's cache; whole copies in a folder of that name work, as [@dgx-forge] mounts one
-_SNAPSHOT = re.compile(r"models--[^/]+/snapshots(?:/|$)|/snapshots/[0-9a-f]{40}(?:/|$)")
+_SNAPSHOT = re.compile(r"models--[^/]{1,200}/snapshots(?:/|$)|/snapshots/[0-9a-f]{40}(?:/|$)")
 
 
 # the first minor version of vLLM that has a model, the more specific name first [@vllm-recipes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ import pytest
 from sparkrig.io import checkpoint_source
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
+from tests.unit.loopback import drip, server
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "checkpoints"
 ID = "openai/gpt-oss-120b"
@@ -185,11 +187,18 @@ def test_an_endpoint_that_is_none_is_refused(monkeypatch: pytest.MonkeyPatch) ->
             checkpoint_source.from_hub(id)
 
 
-def test_a_slow_hub_is_given_up(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkpoint_source, "_WHOLE_S", -1.0)
-    hub.checkpoint()
-    with pytest.raises(Refusal, match="too slowly"):
-        checkpoint_source.from_hub(ID)
+def test_a_hub_that_drips_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket's own time-out begins anew with each byte, of the head and of the body."""
+
+    def slow_body(client: socket.socket) -> None:
+        client.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+        drip(client)
+
+    monkeypatch.setattr(checkpoint_source, "_WHOLE_S", 0.3)
+    for answer in (drip, slow_body):
+        with server(answer) as (port, _), pytest.raises(Refusal, match="timed out"):
+            monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{port}")
+            checkpoint_source.from_hub(ID)
 
 
 def test_a_list_that_is_none_has_no_sizes(hub: Hub) -> None:
