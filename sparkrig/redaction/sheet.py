@@ -66,6 +66,17 @@ class Sheet:
 
         self.text = region.sub(inside, self.text)
 
+    def put_at(self, spans: Iterable[tuple[int, int]], replace: Callable[[str], str | None]) -> None:
+        """Replace what stands at those places, which are in order, by what `replace` returns, as `sub` does."""
+        kept: list[str] = []
+        place = 0
+        for start, end in spans:
+            new = replace(self.text[start:end])
+            if new is not None:
+                kept += [self.text[place:start], self._mark(new)]
+                place = end
+        self.text = "".join([*kept, self.text[place:]])
+
     def _mark(self, new: str) -> str:
         self.put.append(new)
         code = _FIRST + len(self.put) - 1
