@@ -152,6 +152,7 @@ class Redactor:
         """
         book = self._book
         known = {"mac": book.macs, "uuid": book.known.ids, "serial": book.serials, "key": book.known.keys}
+        known["token"] = book.known.secrets
         bare = squashed(text)
         return [
             kind

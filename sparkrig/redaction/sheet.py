@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from unicodedata import normalize
 from urllib.parse import quote
 
 from sparkrig.parsing import section
@@ -110,7 +111,7 @@ def clean(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _CONTROL.sub("", section.without_control(_NUL.sub(" ", text)))
+    return normalize("NFC", _CONTROL.sub("", section.without_control(_NUL.sub(" ", text))))
 
 
 def squashed(text: str) -> str:

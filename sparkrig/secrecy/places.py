@@ -138,13 +138,18 @@ class _Reader:
     def read(self) -> Iterator[Span]:
         """Each value, without those that are none."""
         found = list(self._values())
-        named = any(names_a_secret(self.text[start:end]) for start, end in found)
-        if self.name.lower() == "key" and (named or _VALUE_OF.match(self.text, self.place)):
+        if self.name.lower() == "key" and self._is_label(found):
             self.place = self.end  # `key: HF_TOKEN`, and the value comes behind it
             return
         for start, end in found:
             if self._is_value(self.text[start:end]):
                 yield start, end
+
+    def _is_label(self, found: list[Span]) -> bool:
+        if self.place - self.end > _LONGEST * 2:
+            return False
+        named = any(names_a_secret(self.text[start:end]) for start, end in found)
+        return named or _VALUE_OF.match(self.text, self.place) is not None
 
     def _values(self) -> Iterator[Span]:
         text, end = self.text, self.end
