@@ -91,12 +91,14 @@ def names_a_secret(name: str) -> bool:
     return any(_is_secret(_words(form)) for form in {last, _CAMEL.sub("_", last)})
 
 
+@lru_cache(maxsize=4096)
 def is_phrase(name: str) -> bool:
     """Whether a secret of that name may be of several words: a password, and no key."""
     words = _words(_CAMEL.sub("_", name[-_LONGEST:]))
     return any(word.removesuffix("S").endswith(_PHRASES) or word.endswith("PASS") for word in words)
 
 
+@lru_cache(maxsize=4096)
 def is_sure(name: str) -> bool:
     """Whether even a number behind a secret's name is a secret: a password, and no token."""
     words = _words(_CAMEL.sub("_", name[-_LONGEST:]))
@@ -105,6 +107,7 @@ def is_sure(name: str) -> bool:
     )
 
 
+@lru_cache(maxsize=4096)
 def is_list(name: str) -> bool:
     """Whether several secrets may follow a name; `--api-key` of vLLM takes them, too."""
     bare = re.sub("[^A-Z]", "", name.upper())

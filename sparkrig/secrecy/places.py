@@ -53,8 +53,9 @@ _PAIR = re.compile(rf"{_QUOTE}\s{{0,40}},\s{{0,40}}")
 _SETTER = re.compile(r"(?i)(?:^|[\s;&|\"'])(env|setenv|setx?)(?:[ \t]+-\w+)?[ \t]+[\"']?$")
 _BREAK = rf"(?:[ \t]{{1,40}}|{_NEWLINE}[ \t]{{0,40}})"
 _BROKEN = re.compile(_BREAK)
+_SETTERS = 24  # characters of the longest
 _LOGIN = re.compile(rf"(?i)(?:\b(?:login|machine|account|username|user){_BREAK}\S+|\bdefault){_BREAK}$")
-_NMCLI = re.compile(r"\b(?:nmcli|wpa_cli|wifi-sec|802-)")
+_NMCLI = ("nmcli", "wpa_cli", "wifi-sec", "802-")
 # `name: HF_TOKEN` and `value: X`, in either order, in one line or two
 _IS = rf"{_QUOTE}?[ \t]{{0,40}}[:=][ \t]{{0,40}}"
 _VALUE_OF = re.compile(
@@ -164,7 +165,7 @@ class _Reader:
         if found := _ELEMENT.match(text, end):
             self.place = found.end(1)
             return iter([found.span(1)])
-        if _IS_NAME.search(self.head) and (before := _VALUE_BEFORE.search(self.head)):
+        if _IS_NAME.search(self.head[-_LONGEST:]) and (before := _VALUE_BEFORE.search(self.head)):
             first = self.start - len(self.head)
             return iter([(first + before.start(1), first + before.end(1))])
         if self.head[-1:] in ("'", '"') and (pair := _PAIR.match(text, end)):
@@ -341,14 +342,16 @@ class _Reader:
         if word and (_OPERATOR.match(word[0]) or names_a_secret(word[0])):
             return
         line = self.head.rpartition("\n")[2]
-        if setter := _SETTER.search(line):
+        if setter := _SETTER.search(line[-_SETTERS:]):
             if setter[1].lower() == "env" and not _OPENED.match(text, at):
                 yield from self._until(_LINE, at)
             elif at > self.end:
                 yield from self._one(at)
         elif is_sure(self.name) and _LOGIN.search(self.head):
             yield from self._one(broken.end())
-        elif (at > self.end and (_NMCLI.search(line) or self.name.startswith(("wifi-sec.", "802-")))) or (
+        elif (
+            at > self.end and (any(each in line for each in _NMCLI) or self.name.startswith(("wifi-sec.", "802-")))
+        ) or (
             at > self.end
             and re.search("(?i)token|pass(?:word|phrase)|secret", self.name)
             and text[at : at + 1] in ("'", '"')
