@@ -16,6 +16,7 @@ from pydantic import (
 
 from sparkrig import clusters
 from sparkrig.parsing import bounds, expected
+from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.shapes import SHAPES
 
@@ -174,7 +175,9 @@ def _sentence(name: str, error: ValidationError) -> str:
     elif first["type"] == "value_error":
         text += first["msg"].removeprefix("Value error, ")
     else:
-        text += f"{_expected(setting, inside)} is expected (found {expected.shown(first['input'])})"
+        secret = shows_a_secret(str((inside or [setting])[0]), first["input"])
+        found = "what looks like a secret" if secret else expected.shown(first["input"])
+        text += f"{_expected(setting, inside)} is expected (found {found})"
     more = f" (and {_mistakes(error) - 1} more)" if others and _mistakes(error) > 1 else ""
     return f"{name}: {text}{more}"
 

@@ -23,6 +23,8 @@ from pydantic import (
 from sparkrig.host.driver import BRANCH
 from sparkrig.host.time import SERVER
 from sparkrig.network.links import in_one_subnet
+from sparkrig.secrecy.names import names_a_secret
+from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.shapes import (
     DefinitionName,
     DraftName,
@@ -48,15 +50,6 @@ from sparkrig.shapes import (
 _DISCOVERED = frozenset(
     {"NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}
 )
-
-
-# The words of a variable's name that mark its value as a secret.
-_SECRET_WORDS = frozenset(
-    {"TOKEN", "PASSWORD", "PASSWD", "PASSPHRASE", "SECRET", "CREDENTIAL", "CREDENTIALS", "APIKEY"}
-)
-# tokens of text, which are counted and chosen: --long-prefill-token-threshold of vLLM (models/vllm/flags.yaml),
-# --speculative-token-map of SGLang [@sglang-source]
-_OF_TEXT = re.compile(r"(?:^|_)TOKEN_(?:BUDGETS?|IDS|MAP|PROB|THRESHOLD|TREE)(?=_|$)")
 
 
 # what vLLM reads in place of such a flag (vllm/envs.py; huggingface_hub's constants.py)
@@ -389,12 +382,13 @@ class Settings(BaseModel):
     @classmethod
     def _no_secret_flag(cls, flags: dict[str, Any]) -> dict[str, Any]:
         """A flag stands in the unit, in docker's words and in every list of processes."""
-        for name in flags:
-            if names_a_secret(name.replace("-", "_")):
+        for name, value in flags.items():
+            if shows_a_secret(name, value):
                 variable = _VARIABLES.get(name, name.replace("-", "_").upper())
+                which = f", as {variable}," if names_a_secret(name) else ""
                 raise ValueError(
-                    f"--{name} would show a secret in the list of processes; name its source under secrets, as "
-                    f"{variable}, instead"
+                    f"--{name} would show a secret in the list of processes; name its source under secrets"
+                    f"{which} instead"
                 )
         return flags
 
@@ -483,7 +477,7 @@ class Settings(BaseModel):
     def _no_fixed_gid(cls, environment: dict[str, str]) -> dict[str, str]:
         for name in _DISCOVERED.intersection(environment):
             raise ValueError(f"{name} is looked up on the host, because it moves; leave it out")
-        for name in filter(names_a_secret, environment):
+        for name in (name for name, value in environment.items() if shows_a_secret(name, value)):
             raise ValueError(
                 f"{name} looks like a secret, and this file is for everyone to read; "
                 "name its source under secrets instead"
@@ -570,14 +564,6 @@ def _fits(kind: Any, value: Any) -> bool:
     """Whether a value is a text of that kind; pydantic's own error would print it."""
     pattern = kind.__metadata__[0].pattern
     return isinstance(value, str) and re.fullmatch(pattern, value) is not None
-
-
-def names_a_secret(name: str) -> bool:
-    """Whether the name of a variable marks its value as a secret."""
-    words = _OF_TEXT.sub("", name.upper()).split("_")
-    if words[-1] in ("FILE", "PATH", "DIR"):
-        return False  # where a secret lies is none
-    return bool(_SECRET_WORDS.intersection(words)) or (len(words) > 1 and words[-1] == "KEY")
 
 
 DEFAULTS: dict[str, Any] = {name: field.default for name, field in Settings.model_fields.items()}

@@ -7,7 +7,7 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -233,9 +233,19 @@ def _redactor(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found
     with suppress(KeyError, OSError):  # a container may have a user without a name
         users.append(getpass.getuser())
     identifiers = {name: each.identifiers for name, each in found.collected.items()}
-    known = archives.known(identifiers, {**named, "": (platform.node(),)}, users)
+    known = archives.known(identifiers, {**named, "": (platform.node(),)}, users, _secrets(fleet))
     netdevs = {netdev for name in data for netdev in fleet[name].fabric if not netdev.startswith("enx")}
     return Redactor(known, ordinary=_ordinary(), shared=map(profiles.uuid, netdevs))
+
+
+def _secrets(fleet: Fleet) -> Iterator[str]:
+    """The value of each secret from its source on this machine, where that can be read."""
+    from sparkrig.operations.secrets import gathered
+    from sparkrig.refusal import Refusal
+
+    for source in {pair for each in fleet.values() for pair in each.secrets.items()}:
+        with suppress(Refusal):
+            yield from (value.get_secret_value() for value in gathered(dict([source])).values() if value)
 
 
 def _ordinary() -> set[str]:

@@ -2,7 +2,7 @@
 
 The verdicts are those of the modules that judge a Spark itself. What they do not fit (other hardware, short
 messages, a figure without a unit) is reported as unknown, for a wrong verdict is worse than none. Serial numbers
-and UUIDs are dropped before anything is read (paste.plain).
+and UUIDs are dropped before anything is read (section.plain), and secrets are masked.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from sparkrig.explain.explanation import CAGE, Around, Explained
 from sparkrig.parsing import section
 from sparkrig.parsing.section import Piece
 from sparkrig.rdma import gid_table
+from sparkrig.redaction.credentials import masked
 from sparkrig.verdict import Finding, Verdict, worst
 
 READABLE = (
@@ -30,7 +31,7 @@ READABLE = (
 
 def explain(text: str) -> list[Explained]:
     """Each tool's output in a pasted text, in its order; empty where nothing in it can be read."""
-    bare = section.plain(text)
+    bare = masked(section.plain(text))
     told = section.pieces(bare)
     if not told:
         return lone_figure.explained(bare)

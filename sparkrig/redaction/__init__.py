@@ -102,7 +102,7 @@ class Redactor:
         """Note what a text shows in an unmistakable form, so that its other forms are found too, in all texts."""
         bare = clean(text)
         for each in (bare, *decoded_words(bare)):
-            for kind in (hardware, wifi, servers, names, ids):
+            for kind in (hardware, wifi, servers, names, ids, credentials):
                 kind.learn(self._book, each)
 
     def redact(self, text: str) -> str:
@@ -152,6 +152,7 @@ class Redactor:
         """
         book = self._book
         known = {"mac": book.macs, "uuid": book.known.ids, "serial": book.serials, "key": book.known.keys}
+        known["token"] = book.known.secrets
         bare = squashed(text)
         return [
             kind

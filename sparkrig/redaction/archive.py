@@ -23,6 +23,7 @@ from sparkrig.parsing import bounds, rows
 from sparkrig.redaction import KINDS, Redactor
 from sparkrig.redaction.book import HOME_DOMAINS, Known
 from sparkrig.refusal import Refusal
+from sparkrig.secrecy import places
 from sparkrig.value import Value
 
 PART_BYTES = 262_144  # of each part that a host prints; a list of all packages takes a third of it
@@ -110,16 +111,22 @@ def identifiers(lines: Iterable[str]) -> Identifiers:
     return Identifiers(known, tuple(value for word, value in given if word == "unread"))
 
 
-def known(found: Mapping[str, Identifiers], named: Mapping[str, Sequence[str]], users: Iterable[str]) -> Known:
+def known(
+    found: Mapping[str, Identifiers],
+    named: Mapping[str, Sequence[str]],
+    users: Iterable[str],
+    secrets: Iterable[str] = (),
+) -> Known:
     """What is known of all hosts.
 
     named: for each host, its names in the inventory, the one that it has there first; users: of the inventory and
-    of this machine.
+    of this machine; secrets: values that this machine has for the hosts.
     """
 
     def every(word: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(value for each in found.values() for value in each.of(word)))
 
+    given = [text[start:end] for text in every("given") for start, end in places.spans(text)]
     names = [(*own, *(found[host].of("machine") if host in found else ())) for host, own in named.items()]
     domains = [each.partition(".")[2] for own in names for each in own if not re.fullmatch(r"[\d.:]+", each)]
     return Known(
@@ -134,6 +141,7 @@ def known(found: Mapping[str, Identifiers], named: Mapping[str, Sequence[str]], 
         serials=every("serial"),
         ssids=every("ssid"),
         keys=every("key"),
+        secrets=tuple(dict.fromkeys((*secrets, *every("secret"), *given))),
     )
 
 

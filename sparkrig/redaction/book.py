@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sparkrig.redaction.sheet import LEFT, RIGHT, hex_digits, spellings, squashed
 
@@ -40,6 +40,8 @@ NO_MACHINES = frozenset(
     ("localhost", "localhost.localdomain", "none", "host", "hostname", "static", "transient", "using")
 )
 
+_SECRET = re.compile(r"[^\n]{6,1000}")  # a shorter one would take syllables out of words
+
 
 @dataclass(frozen=True)
 class Known:
@@ -47,7 +49,8 @@ class Known:
 
     machines: for each host all of its names; domains: DNS domains; users: logins; people: their full names; macs
     and guids: in any spelling; ids: machine-id, UUIDs; serials: of anything; ssids: names of Wi-Fi networks and of
-    profiles for them; keys: ssh public keys, without their type; neighbours: names of other machines.
+    profiles for them; keys: ssh public keys, without their type; secrets: tokens and passwords that are set there;
+    neighbours: names of other machines.
     """
 
     machines: tuple[tuple[str, ...], ...] = ()
@@ -60,6 +63,7 @@ class Known:
     serials: tuple[str, ...] = ()
     ssids: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = field(default=(), repr=False)
     neighbours: tuple[str, ...] = ()
 
 
@@ -89,6 +93,7 @@ class Book:
         self.wired: set[str] = set()  # names of connections that are no Wi-Fi
         self.domains: dict[str, None] = {}
         self.serials: dict[str, None] = {}
+        self.secrets: dict[str, None] = {}
         self._patterns: dict[str, re.Pattern[str] | None] = {}
         self._take_in()
 
@@ -107,6 +112,8 @@ class Book:
             if name.lower() not in SYSTEM_USERS:
                 self.users.setdefault(name)
         self.ssids.update(dict.fromkeys(filter(None, known.ssids)))
+        for secret in known.secrets:
+            self.add_secret(secret, least=_SECRET)
         for serial in known.serials:
             stem = re.sub(r"-[A-Za-z0-9]$", "", serial.strip())  # without the end of a cable, which stays
             if is_serial(stem):
@@ -128,6 +135,12 @@ class Book:
         if len(digits) == 12 and not is_common_mac(digits) and digits not in self.macs:
             self.macs[digits] = None
             self.forget("mac")
+
+    def add_secret(self, value: str, *, least: re.Pattern[str]) -> None:
+        """A secret, to be found wherever it stands, where all of it has that form."""
+        if value not in self.secrets and least.fullmatch(value):
+            self.secrets[value] = None
+            self.forget("token")
 
     def add_machine(self, *names: str) -> None:
         """A machine by all of its names; the first gets `machine-N`, each other one a letter behind that."""

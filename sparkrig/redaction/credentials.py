@@ -9,99 +9,53 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.redaction.book import Book
-from sparkrig.redaction.sheet import EMPTY, INNER, MARK, QUOTE, Sheet, decoded, unquoted
-from sparkrig.settings import names_a_secret
-
-# What stands behind a label: quoted, quoted within JSON, or up to a blank; closing marks at its end are not of it.
-_VALUE = (
-    r"""(?:"(?:[^"\\\n]|\\.)+"|'[^'\n]+'|\\{1,3}"[^"\\\n]+"""
-    r"""|(?:[^\s"'\\,;)}\]]|[,;)}\]]++(?![\s"'\\]|$))++|[,;)}\]])"""
-)
+from sparkrig.redaction.sheet import INNER, MARK, Sheet, decoded, unquoted
+from sparkrig.secrecy import places
+from sparkrig.secrecy.names import names_a_secret
 
 # --- tokens
 
-# Between an option and its value: in a line, the next item of a list, or the next line of one in JSON or YAML.
-_THEN = r"(?:[ \t,=]+|[ \t]*,?[ \t]*\n[ \t]*(?:-[ \t]+)?)"
+# a secret that is no word, so that it can be looked for wherever it stands
+_TELLING = re.compile(r"(?=[^\d\n]{0,200}\d)(?=[^A-Za-z\n]{0,200}[A-Za-z])[^\s]{8,200}")
 
-_TOKENS = (
-    re.compile(
-        r"hf_[A-Za-z0-9]{8,}|nvapi-[\w-]{8,}|gh[opsur]_\w{10,}|github_pat_\w{10,}|glpat-[\w-]{8,}|tskey-[\w-]{6,}"
-        r"|(?<![A-Za-z0-9])sk-[\w-]{16,}|AKIA[A-Z0-9]{12,}|xox[abeprs]-[\w-]{8,}|AIza[\w-]{30,}"
-        r"|(?<![A-Za-z0-9_])(?:gsk_|r8_|dckr_(?:pat|oat)_|npm_|glsa_|wandb_v1_|xai-|pplx-|csk-|pypi-|ya29\.)[\w-]{10,}"
-        r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|(?<=login\.tailscale\.com/)(?:a/)?[\w-]{6,}"
-        r"|(?:(?<![\w-])|(?<=\\n))eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?"
-    ),
-    re.compile(
-        rf"(?i)authorization{QUOTE}[ \t]*[:=][ \t]*{QUOTE}(?:(?:bearer|basic|token|digest)[ \t]+)?({_VALUE})"
-    ),
-    re.compile(r"(?i)\b(?:bearer|basic)[ \t]+([\w.~+/-]{8,}=*)"),
-    re.compile(r"(?<=://)([^\s/\"'<>]+)(?=@)"),  # up to the last @: a password may hold one
-    re.compile(
-        r"(?i)(?:password|passwd|passphrase|passcode|secret|api[_-]?key|access[_-]?key|private[_-]?key|"
-        r"\"auth|"
-        rf"preshared[_-]?key|auth[_-]?key|\bwpa[_-]?psk|\bpsk|credentials?){QUOTE}[ \t]*[:=][ \t]*({_VALUE})"
-    ),
-    re.compile(rf"(?i)(?:token|\bpass|pwd){QUOTE}[ \t]*[:=][ \t]*(?!\d+\b|/)({_VALUE})"),
-    re.compile(r"""(?i)(?:token|password|passphrase|secret)[ \t]+("[^"\n]+"|'[^'\n]+')"""),
-    re.compile(rf"(?i)--(?:[a-z]{{1,30}}-){{0,4}}(?:password|passwd|secret|key|token)\b{QUOTE}{_THEN}({_VALUE})"),
-    re.compile(r"(?i)(?:--(?:proxy-)?user|\bcurl\b[^\n]{0,300} -u)[ =](?!\d+:\d+\b)([^\s:]+:[^\s]+)"),
-    re.compile(rf"(?i)\b(?:sshpass[ \t]+-p|wandb[ \t]+login(?:[ \t]+--relogin)?)[ \t]*({_VALUE})"),
-    re.compile(r"(?i)\blogin[ \t]+\S+[ \t]+password[ \t]+(\S+)"),
-    re.compile(r"(?i)[?&](?:sig|key|code|x-amz-(?:signature|credential|security-token))=([^&\s\"'\\]+)"),
-    re.compile(rf"(?i)(?<![\w.-])(?:auth|x-[a-z-]{{0,20}}key){QUOTE}[ \t]*:[ \t]*({_VALUE})"),
-    re.compile(r"(?i)\b(?:nodekey|discokey|machinekey|mkey|privkey|nlpriv|tlpub|chalpub):([0-9a-f]{16,})"),
-    # of our own looks: the salt and the digests of secrets, and the digest of Ray's token
-    re.compile(r"(?m)^salt (\S+)$"),
-    re.compile(r"(?m)^secret \w+ ([0-9a-f]{16,64})$"),
-    re.compile(r"(?m)^token ([0-9a-f]{8,64})$"),
-)
+
+def learn(book: Book, text: str) -> None:
+    """Note each secret that is no word, so that it is found where no name stands before it."""
+    for start, end in places.spans(text):
+        book.add_secret(text[start:end], least=_TELLING)
 
 
 def tokens(book: Book, sheet: Sheet) -> None:
-    def replace(found: re.Match[str]) -> str | None:
-        opened, value, closed = unquoted(found[found.re.groups])
-        if EMPTY.fullmatch(value) or value.startswith(("env:", "file:")) or re.fullmatch(MARK, value):
-            return None
-        return f"{opened}token-{book.number('token', value)}{closed}"
+    """Twice: what the hosts and other texts tell, wherever it stands, then what stands where a secret does."""
 
-    def assigned(found: re.Match[str]) -> str | None:
-        return replace(found) if names_a_secret(re.sub("(?i)(?<=key|ken|ord|ret)s$", "", found[1])) else None
+    def replaced(value: str) -> str | None:
+        return None if re.fullmatch(f"{MARK}+", value) else f"token-{book.number('token', value)}"
 
-    def item(found: re.Match[str]) -> str | None:
-        return None if found[1].isdigit() or len(found[1]) < 4 else replace(found)
-
-    sheet.within(_LIST, _ITEM, item)
-    for pattern in _TOKENS:
-        sheet.sub(pattern, replace, pattern.groups)
-    sheet.sub(_ASSIGNED, assigned, 2)
+    if known := book.words("token", book.secrets, anywhere=True):
+        sheet.sub(known, lambda found: replaced(found[0]))
+    sheet.put_at(places.spans(sheet.text), replaced)
 
 
-# a list of secrets: in brackets, in lines of YAML, or between commas
-_LIST = re.compile(
-    r"(?i)(?:api|access|auth|secret|private|signing)[_-]?keys[\"']?[ \t]*[:=][ \t]*"
-    r"(\[{1,3}[^\]\[]{1,4000}\]|(?:\n[ \t]*-[ \t]+[^\n]+){1,50}|[^\s\[,]+(?:,[^\s,]+)+)"
-    r"|(?:tokens|secrets|passwords|credentials)[\"']?[ \t]*[:=][ \t]*(\[{1,3}[^\]\[]{1,4000}\]|(?:\n"
-    r"[ \t]*-[ \t]+[^\n]+){1,50})"
-)
-_ITEM = re.compile(r"""("(?:[^"\\\n]|\\.)++(?:"|(?=\\?(?:\n|\Z)))|'[^'\n]+'|(?<![^\s\[,-])[^\s\[\],"']+)""")
-_ASSIGNED = re.compile(rf"(?<![\w-])([A-Za-z_][\w]{{2,60}})=({_VALUE})")
 # a variable whose name may show that its value is a secret, whatever the value looks like
-_VARIABLE = re.compile(r"(?m)^([-+ ]?[ \t]*(?:export[ \t]+)?(\w+)=)(\S.*)$")
+_VARIABLE = re.compile(r"(?m)^[-+ ]?[ \t]*(?:export[ \t]+)?(\w+)=(\S.*)$")
 
 
 def masked(text: str) -> str:
     """The text with *** in place of each value that looks like a secret; all else stays as it is."""
 
     def mask(found: re.Match[str]) -> str:
-        if found.re is _VARIABLE and not names_a_secret(found[2]):
+        if not names_a_secret(found[1]):
             return found[0]
-        start, end = (place - found.start() for place in found.span(found.re.groups))
-        opened, value, closed = unquoted(found[0][start:end])
-        return f"{found[0][:start]}{opened}***{closed}{found[0][end:]}" if value else found[0]
+        opened, value, closed = unquoted(found[2])
+        return f"{found[0][: found.start(2) - found.start()]}{opened}***{closed}" if value else found[0]
 
-    for pattern in (_VARIABLE, *_TOKENS):
-        text = pattern.sub(mask, text)
-    return _PEM.sub("***", text)
+    text = _VARIABLE.sub(mask, text)
+    kept: list[str] = []
+    place = 0
+    for start, end in places.spans(text):
+        kept += [text[place:start], "***"]
+        place = end
+    return _PEM.sub("***", "".join([*kept, text[place:]]))
 
 
 # --- keys

@@ -25,6 +25,19 @@ _QUADS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{4}(?:\\?:[0-9A-Fa-f]{4}){3}(?
 _SIXTEEN = re.compile(rf"{NO_HEX_LEFT}(?:0x)?([0-9A-Fa-f]{{16}}){NO_HEX_RIGHT}")
 _IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
 _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
+# six bytes and no more: as a tool dumps them, as C and Python write them
+_BYTES = (
+    re.compile(
+        r"(?i)(?<![0-9a-z.:_-])(?<![0-9a-f]{2} )[0-9a-f]{2}(?: [0-9a-f]{2}){5}"
+        r"(?! [0-9a-f]{2}(?![0-9a-z]))(?![0-9a-z:-])"
+    ),
+    re.compile(
+        r"(?i)(?<!0x[0-9a-f]{2}[, ])(?<!0x[0-9a-f]{2}, )0x[0-9a-f]{2}(?:(?:, ?| )0x[0-9a-f]{2}){5}(?![0-9a-z])"
+        r"(?!(?:, ?| )0x)"
+    ),
+    re.compile(r"(?i)(?<!\\x[0-9a-f]{2})\\x[0-9a-f]{2}(?:\\x[0-9a-f]{2}){5}(?!\\x)"),
+)
+_BYTE = re.compile(r"(?i)(0x|\\x|)([0-9a-f]{2})")
 _BARE = (  # hex digits without colons, behind a label that shows that they are an address
     re.compile(
         rf"(?i)\b(?:mac|hw_?addr|bssid|bd_?addr|lladdr|ether)[\w-]{{0,12}}[\"']?(?:[ \t]*[:=][ \t]*"
@@ -90,6 +103,15 @@ def macs(book: Book, sheet: Sheet) -> None:
         new = _run(book, digits)
         return new and ":".join(re.findall("..", new))
 
+    def bytewise(found: re.Match[str]) -> str | None:
+        digits = "".join(pair for _, pair in _BYTE.findall(found[0])).lower()
+        if digits.isdigit() and found[0][:1].isdigit() and found[0][1:2] != "x" and digits not in book.macs:
+            return None  # a row of a table
+        if not (new := _run(book, digits)):
+            return None
+        pairs = iter(re.findall("..", new))
+        return _BYTE.sub(lambda one: one[1] + next(pairs), found[0])
+
     def tail(found: re.Match[str]) -> str:
         return ":".join(re.findall("....", book.eui64(groups(found[0]))))
 
@@ -103,6 +125,8 @@ def macs(book: Book, sheet: Sheet) -> None:
 
     for pattern in _BARE:
         sheet.sub(pattern, lambda found: whole(found, 1), 1)
+    for pattern in _BYTES:
+        sheet.sub(pattern, bytewise)
     sheet.sub(_SHORT_RUN, short)
     sheet.sub(_PAIRS, whole)
     sheet.sub(_QUADS, whole)

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from unicodedata import normalize
 from urllib.parse import quote
 
 from sparkrig.parsing import section
@@ -66,6 +67,17 @@ class Sheet:
 
         self.text = region.sub(inside, self.text)
 
+    def put_at(self, spans: Iterable[tuple[int, int]], replace: Callable[[str], str | None]) -> None:
+        """Replace what stands at those places, which are in order, by what `replace` returns, as `sub` does."""
+        kept: list[str] = []
+        place = 0
+        for start, end in spans:
+            new = replace(self.text[start:end])
+            if new is not None:
+                kept += [self.text[place:start], self._mark(new)]
+                place = end
+        self.text = "".join([*kept, self.text[place:]])
+
     def _mark(self, new: str) -> str:
         self.put.append(new)
         code = _FIRST + len(self.put) - 1
@@ -99,7 +111,7 @@ def clean(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return _CONTROL.sub("", section.without_control(_NUL.sub(" ", text)))
+    return normalize("NFC", _CONTROL.sub("", section.without_control(_NUL.sub(" ", text))))
 
 
 def squashed(text: str) -> str:

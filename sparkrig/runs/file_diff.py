@@ -16,7 +16,7 @@ from sparkrig.files import File, Found
 from sparkrig.host import driver, trust
 from sparkrig.parsing import line_ends
 from sparkrig.rdma import environment, gid
-from sparkrig.settings import names_a_secret
+from sparkrig.secrecy.names import names_a_secret
 from sparkrig.text import listed, plain
 
 SHOWN = 400  # rows of one diff; a file of a host may be a megabyte of noise

@@ -12,13 +12,14 @@ from pydantic import ValidationError
 
 from sparkrig.parsing import hub, safe_yaml
 from sparkrig.refusal import Refusal
+from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import arguments, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import Launch, Nodes, Scalar
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Runtime
-from sparkrig.settings import Settings, names_a_secret
+from sparkrig.settings import Settings
 
 CHARS = 262_144  # of a file; the largest that is published has 0.03 MB
 _MOST = 8  # Sparks of one cluster
@@ -158,8 +159,8 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: N
         raise Refusal(f"{found.source}: {found.image[:60]!r} is no name of an image", _MEND)
     if one.extra or one.broken:
         raise Refusal(f"{found.source}: `{(*one.extra, *one.broken)[0]}` belongs to no flag, or is no JSON", _MEND)
-    for name in flags:
-        if names_a_secret(name.replace("-", "_")):
+    for name, value in flags.items():
+        if shows_a_secret(name, value):
             raise Refusal(f"{found.source}: --{name} would show a secret in the list of processes", _MEND)
     spreads = _SPREAD if engine(found) is runtimes.VLLM else (layout.STAGES, *_SPREAD)
     spread = next((name for name in spreads if str(flags.get(name, 1)) != "1"), None)
@@ -191,7 +192,7 @@ def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
     """Of the recipe, and what its command sets for itself."""
     variables = {**found.environment, **{name: value or "$" for name, value in one.environment.items()}}
     for name, value in variables.items():
-        if names_a_secret(name):
+        if shows_a_secret(name, value):
             raise Refusal(f"{found.source}: {name} is a secret; name its source under secrets instead", _MEND)
         if "$" in value or _CONTROL.search(value):
             raise Refusal(f"{found.source}: {name} takes a value of another machine, or is not on one line", _MEND)

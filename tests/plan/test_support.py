@@ -30,6 +30,20 @@ from tests.plan.conftest import JOURNAL, PING, together
 from tests.plan.examined import CROSSES, entries, examined, hosts, write
 from tests.tables import each_row
 
+# vLLM prints its arguments; the host knows the rest: of sparkrig's own file, and of a container's words
+VLLM = """\
+2026-11-28T10:00:00+0000 spark-a vllm[7]: (APIServer pid=1) INFO 11-28 10:00:00 [utils.py:253] non-default args: \
+{'model_tag': 'm', 'api_key': ['vllmkeyone', 'vllmkeytwo'], 'max_num_batched_tokens': 8192}
+2026-11-28T10:00:01+0000 spark-a vllm[7]: args: Namespace(api_key=['vllmkeythree'], hf_token='vllmkeyfour', p=1)
+2026-11-28T10:00:02+0000 spark-a vllm[7]: 401 for host knows this one, and for knownbyits-words
+2026-11-28T10:00:03+0000 spark-a vllm[7]: vllmkeyfive1 was sent as X-Api-Key: vllmkeyfive1
+"""
+SECRETS = [
+    *IDENTIFIERS,
+    "secret host knows this one",
+    "given PATH=/usr/bin",
+    'given ["vllm","serve","m","--api-key","knownbyits-words"]',
+]
 NAMES = r"(?<!nvidia-)spark-[ab]"  # nvidia-spark-avahi-conf is a package
 
 
@@ -71,7 +85,8 @@ def typed(folder: Path, entries: list[tuple[str, dict[str, Any]]], *words: str, 
 @pytest.fixture(scope="module")
 def sent(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """One archive of a healthy pair that has canaries wherever one can be."""
-    return typed(tmp_path_factory.mktemp("sent"), pair(), "--yes")
+    logs = {f"journals__{name}": VLLM for name in ("docker", "sparkrig")}
+    return typed(tmp_path_factory.mktemp("sent"), pair(asked(SECRETS, **logs), asked(SECRETS, **logs)), "--yes")
 
 
 def test_no_canary_is_in_an_archive(sent: Done) -> None:
@@ -80,6 +95,15 @@ def test_no_canary_is_in_an_archive(sent: Done) -> None:
     left = {kind: canaries.shown(text, kind) for kind in canaries.TEXTS}
     assert not any(left.values()), left
     assert not re.search(NAMES, text + sent.stdout), "the names of the inventory"
+
+
+def test_no_key_of_a_server_is_in_an_archive(sent: Done) -> None:
+    assert not canaries.left(sent.everything, ["vllmkey", "knows this one", "knownbyits"])
+    log = sent.files["machine-1/journals/docker.txt"]
+    assert (
+        "non-default args: {'model_tag': 'm', 'api_key': ['token-" in log
+        and "'max_num_batched_tokens': 8192" in log
+    )
 
 
 def test_the_same_value_has_the_same_pseudonym_on_both_hosts_and_in_each_document(sent: Done) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from sparkrig.cure import quoted
+from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import engines
 from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
@@ -16,7 +17,6 @@ from sparkrig.serving.lint.claims import (
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
-from sparkrig.settings import names_a_secret
 from sparkrig.text import listed
 
 _WHOLE = (
@@ -169,5 +169,5 @@ def other_engine(case: Case) -> Iterator[Hit]:
 def secret_argument(case: Case) -> Iterator[Hit]:
     """A shell puts the value of a variable into the arguments, so that `--api-key $KEY` shows it, too."""
     for name, value in case.launch.flags.items():
-        if isinstance(value, (str, list)) and value and names_a_secret(name.replace("-", "_")):
+        if isinstance(value, (str, list)) and value and shows_a_secret(name, value):
             yield Hit(f"--{name} shows a secret in the list of processes")

@@ -60,4 +60,10 @@ texts /etc/NetworkManager/system-connections/* /run/NetworkManager/system-connec
 for f in /etc/ssh/ssh_host_*_key.pub; do
   if [ -f "$f" ] && [ -r "$f" ]; then while read -r _ key _; do printf 'key %s\n' "$key"; done <"$f"; fi
 done
+# Values of secrets: of ours, and what runs in containers, of which the names are read where this is.
+texts /etc/sparkrig/secrets.env /etc/sparkrig/serve*/ray.env | sed -n 's/^[A-Za-z_][A-Za-z0-9_]*=//p' | row secret
+if command -v docker >/dev/null && systemctl -q is-active docker; then
+  timeout -k 2 20 docker ps -aq | xargs -r timeout -k 2 20 docker inspect \
+    --format '{{range .Config.Env}}{{println .}}{{end}}{{json .Args}}' 2>/dev/null | row given
+fi
 echo end

@@ -52,6 +52,21 @@ def test_a_source_passes(source: str) -> None:
     assert Fleet.parse({"spark-a": {"secrets": {"HF_TOKEN": source}}})["spark-a"].secrets == {"HF_TOKEN": source}
 
 
+def test_a_setting_that_would_show_a_secret_is_refused_whatever_its_name_and_not_repeated() -> None:
+    def holds(setting: str, name: str, value: object) -> None:
+        with pytest.raises(SettingsError) as caught:
+            Fleet.parse({"spark-a": {setting: {name: value}}})
+        assert name in str(caught.value) and "canary" not in str(caught.value)
+
+    plain = ("hf_canarycanary", "nvapi-canarycanary", "https://me:canary@h/x", "--api-key canary")
+    held = (["nvapi-canarycanary"], {"api_key": "canary"}, '{"token": "canary1"}')
+    rows: list[tuple[str, str, object]] = [("environment", "A", each) for each in plain]
+    rows += [("serve_flags", "served-model-name", each) for each in (*plain, *held)]
+    each_row(
+        [*rows, *(("environment", name, "canary") for name in ("KEY", "DB_PASS", "API_KEYS", "GITHUB_PAT"))], holds
+    )
+
+
 def test_a_secret_in_the_environment_is_refused_and_not_repeated() -> None:
     def holds(name: str) -> None:
         with pytest.raises(SettingsError) as caught:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from ipaddress import IPv6Address
+from itertools import product
 from time import process_time
+from typing import Literal
+from unicodedata import normalize
 from uuid import UUID
 
 import pytest
@@ -163,6 +166,38 @@ def test_what_is_known_and_left_is_noticed() -> None:
     text = blind.redact(f"a0.88.c2.44.11.22 {canaries.SERIAL} {canaries.MACHINE_ID} {canaries.HOST_KEY}")
     assert blind.leaks(text) == ["mac", "uuid", "serial", "key"]
     assert blind.leaks("02:00:00:00:00:01 serial-1") == []
+
+
+def test_a_mac_that_nobody_knows_is_taken_out_as_bytes_too() -> None:
+    for bare in (
+        "3c 6d 66 9a bc de",
+        "0x3c, 0x6d, 0x66, 0x9a, 0xbc, 0xde",
+        r"\x3c\x6d\x66\x9a\xbc\xde",
+        "3C 6D 66 9A BC DE",
+    ):
+        text = Redactor().redact(f"mac[] = {{{bare}}};")
+        assert not canaries.left(text, ["3c6d669abcde"]) and "3c" not in text.lower(), text
+    for stays in (
+        "10 20 30 40 50 60",
+        "00: b3 15 21 10 46 04 10 00 00 00 00 02 08 00 80 00",
+        "0x00, 0x00, 0x00, 0x00, 0x00, 0x00",
+    ):
+        assert Redactor().redact(stays) == stays
+
+
+def test_a_name_is_the_same_whatever_its_accents_are_made_of() -> None:
+    forms: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+    for known, written in product(forms, repeat=2):
+        redactor = Redactor(Known(ssids=(normalize(known, "Café Quill"),), users=(normalize(known, "rené"),)))
+        text = redactor.redact(normalize(written, "near Café Quill, rené came"))
+        assert text == "near ssid-1, user-1 came"
+
+
+def test_what_the_hosts_know_of_secrets_goes_wherever_it_stands_and_is_noticed_where_it_is_left() -> None:
+    known = Known(secrets=("correct horse", "staple"))
+    text = "401 for correct horse, battery; the staple/x"
+    assert Redactor(known).redact(text) == "401 for token-1, battery; the token-2/x"
+    assert Redactor(known, kinds=[]).leaks(text) == ["token"] and "horse" not in repr(known)
 
 
 NASTY = [

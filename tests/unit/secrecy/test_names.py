@@ -1,0 +1,80 @@
+"""A name says that its value is a secret in every spelling, and words that are like it do not."""
+
+from __future__ import annotations
+
+import random
+import unicodedata
+
+from sparkrig.io.vllm_flags import knowledge
+from sparkrig.secrecy.names import names_a_secret
+from sparkrig.secrecy.values import shows_a_secret
+from tests.tables import each_row
+
+WORDS = (
+    "api key", "api keys", "tokens", "db pass", "pg pass", "github pat", "auth", "hf token", "key", "mysql pwd",
+    "db password", "ssh key", "redis auth", "access key", "access key id", "secret", "credentials", "wpa psk",
+    "registry auth", "token 2", "hf token read", "passphrase", "client secret", "license key", "session cookie",
+)  # fmt: skip
+INNOCENT = (
+    "max tokens", "tokenizer", "NCCL IB HCA", "keyboard", "path", "max num batched tokens", "eos token id",
+    "passes", "monkey", "bypass", "compass", "hf token path", "api key file", "key mgmt", "psk flags",
+    "public key", "oldpwd", "authorized keys", "author", "tokens per second", "time per output token seconds",
+    "prompt tokens total", "pkey", "tokenizer mode", "long prefill token threshold", "secret name", "no auth",
+    "patch", "pattern", "token ids", "ssl keyfile", "fastokens", "try first pass", "turkey", "passenger",
+    "disable auth",
+)  # fmt: skip
+
+
+def spelt(words: str) -> set[str]:
+    """A name as variables, options, fields and headers are written."""
+    parts = words.split()
+    camel = parts[0] + "".join(each.capitalize() for each in parts[1:])
+    joined = {"_".join(parts), "-".join(parts), "some." + "_".join(parts)}
+    joined |= {"".join(parts)} if parts[-1] not in ("id", "read") else set()
+    joined |= {each.upper() for each in joined}
+    joined |= {camel, "X-" + "-".join(each.capitalize() for each in parts)}
+    return joined | {unicodedata.normalize(form, each) for each in joined for form in ("NFD", "NFKC")}
+
+
+def test_a_secret_is_one_in_every_spelling() -> None:
+    each_row([name for words in WORDS for name in spelt(words)], lambda name: _is(name, secret=True))
+
+
+def test_words_that_are_like_it_are_none_in_any() -> None:
+    each_row([name for words in INNOCENT for name in spelt(words)], lambda name: _is(name, secret=False))
+
+
+def _is(name: str, *, secret: bool) -> None:
+    assert names_a_secret(name) is secret
+
+
+def test_what_holds_a_secret_by_its_form_shows_one_whatever_its_name() -> None:
+    tail = "".join(random.Random(49).choices("abcdefghJKLMNP23456789", k=36))
+    forms = [
+        f"{head}{tail}" for head in ("hf_", "nvapi-", "ghp_", "github_pat_", "sk-", "glpat-", "xoxb-", "tskey-")
+    ]
+    forms += [f"https://me:{tail}@h/x", f"https://{tail}@h", f"redis://:{tail}@h:1", "-----BEGIN PRIVATE KEY-----"]
+    for form in forms:
+        held: object
+        for held in (form, f"x {form} y", [form], {"a": {"b": form}}, f'{{"a": "{form}"}}'):
+            assert shows_a_secret("served-model-name", held), held
+    for held in ({"api_key": "x1"}, '{"api_key": "x1"}', "--api-key x1", "X-Api-Key: x1", "a HF_TOKEN=x1"):
+        assert shows_a_secret("extra", held), held
+    for held in (
+        "https://h/x",
+        "ssh://git@h/x",
+        8192,
+        True,
+        ["a"],
+        {"max_tokens": "5"},
+        "INFO",
+        '{"method":"mtp"}',
+    ):
+        assert not shows_a_secret("extra", held), held
+
+
+def test_of_all_flags_and_variables_of_vllm_these_are_secrets() -> None:
+    names = {*knowledge().histories, *knowledge().variables}
+    assert {name for name in names if names_a_secret(name)} == {
+        "api-key", "hf-token", "watermark-config.key", "VLLM_API_KEY", "S3_ACCESS_KEY_ID", "S3_SECRET_ACCESS_KEY",
+    }  # fmt: skip
