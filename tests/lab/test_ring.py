@@ -2,7 +2,7 @@
 
 No test on `@fake` shows that NetworkManager takes twelve addresses in six subnets under one guard, that each rail
 then carries frames of 9000 bytes over the cable that the survey wants, and that undo gives all three back.
-`make faults` has it: a third emulated guest took a tenth of CI's time, and on a slow day all the rest (2026-11-28).
+`make faults` has it: a third emulated guest took a tenth of CI, and on a slow day all that was left (2026-11-28).
 """
 
 from __future__ import annotations
