@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sparkrig.serving.model import Catalogue
 
 _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
+_RUNNING = "Try: docker inspect NAME | sparkrig lint -"
 
 
 @click.command()
@@ -48,7 +49,7 @@ def lint(
     """Find what a Spark cannot do, or what people disagree on, in a launch of vLLM.
 
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
-    compose file, Kubernetes YAML, Helm values, a Dockerfile, a llama-swap config, a systemd unit, a recipe, or
+    compose file, a Dockerfile, a llama-swap config, a systemd unit, a recipe, or
     the output of `docker inspect` for a running container. It runs nothing. It names a launch of another engine,
     such as SGLang, and does not judge its flags.
 
@@ -109,10 +110,12 @@ def _launches(words: Sequence[str]) -> list[Launch]:
 
 
 def _readable(read: Callable[[], list[Launch]], text: str) -> list[Launch]:
-    from sparkrig.serving.launch import Unreadable
+    from sparkrig.serving.launch import NotRead, Unreadable
 
     try:
         return read()
+    except NotRead as error:
+        raise click.ClickException(f"{error}. {_RUNNING}") from None
     except Unreadable as error:
         raise click.ClickException(f"{error}. {_cure(text)}") from None
 

@@ -96,6 +96,15 @@ def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: st
         assert f"Try: sparkrig lint {cure}" in result.stderr
 
 
+def test_a_form_that_is_not_read_is_named_with_the_way_to_its_container() -> None:
+    result = typed("-", text="apiVersion: v1\nkind: Pod\nspec: {containers: [{command: [vllm, serve, Q/M]}]}\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: it is an object of Kubernetes, which is not read; start it, and read its container. "
+        "Try: docker inspect NAME | sparkrig lint -\n"
+    )
+
+
 MORE = "  (-v: who says so, and who says otherwise)"
 
 

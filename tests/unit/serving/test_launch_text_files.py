@@ -1,4 +1,4 @@
-"""Launches in a config of llama-swap, in a Dockerfile, and in values of the Helm chart of production-stack."""
+"""Launches in a config of llama-swap, and in a Dockerfile."""
 
 from __future__ import annotations
 
@@ -32,28 +32,6 @@ models:
     cmd: vllm serve Q/S --port ${PORT}
   tiny: {cmd: "llama-server --port ${PORT} -m x.gguf"}
   other: {cmd: sleep 5}
-"""
-HELM = """
-servingEngineSpec:
-  runtimeClassName: ""
-  modelSpec:
-  - name: big
-    repository: vllm/vllm-openai
-    tag: v0.24.0
-    modelURL: Q/M
-    requestGPU: 1
-    enableTool: true
-    toolCallParser: hermes
-    env: [{name: A, value: "1"}]
-    vllmConfig:
-      enableChunkedPrefill: false
-      maxModelLen: 4096
-      gpuMemoryUtilization: 0.8
-      tensorParallelSize: 2
-      extraArgs: ["--kv-cache-dtype", "fp8", "--enforce-eager"]
-  - {name: off, enabled: false, repository: x, tag: "1", modelURL: Q/O}
-  - {name: bare, repository: org/vllm, tag: "2", modelURL: Q/B}
-routerSpec: {enableRouter: true}
 """
 DOCKERFILE = """# syntax=docker/dockerfile:1
 ARG TAG=v0.24.0
@@ -104,25 +82,6 @@ def test_a_model_of_llama_swap_whose_script_is_not_here_is_named() -> None:
     for each in unread:
         (told,) = judgement.judge(Case(each, lambda _: None))
         assert told.rule.id == "unseen" and each.extra[0] in told.found and not told.fails
-
-
-def test_helm_values_become_what_the_chart_makes_of_them() -> None:
-    big, bare = read(HELM)
-    assert (big.source, big.model, bare.model) == ("Model big", "Q/M", "Q/B")
-    assert big.flags == {
-        "enable-auto-tool-choice": True,
-        "tool-call-parser": "hermes",
-        "enable-chunked-prefill": False,
-        "enable-prefix-caching": False,
-        "max-model-len": "4096",
-        "tensor-parallel-size": "2",
-        "gpu-memory-utilization": "0.8",
-        "kv-cache-dtype": "fp8",
-        "enforce-eager": True,
-    }
-    assert big.container and (big.container.image, big.container.gpus) == ("vllm/vllm-openai:v0.24.0", True)
-    assert big.environment == {"A": "1"}
-    assert bare.flags == {} and bare.container and not bare.container.gpus
 
 
 def test_a_dockerfile_starts_what_its_last_stage_has() -> None:
@@ -317,7 +276,6 @@ def test_what_has_no_launch_is_said_in_one_sentence() -> None:
             ("models:\n  a: {cmd: sleep 5}\n", "no cmd of the llama-swap config runs a server (a)"),
             ('models:\n  a: {cmd: "vllm serve \'x"}\n', "a quotation mark in the cmd of model a is not closed"),
             (f'macros:\n  m0: "{"x" * 50}"\n{doubled}models:\n  a: {{cmd: "${{m7}}"}}\n', "more than 65,536"),
-            ("servingEngineSpec: {modelSpec: [{name: a}, 7]}\n", "no modelSpec of the Helm values has a modelURL"),
         ],
         holds,
     )
