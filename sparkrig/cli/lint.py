@@ -49,9 +49,8 @@ def lint(
     """Find what a Spark cannot do, or what people disagree on, in a launch of vLLM.
 
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
-    compose file, a Dockerfile, a llama-swap config, a systemd unit, a recipe, or
-    the output of `docker inspect` for a running container. It runs nothing. It names a launch of another engine,
-    such as SGLang, and does not judge its flags.
+    compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing. It names
+    a launch of another engine, such as SGLang, and does not judge its flags.
 
     An error is a hard fact. A warning is a failure or a cost that was reported. It is contested if others found
     the opposite, and -v shows both sides with their dates. A note is advice.

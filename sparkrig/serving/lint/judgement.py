@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sparkrig.serving.engines import UNREAD, VLLM
+from sparkrig.serving.engines import VLLM
 from sparkrig.serving.lint import (
     attention,
     cache,
@@ -101,8 +101,6 @@ def _weight(finding: Finding) -> int:
 
 
 def _is_asked(rule: Rule, case: Case) -> bool:
-    if case.launch.engine == UNREAD:
-        return rule.id == "unseen"
     if case.launch.engine != VLLM:
         return rule.id in _OF_EVERY_ENGINE | _OF_ONE.get(case.launch.engine, frozenset())
     return not case.launch.ray or rule.topic in _OF_RAY
