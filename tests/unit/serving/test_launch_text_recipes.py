@@ -75,7 +75,11 @@ services:
     found = one(text)
     assert found.container is not None
     assert (found.container.image, found.model) == ("org/vllm:1", "Q/M")
-    assert found.flags == {"max-cudagraph-capture-size": "36", "nnodes": "2", "node-rank": "${RANK}"}
+    assert found.flags == {
+        "max-cudagraph-capture-size": "$(( 6 * (${TOKENS} + 1) ))",
+        "nnodes": "2",
+        "node-rank": "${RANK}",
+    }
     assert found.extra == ("${HEADLESS:+--headless}", "${QUANT}")
     configured = "configs:\n  run.sh:\n    content: |\n      vllm serve Q/M --port $$P\n"
     assert one(
