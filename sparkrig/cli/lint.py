@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,11 +17,12 @@ from sparkrig.text import reason
 if TYPE_CHECKING:
     from sparkrig.reports import schema_serving as schema
     from sparkrig.serving.launch import Launch
-    from sparkrig.serving.lint.case import Case, Change
+    from sparkrig.serving.lint.case import Case
     from sparkrig.serving.lint.judgement import Finding
     from sparkrig.serving.model import Catalogue
 
 _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
+_RUNNING = "Try: docker inspect NAME | sparkrig lint -"
 
 
 @click.command()
@@ -34,7 +34,6 @@ _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sp
     is_flag=True,
     help="Read the launches in models/ instead: all, or those of the models that you name.",
 )
-@click.option("--fix", is_flag=True, help="Print the launch as it should be, where a remedy is certain.")
 @click.option("--list", "listing", is_flag=True, help="List every rule with its meaning, and exit.")
 @click.option("-v", "--verbose", is_flag=True, help="Show who asks for each rule, and who says otherwise.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/lint.json).")
@@ -43,7 +42,6 @@ def lint(
     sparks: int | None,
     vllm: str | None,
     catalogue: bool,
-    fix: bool,
     listing: bool,
     verbose: bool,
     as_json: bool,
@@ -51,18 +49,13 @@ def lint(
     """Find what a Spark cannot do, or what people disagree on, in a launch of vLLM.
 
     It reads a COMMAND after --, a FILE, or standard input: `vllm serve ...`, `docker run ...`, a script, a
-    compose file, Kubernetes YAML, Helm values, a Dockerfile, a llama-swap config, a systemd unit, a recipe, or
-    the output of `docker inspect` for a running container. It runs nothing. It names a launch of another engine,
-    such as SGLang, and does not judge its flags.
+    compose file, a recipe, or the output of `docker inspect` for a running container. It runs nothing. It names
+    a launch of another engine, such as SGLang, and does not judge its flags.
 
     An error is a hard fact. A warning is a failure or a cost that was reported. It is contested if others found
     the opposite, and -v shows both sides with their dates. A note is advice.
 
-    With --fix it prints the launch as it should be: flags and variables taken away, renamed or set where a rule
-    has a certain remedy. What is left to decide is printed beside it.
-
-    Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests. With --fix
-    the code is that of the launch that it prints.
+    Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests.
     """
     from sparkrig.serving.lint import judgement
     from sparkrig.serving.lint.case import Case
@@ -73,12 +66,6 @@ def lint(
     version = _version(vllm)
     known = files.catalogue()
     tables = files.flag_tables()
-    if fix:
-        if catalogue or as_json:
-            raise click.ClickException(
-                "--fix is for a launch that you give, and prints no JSON. Try: sparkrig lint"
-            )
-        sys.exit(_fix(_given(words), lambda launch: Case(launch, known.find, sparks, version, tables)))
     told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
     cases = [Case(launch, known.find, sparks or nodes, version, tables) for launch, nodes in told]
     found = [judgement.judge(case) for case in cases]
@@ -122,58 +109,14 @@ def _launches(words: Sequence[str]) -> list[Launch]:
 
 
 def _readable(read: Callable[[], list[Launch]], text: str) -> list[Launch]:
-    from sparkrig.serving.launch import Unreadable
+    from sparkrig.serving.launch import NotRead, Unreadable
 
     try:
         return read()
+    except NotRead as error:
+        raise click.ClickException(f"{error}. {_RUNNING}") from None
     except Unreadable as error:
         raise click.ClickException(f"{error}. {_cure(text)}") from None
-
-
-def _given(words: Sequence[str]) -> str:
-    """What was given, as one text."""
-    return shlex.join(words) if len(words) > 1 else _text(words[0] if words else "-")
-
-
-def _fix(text: str, case: Callable[[Launch], Case]) -> int:
-    """Print the launch as it should be, and what is left to decide; its exit code."""
-    from sparkrig.serving import launch_text
-    from sparkrig.serving.lint import judgement, mend
-
-    found = _readable(lambda: launch_text.read(text), text)
-    if text.lstrip()[:1] in ("[", "{") or len(found) != 1:
-        what = f"{len(found)} launches" if len(found) > 1 else "what docker inspect printed"
-        raise click.ClickException(f"--fix changes the words of one launch, and these are {what}. {_TRY}")
-    made, launch = text, found[0]
-    for change in mend.changes(judgement.judge(case(launch))):
-        made, launch = _changed(made, launch, change)
-    left = judgement.judge(case(launch))
-    terminal.echo(made.rstrip("\n"))
-    for finding in (each for each in left if each.fails):
-        terminal.echo(f"left to decide: {finding.rule.id}: {finding.found}. Try: {finding.better}", err=True)
-    return judgement.exit_code(left)
-
-
-def _changed(text: str, launch: Launch, change: Change) -> tuple[str, Launch]:
-    """The text with one change, and what is read of it; both as they were where more, or less, would change."""
-    from sparkrig.serving.lint import mend
-
-    try:
-        made = mend.text(text, [change])
-    except mend.Lost:
-        return text, launch
-    read = _read(made)
-    return (made, read[0]) if len(read) == 1 and mend.reaches(launch, read[0], change) else (text, launch)
-
-
-def _read(text: str) -> list[Launch]:
-    """Launches of a text, none where it cannot be read."""
-    from sparkrig.serving import launch, launch_text
-
-    try:
-        return launch_text.read(text)
-    except launch.Unreadable:
-        return []
 
 
 def _cure(text: str) -> str:

@@ -175,7 +175,7 @@ TOOLS = (
         "lint",
         "Lint",
         "What a Spark cannot do, or what is disputed, in a launch of vLLM: a command, a script, a compose file, "
-        "Kubernetes YAML, a unit. It runs nothing and asks no host.",
+        "a recipe. It runs nothing and asks no host.",
         lambda given: [*_options(given, "sparks", "vllm"), "--json", "-"],
         {
             "text": {"type": "string", "maxLength": _TEXT, "description": "The launch, as text."},

@@ -126,8 +126,7 @@ def _heading(case: Case) -> str:
     """The model, its format and how many GPUs it is spread over."""
     if case.launch.ray:
         return ": a node of Ray"
-    unread = case.launch.engine == engines.UNREAD
-    about = [case.called, case.format] if case.launch.model else [] if unread else ["no model"]
+    about = [case.called, case.format] if case.launch.model else ["no model"]
     if case.launch.engine != engines.VLLM:
         about.append(engines.name(case.launch.engine))
     elif case.gpus and case.gpus > 1:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 VLLM = "vllm"
-UNREAD = "unread"  # of a program that may start a server, and is not here
 _NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
 
 
@@ -145,7 +144,7 @@ _MODULES = {module: engine.id for engine in _OTHERS for module in engine.modules
 
 def name(id: str) -> str:
     """What an engine is called."""
-    return OTHERS[id].name if id in OTHERS else "not read" if id == UNREAD else "vLLM"
+    return OTHERS[id].name if id in OTHERS else "vLLM"
 
 
 def by_name(name: str) -> str:

@@ -20,6 +20,10 @@ class Unreadable(ValueError):
     """Text in which no launch is found; the message is one sentence without a full stop."""
 
 
+class NotRead(Unreadable):
+    """Text of a form that is not read; `docker inspect` shows what it starts."""
+
+
 @dataclass(frozen=True)
 class Launch:
     """One server as it is launched, or a node of Ray that it runs on.

@@ -1,4 +1,4 @@
-"""Reads launches: a command line, a script, compose, Kubernetes, Helm, a unit, a Dockerfile, a recipe, and so on.
+"""Reads launches: a command line, a script, compose, a recipe, `docker inspect`.
 
 Nothing is run, and nothing beyond the given text is read: what a `--config` file, an `--env-file` or the image
 sets is not seen, and a judge of a launch has to know that (`Launch.whole`). Each form has a module in
@@ -8,29 +8,20 @@ sparkrig/serving/launches/.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
-from sparkrig.serving.launch import Launch, Unreadable
+from sparkrig.serving.launch import Launch, NotRead, Unreadable
 from sparkrig.serving.launches import (
-    app_template,
     compose,
-    dockerfile,
     documents,
-    helm,
     inspected,
-    jinja,
-    kubernetes,
-    llama_swap,
     recipes,
     tree,
-    unit,
 )
 from sparkrig.serving.launches.command import ASSIGNED, served
-from sparkrig.serving.launches.documents import table
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
 from sparkrig.text import listed
@@ -38,7 +29,30 @@ from sparkrig.text import listed
 _NAMED = 3  # scripts that a text runs and does not have
 _MOST = 300_000  # characters; the longest script that was seen has 40,000
 _MOST_INSPECTED = 2_000_000  # what `docker inspect` prints of one container has 20,000
+_JSON = re.compile(r"\[(?![A-Z][A-Za-z-]*\])|\{(?![{%])")  # and no section of a unit, no template
 _GROUP = re.compile(r"(?:\[\[?|\{)\s+(?:-[a-z]\b|!|\w+\s|\"\$)")  # a test or a group of a shell, and no JSON
+_COMMENTS = r"(?:[^\S\n]*+(?:[#;].*+)?\n)*+"
+# forms that are not read, each by what it begins with, or by what stands in it
+_SIGNS = {
+    "a Dockerfile": re.compile(
+        rf"\A{_COMMENTS}(?:ARG[ \t]+\w|(?i:FROM)[ \t]+(?:--platform=\S+[ \t]+)?\S+"
+        r"(?:[ \t]+(?i:AS)[ \t]+\S+)?[ \t]*\r?(?:\n|\Z))"
+    ),
+    "a systemd unit": re.compile(rf"\A{_COMMENTS}\[[A-Z][A-Za-z-]*\][ \t]*\r?(?:\n|\Z)"),
+    # but for `docker ps --format '{{.Names}}'`, and a brace of JSON that a recipe doubles
+    "a template with {{ }} or {% %}": re.compile(
+        r"\{%-?\s|^[ \t]*\{\{-?[ \t]*[A-Za-z]|\{\{-?[ \t]*(?:\.(?:Values|Release|Chart)\b"
+        r"|(?!end\b|else\b)[A-Za-z_][^{}\s|]*[ \t]*(?:\||-?\}\}))",
+        re.MULTILINE,
+    ),
+}
+# the same by a key of its YAML
+_KEYS = {
+    "apiVersion": "an object of Kubernetes",
+    "servingEngineSpec": "a values file of a Helm chart",
+    "controllers": "a values file of a Helm chart",
+    "models": "a llama-swap config",
+}
 _YAML = re.compile(r"(?:[^\S\n]*+(?:#.*+)?\n)*+(?:---|[A-Za-z_][\w.-]*:(?:\s|$))")
 
 
@@ -47,16 +61,12 @@ def read(text: str) -> list[Launch]:
     bare = text.strip()
     if not bare:
         raise Unreadable("nothing was given")
-    inspected_one = bare[0] in "[{" and not _GROUP.match(bare) and not unit.BEGINS.match(bare)
+    inspected_one = _JSON.match(bare) and not _GROUP.match(bare)
     if len(bare) > (_MOST_INSPECTED if inspected_one else _MOST):
         raise Unreadable(f"it has {len(bare)} characters, more than any launch")
-    bare = bare if inspected_one else jinja.filled(bare)
-    if unit.BEGINS.match(bare):
-        return unit.read(bare)
     if inspected_one:
         return inspected.read(bare)
-    if dockerfile.BEGINS.match(bare):
-        return dockerfile.read(bare)
+    _not_read(form for form, sign in _SIGNS.items() if sign.search(bare))
     if _YAML.match(bare):
         return _yaml(bare)
     shell = Shell("the command line")
@@ -123,30 +133,18 @@ def _spread(launch: Launch, sparks: int) -> Launch:
     return replace(launch, flags={**launch.flags, "tensor-parallel-size": f"{size}"})
 
 
-def _objects(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """An object of Kubernetes, or the pods that a release of Flux makes with a chart that is known."""
-    values = table(table(document.get("spec")).get("values")) if document.get("kind") == "HelmRelease" else {}
-    if helm.is_one(values):
-        return helm.pods(values)
-    if app_template.is_one(values):
-        return app_template.pods(values, str(table(document.get("metadata")).get("name", "")))
-    return [document]
+def _not_read(forms: Iterable[str]) -> None:
+    """Raises NotRead for the first of these forms."""
+    if form := next(iter(forms), ""):
+        raise NotRead(f"it is {form}, which is not read; start it, and read its container")
 
 
 def _yaml(text: str) -> list[Launch]:
-    """Kubernetes, compose, Helm values, a llama-swap config, a recipe, or what `vllm serve --config` takes."""
+    """Compose, a recipe, or what `vllm serve --config` takes."""
     found = [each for each in documents.load(text) if isinstance(each, dict)]
-    if any(kubernetes.is_one(each) for each in found):
-        return kubernetes.read([made for each in found for made in _objects(each)])
     document = found[0] if found else {}
     if "services" in document:
         return compose.read(document)
-    if helm.is_one(document):
-        return helm.read(document)
-    if app_template.is_one(document):
-        return kubernetes.read(app_template.pods(document))
-    if llama_swap.is_one(document):
-        return llama_swap.read(document)
     if isinstance(document.get("engines"), dict):
         return recipes.pulse(document)
     if recipe.is_one(document):
@@ -154,6 +152,7 @@ def _yaml(text: str) -> list[Launch]:
         return [_spread(each, made.fewest) for each in of_recipe(made, made.command())]
     if "model" in document:
         return [recipes.configured(document)]
+    _not_read(_KEYS[key] for each in found for key in each if key in _KEYS)
     raise Unreadable(
         "the YAML has no services (a compose file), no command (a recipe) and no model (a --config file)"
     )

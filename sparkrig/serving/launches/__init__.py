@@ -1,1 +1,1 @@
-"""Each form in which people publish a launch: shell, compose, Kubernetes, Helm, units, Dockerfiles, recipes."""
+"""Each form in which people publish a launch: shell, compose, recipes, `docker inspect`."""

@@ -33,7 +33,6 @@ _MORE_OPTIONS = "VLLM_SPARK_EXTRA_DOCKER_ARGS"
 
 # vLLM's example, which starts a node of Ray in a container: examples/online_serving/run_cluster.sh at 0c37e239
 RUN_CLUSTER = "run_cluster.sh"
-_RAY_SCRIPT = "multi-node-serving.sh"  # the same for Kubernetes, which runs in the container
 
 
 def base(path: str) -> str:
@@ -125,8 +124,7 @@ def _given_to(engine: str, words: Sequence[str]) -> bool:
 def starts_ray(words: Sequence[str]) -> bool:
     """Whether a command makes a node of Ray."""
     return any(
-        (base(word) == "ray" and [*words[place + 1 : place + 2]] == ["start"]) or base(word) == _RAY_SCRIPT
-        for place, word in enumerate(words)
+        base(word) == "ray" and [*words[place + 1 : place + 2]] == ["start"] for place, word in enumerate(words)
     )
 
 

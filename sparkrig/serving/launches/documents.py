@@ -21,10 +21,6 @@ def load(text: str) -> list[Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f" near line {mark.line + 1}" if mark else ""
-        if "{{" in text:
-            raise Unreadable(
-                f"it is a template that is not YAML{where}; give what `helm template` makes of it"
-            ) from None
         raise Unreadable(f"it begins like YAML and is none{where}") from None
     left = [_MOST]
     return [_plain(each, left, 0) for each in documents if each is not None]

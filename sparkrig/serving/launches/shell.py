@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from sparkrig.serving.launch import Launch, Unreadable
-from sparkrig.serving.launches import arithmetic, command, tree
+from sparkrig.serving.launches import command, conditions, tree
 from sparkrig.serving.launches.started import Starter, World
 from sparkrig.serving.launches.tree import Block, Case, Function, Group, If, Loop, Node, Simple
 from sparkrig.serving.launches.variables import HIDDEN, POSITIONAL, Value, Variables, symbol
@@ -150,7 +150,7 @@ class Shell(Starter):
                 return True
             if "$" in found or any("$" in each for each in texts):
                 return None
-            return any(arithmetic.holds([found, "=", each], lambda _: False) for each in texts)
+            return any(conditions.holds([found, "=", each], lambda _: False) for each in texts)
 
         self._ways((partial(fits, patterns), body) for patterns, body in node.arms)
 
@@ -198,8 +198,7 @@ class Shell(Starter):
         given = [*node.words]
         self.world.left -= _COMMAND
         if given and isinstance(given[0], Arithmetic):
-            found = arithmetic.number(given[0].text.replace("$", ""), self.variables.values)
-            return None if found is None else found != 0
+            return None
         lead: dict[str, Value] = {}
         while given and (assigned := self._assignment(given[0])) is not None:
             lead[assigned[0]] = assigned[1]
@@ -268,7 +267,7 @@ class Shell(Starter):
         self.installs_vllm = self.installs_vllm or command.installs_vllm(words)
         if name in ("[", "[[", "test"):
             inner = words[1:-1] if name != "test" else words[1:]
-            return arithmetic.holds(inner, self.variables.unset)
+            return conditions.holds(inner, self.variables.unset)
         if name in self.functions:
             return self._call(name, words[1:])
         if name in (":", "true", "false", "exit"):

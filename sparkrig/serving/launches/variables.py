@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import takewhile
 
-from sparkrig.serving.launches import arithmetic, words
+from sparkrig.serving.launches import words
 from sparkrig.serving.launches.words import Array, Part, Word
 
 _LONGEST = 65_536  # characters of a value: `A=$A$A` doubles it
@@ -175,8 +175,7 @@ class Variables:
         if depth > _DEEPEST:
             return part.source
         if part.kind == "arithmetic":
-            found = arithmetic.number(self.text(words.parts(part.text), depth + 1), self.values)
-            return part.source if found is None else str(found)
+            return part.source
         if part.kind == "command":
             printed = self._printed(part.text, depth)
             short = part.source if len(part.source) <= _SHOWN and "\n" not in part.source else HIDDEN

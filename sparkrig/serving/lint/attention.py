@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit, Severity
+from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.serving.lint.claims import (
     APRIL,
     DOCAI,
@@ -27,7 +27,6 @@ _FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
 # DSA by the model's name [@vllm-45317]; GLM-5.3-Flash has another attention
 _SPARSE = re.compile(r"deepseek-v3\.2|glm-?5(?:\.[12])?(?![.\d])")
 _GLM_SPARSE = re.compile(r"glm-?5(?:\.[12])?(?![.\d])")
-_TRITON = (Change("attention-backend", "TRITON_ATTN"),)
 
 
 RULES = Rules("kernels")
@@ -88,7 +87,7 @@ def fp8_kv_wide_heads(case: Case) -> Iterator[Hit]:
     if chosen and _kv(case).startswith("fp8") and case.format == "fp8" and _WIDE_HEADS.search(case.name):
         asked = f"--kv-cache-dtype {_kv(case)} without --attention-backend"
         severity: Severity | None = None if case.version else "note"
-        yield Hit(f"{asked}, and {case.called} has heads of 256", severity=severity, changes=_TRITON)
+        yield Hit(f"{asked}, and {case.called} has heads of 256", severity=severity)
 
 
 @RULES.rule(
@@ -109,7 +108,7 @@ def fp8_kv_wide_heads(case: Case) -> Iterator[Hit]:
 )
 def fp8_kv_dspark(case: Case) -> Iterator[Hit]:
     if "nemotron-3.5-lightning" in case.name and case.drafting == "dspark" and _kv(case).startswith("fp8"):
-        yield Hit(f"--kv-cache-dtype {_kv(case)} with DSpark", changes=(Change("kv-cache-dtype"),))
+        yield Hit(f"--kv-cache-dtype {_kv(case)} with DSpark")
 
 
 @RULES.rule(
@@ -129,8 +128,7 @@ def fp8_kv_dspark(case: Case) -> Iterator[Hit]:
 def dspark_kv_fp8(case: Case) -> Iterator[Hit]:
     if "qwen3.8-27b" in case.name and case.drafting == "dspark" and _kv(case).startswith("fp8"):
         own = "attention_backend" in case.speculative
-        changes = () if own else (Change("kv-cache-dtype", "bfloat16"),)
-        yield Hit(f"--kv-cache-dtype {_kv(case)} with DSpark", severity="note" if own else None, changes=changes)
+        yield Hit(f"--kv-cache-dtype {_kv(case)} with DSpark", severity="note" if own else None)
 
 
 @RULES.rule(
@@ -144,7 +142,7 @@ def dspark_kv_fp8(case: Case) -> Iterator[Hit]:
 def muse_attention(case: Case) -> Iterator[Hit]:
     setting, backend = case.attention
     if "muse-glimmer" in case.name and backend == "FLASHINFER":
-        yield Hit(setting, changes=(Change("attention-backend"),))
+        yield Hit(setting)
 
 
 @RULES.rule(
@@ -158,8 +156,7 @@ def muse_attention(case: Case) -> Iterator[Hit]:
 def kv_needs_bf16(case: Case) -> Iterator[Hit]:
     if _FLASH_NEXT.search(case.name) and _kv(case) not in ("", "auto", "bfloat16"):
         # patches of vLLM's files serve it in FP8 [@mia-flash-next-solo]
-        changes = (Change("kv-cache-dtype"),) if case.released else ()
-        yield Hit(f"--kv-cache-dtype {_kv(case)}", severity=case.severity, changes=changes)
+        yield Hit(f"--kv-cache-dtype {_kv(case)}", severity=case.severity)
 
 
 @RULES.rule(
@@ -187,7 +184,6 @@ def nvfp4_kv_latent(case: Case) -> Iterator[Hit]:
     yield Hit(
         f"--kv-cache-dtype {_kv(case)}, and {case.called} has multi-head latent attention",
         severity=severity,
-        changes=(Change("kv-cache-dtype", "fp8"),) if severity != "note" else (),
     )
 
 
@@ -229,7 +225,7 @@ def sparse_attention(case: Case) -> Iterator[Hit]:
 )
 def nvfp4_kv(case: Case) -> Iterator[Hit]:
     if case.official and _kv(case).startswith("nvfp4") and not case.latent:
-        yield Hit(f"--kv-cache-dtype {_kv(case)}", changes=(Change("kv-cache-dtype", "fp8"),))
+        yield Hit(f"--kv-cache-dtype {_kv(case)}")
 
 
 @RULES.rule(
@@ -271,8 +267,7 @@ def sparse_prefill(case: Case) -> Iterator[Hit]:
 def attention_unregistered(case: Case) -> Iterator[Hit]:
     setting, backend = case.attention
     if backend == "TORCH_SDPA":
-        changes = (Change("attention-backend"),) if setting.startswith("--attention-backend") else ()
-        yield Hit(setting, changes=changes)
+        yield Hit(setting)
 
 
 @RULES.rule(
@@ -297,7 +292,6 @@ def dflash_attention(case: Case) -> Iterator[Hit]:
         yield Hit(
             "DFlash, and --speculative-config has no attention_backend",
             severity=None if case.official and _WIDE_HEADS.search(case.name) else "note",
-            changes=(Change("speculative-config.attention_backend", "TRITON_ATTN"),),
         )
 
 
@@ -320,7 +314,7 @@ def mimo_async(case: Case) -> Iterator[Hit]:
     alone = case.launch.whole_number("max-num-seqs", 0) == 1
     off = case.launch.flags.get("async-scheduling") is False
     if "mimo-v2" in case.name and case.drafting in ("mtp", "dflash") and not off and not alone:
-        yield Hit(f"{case.drafting} without --no-async-scheduling", changes=(Change("async-scheduling", "no"),))
+        yield Hit(f"{case.drafting} without --no-async-scheduling")
 
 
 @RULES.rule(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import get_args
 
 from sparkrig.serving import arguments, budget, model
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import APRIL, DOCAI, Claim
 from sparkrig.serving.lint.rule import Rules
 from sparkrig.serving.lint.version import Version
@@ -114,7 +114,6 @@ def kv_cache_short(case: Case) -> Iterator[Hit]:
         f"{_share(case):g}",
         " or ".join(better),
         "note" if short < room.spread else None,
-        (Change("max-model-len", str(fits)),) if fits and short >= room.spread else (),
     )
 
 
@@ -228,5 +227,4 @@ def flash_next_solo(case: Case) -> Iterator[Hit]:
     if _flash_next(case) and tokens > _SERVED and not [*ple_table(case)]:
         yield Hit(
             f"{at_once} requests of up to {tokens} tokens on one Spark",
-            changes=(Change("max-model-len", "131072"), Change("max-num-seqs", "1")),
         )

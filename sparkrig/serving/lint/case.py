@@ -98,31 +98,15 @@ Severity = Literal["error", "warning", "note"]
 
 
 @dataclass(frozen=True)
-class Change:
-    """One thing to change in a launch: a flag, a field of its JSON (`speculative-config.method`), a variable.
-
-    to: the new value, empty for a switch; None takes it away; renamed: the name that it should have, and its value
-    stays.
-    """
-
-    name: str
-    to: str | None = None
-    renamed: str = ""
-    variable: bool = False
-
-
-@dataclass(frozen=True)
 class Hit:
     """What a judge saw.
 
-    better: what to set, where it knows more than the rule; severity: where it is milder than the rule's; changes:
-    what mends it, where that is certain.
+    better: what to set, where it knows more than the rule; severity: where it is milder than the rule's.
     """
 
     found: str
     better: str = ""
     severity: Severity | None = None
-    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True)

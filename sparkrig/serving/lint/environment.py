@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     AUGUST,
@@ -75,8 +75,7 @@ def ray_memory_monitor(case: Case) -> Iterator[Hit]:
     if not case.ray or not case.paired or (case.launch.wrapper and value is None):
         return
     if case.missing(name) or value not in (None, "0"):
-        change = Change(name, "0", variable=True)
-        yield Hit(f"{name}={value}" if value else f"{name} is not set", changes=(change,))
+        yield Hit(f"{name}={value}" if value else f"{name} is not set")
 
 
 @RULES.rule(

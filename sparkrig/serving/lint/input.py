@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.cure import quoted
 from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import engines
 from sparkrig.serving.lint.case import Case, Hit
@@ -117,11 +116,6 @@ def no_model(case: Case) -> Iterator[Hit]:
     "docker inspect NAME | sparkrig lint -, once it runs",
 )
 def unseen(case: Case) -> Iterator[Hit]:
-    if case.launch.engine == engines.UNREAD:
-        started = " ".join(case.launch.extra) or "nothing"
-        cure = f"sparkrig lint {quoted(*case.launch.extra)}, where that is a script"
-        yield Hit(f"it starts {started}, which is not here", cure)
-        return
     if "config" in case.launch.flags:
         yield Hit(f"--config {case.launch.text('config')} sets flags of its own")
     wrapped = case.launch.container is None or case.launch.wrapper

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sparkrig.serving.engines import UNREAD, VLLM
+from sparkrig.serving.engines import VLLM
 from sparkrig.serving.lint import (
     attention,
     cache,
@@ -26,7 +26,7 @@ from sparkrig.serving.lint import (
     weights,
     words,
 )
-from sparkrig.serving.lint.case import Case, Change, Hit, Severity
+from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.serving.lint.rule import Judge, Rule
 from sparkrig.serving.runtimes import LLAMA, SGLANG
 
@@ -62,15 +62,13 @@ _OF_ONE = {SGLANG.id: frozenset({"weights-too-large"}), LLAMA.id: frozenset({"ll
 class Finding:
     """A rule that a launch breaks.
 
-    found: what was seen, without a full stop; better: what to set; severity: the rule's, or a milder one; changes:
-    what `--fix` does, empty where no remedy is definite.
+    found: what was seen, without a full stop; better: what to set; severity: the rule's, or a milder one.
     """
 
     rule: Rule
     found: str
     better: str
     severity: Severity
-    changes: tuple[Change, ...] = ()
 
     @property
     def contested(self) -> bool:
@@ -86,7 +84,7 @@ def judge(case: Case) -> list[Finding]:
     """What a launch breaks, the worst first."""
     asked = [rule for rule in RULES if rule.concerns(case.version) and _is_asked(rule, case)]
     found = [
-        Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity, hit.changes)
+        Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity)
         for rule in asked
         for hit in JUDGES[rule](case)
     ]
@@ -103,8 +101,6 @@ def _weight(finding: Finding) -> int:
 
 
 def _is_asked(rule: Rule, case: Case) -> bool:
-    if case.launch.engine == UNREAD:
-        return rule.id == "unseen"
     if case.launch.engine != VLLM:
         return rule.id in _OF_EVERY_ENGINE | _OF_ONE.get(case.launch.engine, frozenset())
     return not case.launch.ray or rule.topic in _OF_RAY

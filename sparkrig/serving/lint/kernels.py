@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit, month
+from sparkrig.serving.lint.case import Case, Hit, month
 from sparkrig.serving.lint.claims import (
     APRIL,
     CATALOGUE,
@@ -263,7 +263,7 @@ def arch_list(case: Case) -> Iterator[Hit]:
     for name in ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST"):
         value = case.launch.variable(name)
         if value and "12.1" not in value:
-            yield Hit(f"{name}={value}", f"{name}=12.1a", changes=(Change(name, "12.1a", variable=True),))
+            yield Hit(f"{name}={value}", f"{name}=12.1a")
 
 
 @RULES.rule(
@@ -281,7 +281,7 @@ def mxfp8_variable(case: Case) -> Iterator[Hit]:
     for name in ("VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8", "VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8_CUTLASS"):
         value = case.launch.variable(name)
         if value not in ("", "0") and case.official and case.format == "mxfp4":
-            yield Hit(f"{name}={value} in {case.container.image}", changes=(Change(name, variable=True),))
+            yield Hit(f"{name}={value} in {case.container.image}")
 
 
 @RULES.rule(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from sparkrig.serving import engines
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     AUGUST,
@@ -29,7 +29,6 @@ MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB [@docai-122b]
 # by [@eugr-dsv4-1m]: refused at 0.95; about 0.912 is free while the weights are read
 REFUSED, HIGHEST, USUAL, SAFE = 0.95, 0.912, 0.85, 0.80
 _DEFAULT = 0.92
-_TO_THE_HIGHEST = (Change("gpu-memory-utilization", "0.85"),)
 _TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-37995]
 # Qwen3.6-35B-A3B in BF16, 65 GiB, is verified without a share, and 75 GiB fail [@vllm-recipes, @vllm-recipes-632]
 _LARGE = 0.6
@@ -66,7 +65,7 @@ def _utilization(case: Case) -> float | None:
 def utilization_refused(case: Case) -> Iterator[Hit]:
     share = _utilization(case)
     if share is not None and share >= REFUSED:
-        yield Hit(_leaves(share), changes=_TO_THE_HIGHEST)
+        yield Hit(_leaves(share))
 
 
 @RULES.rule(
@@ -94,7 +93,7 @@ def utilization_refused(case: Case) -> Iterator[Hit]:
 def utilization_above_0_91(case: Case) -> Iterator[Hit]:
     share = _utilization(case)
     if share is not None and HIGHEST < share < REFUSED:
-        yield Hit(_leaves(share), changes=_TO_THE_HIGHEST)
+        yield Hit(_leaves(share))
 
 
 @RULES.rule(
@@ -160,7 +159,6 @@ def utilization_unset_large(case: Case) -> Iterator[Hit]:
     if _unset(case) and _each(case) > MEMORY_GIB * _LARGE:
         yield Hit(
             f"no --gpu-memory-utilization, and {_each(case):.0f} GiB of weights",
-            changes=(Change("gpu-memory-utilization", "0.80"),),
         )
 
 
@@ -191,7 +189,7 @@ def _each(case: Case) -> float:
 )
 def utilization_unset(case: Case) -> Iterator[Hit]:
     if _unset(case) and not [*utilization_unset_large(case)]:
-        yield Hit("no --gpu-memory-utilization", changes=(Change("gpu-memory-utilization", "0.80"),))
+        yield Hit("no --gpu-memory-utilization")
 
 
 @RULES.rule(
@@ -253,7 +251,7 @@ def mamba_blocks(case: Case) -> Iterator[Hit]:
     if share is None or share > _FEW_BLOCKS or not long or flag in case.launch.flags:
         return
     if _HYBRID_35B.search(case.name) and case.format == "fp8":
-        yield Hit(f"no --{flag} at {share:g}", changes=(Change(flag, "32"),))
+        yield Hit(f"no --{flag} at {share:g}")
 
 
 @RULES.rule(

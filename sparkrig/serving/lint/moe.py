@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import APRIL, AUGUST, DOCAI, HARDWARE, MAY, MID_MAY, MODELS, Claim
 from sparkrig.serving.lint.rule import Rules
 
@@ -107,7 +107,7 @@ def nvfp4_mixture_early(case: Case) -> Iterator[Hit]:
 def moe_backend_unquantized(case: Case) -> Iterator[Hit]:
     bare = case.told_format == "bf16" and not case.quantization
     if case.mixture and bare and _backend(case) in _QUANTIZED_ONLY:
-        yield Hit(f"--moe-backend {_backend(case)}, and {case.said}", changes=(Change("moe-backend"),))
+        yield Hit(f"--moe-backend {_backend(case)}, and {case.said}")
 
 
 @RULES.rule(
@@ -169,7 +169,6 @@ def moe_backend_draft(case: Case) -> Iterator[Hit]:
         yield Hit(
             f"--moe-backend {_backend(case)}, and --speculative-config has no moe_backend",
             severity="note" if own else None,
-            changes=() if own else (Change("speculative-config.moe_backend", "triton"),),
         )
 
 
@@ -186,7 +185,7 @@ def moe_backend_draft(case: Case) -> Iterator[Hit]:
 )
 def moe_backend_datacenter(case: Case) -> Iterator[Hit]:
     if case.mixture and _backend(case) == "flashinfer_trtllm":
-        yield Hit("--moe-backend flashinfer_trtllm", changes=(Change("moe-backend"),))
+        yield Hit("--moe-backend flashinfer_trtllm")
 
 
 @RULES.rule(
@@ -212,7 +211,6 @@ def deep_gemm(case: Case) -> Iterator[Hit]:
         yield Hit(
             f"--moe-backend {_backend(case)}",
             severity=case.severity,
-            changes=(Change("moe-backend"),) if case.released else (),
         )
     for name in ("VLLM_USE_DEEP_GEMM", "VLLM_USE_DEEP_GEMM_E8M0"):
         if case.launch.variable(name) == "1":

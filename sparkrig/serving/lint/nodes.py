@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from sparkrig.serving import layout
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     CORTI,
     HARDWARE,
@@ -216,7 +216,7 @@ def master_address(case: Case) -> Iterator[Hit]:
 def headless(case: Case) -> Iterator[Hit]:
     rank = case.launch.whole_number("node-rank", 0)
     if case.nnodes > 1 and rank and not case.launch.on("headless"):
-        yield Hit(f"--node-rank {rank} without --headless", changes=(Change("headless", ""),))
+        yield Hit(f"--node-rank {rank} without --headless")
 
 
 @RULES.rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit, Severity
+from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.serving.lint.claims import (
     BENCH,
     HARDWARE,
@@ -59,8 +59,7 @@ RULES = Rules("quantization")
 def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
     if case.quantization == "mxfp4" and case.told_format == "bf16":
         severity: Severity | None = None if case.version else "warning"
-        changes = (Change("quantization"),)
-        yield Hit(f"--quantization mxfp4, and {case.said}", severity=severity, changes=changes)
+        yield Hit(f"--quantization mxfp4, and {case.said}", severity=severity)
 
 
 @RULES.rule(
@@ -111,7 +110,7 @@ def gpt_oss_mxfp4(case: Case) -> Iterator[Hit]:
 )
 def gptq_marlin(case: Case) -> Iterator[Hit]:
     if case.format == "int4-gptq" and case.quantization == "gptq":
-        yield Hit(f"--quantization gptq, and {case.said}", changes=(Change("quantization"),))
+        yield Hit(f"--quantization gptq, and {case.said}")
 
 
 @RULES.rule(
@@ -126,7 +125,7 @@ def quantization_differs(case: Case) -> Iterator[Hit]:
     # a fork has methods of its own, such as modelopt_gb10_hybrid
     ours = case.quantization in _KNOWN
     if ours and methods and case.quantization not in methods and case.quantization != "mxfp4":
-        yield Hit(f"--quantization {case.quantization}, and {case.said}", changes=(Change("quantization"),))
+        yield Hit(f"--quantization {case.quantization}, and {case.said}")
 
 
 @RULES.rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     BENCH,
@@ -131,7 +131,6 @@ def batch_large(case: Case) -> Iterator[Hit]:
         yield Hit(
             f"--max-num-batched-tokens {tokens}",
             severity="note" if small else None,
-            changes=() if small else (Change("max-num-batched-tokens", "32768"),),
         )
 
 
@@ -159,7 +158,6 @@ def batch_unbounded(case: Case) -> Iterator[Hit]:
     if re.search(r"gemma-?4-26b", case.name) and case.format == "bf16" and not bounds & {*case.launch.flags}:
         yield Hit(
             "neither --max-num-batched-tokens nor --max-num-seqs",
-            changes=(Change("max-num-batched-tokens", "8192"), Change("max-num-seqs", "8")),
         )
 
 
@@ -174,7 +172,7 @@ def batch_unbounded(case: Case) -> Iterator[Hit]:
 def mamba_block_size(case: Case) -> Iterator[Hit]:
     off = case.launch.flags.get("enable-prefix-caching") is False
     if "mamba-block-size" in case.launch.flags and off:
-        yield Hit("--mamba-block-size with --no-enable-prefix-caching", changes=(Change("mamba-block-size"),))
+        yield Hit("--mamba-block-size with --no-enable-prefix-caching")
 
 
 @RULES.rule(
@@ -197,7 +195,6 @@ def dspark_depth(case: Case) -> Iterator[Hit]:
         yield Hit(
             f"num_speculative_tokens is {case.drafted} with DSpark, at least {_DSPARK} expected",
             severity=None if case.official else "note",
-            changes=(Change("speculative-config.num_speculative_tokens", f"{_DSPARK}"),) * case.official,
         )
 
 
@@ -225,7 +222,6 @@ def gemma_mtp(case: Case) -> Iterator[Hit]:
         yield Hit(
             f"its assistant {drafter}".rstrip(),
             severity=case.severity,
-            changes=(Change("VLLM_USE_V2_MODEL_RUNNER", "1", variable=True),),
         )
 
 
@@ -275,5 +271,4 @@ def glm_mtp(case: Case) -> Iterator[Hit]:
 )
 def mtp_depth(case: Case) -> Iterator[Hit]:
     if "qwen3.8-flash-next" in case.name and case.drafting == "mtp" and case.drafted in _RING:
-        change = Change("speculative-config.num_speculative_tokens", "4")
-        yield Hit(f"{case.drafted} tokens ahead", changes=(change,))
+        yield Hit(f"{case.drafted} tokens ahead")

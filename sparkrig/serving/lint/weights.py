@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Change, Hit, month
+from sparkrig.serving.lint.case import Case, Hit, month
 from sparkrig.serving.lint.claims import (
     APRIL,
     CATALOGUE,
@@ -66,7 +66,7 @@ RULES = Rules("weights")
 def load_wide(case: Case) -> Iterator[Hit]:
     asked = case.launch.text("load-format")
     if re.search(r"\bhy3-", case.name) and asked in ("instanttensor", "fastsafetensors"):
-        yield Hit(f"--load-format {asked}", changes=(Change("load-format"),))
+        yield Hit(f"--load-format {asked}")
 
 
 @RULES.rule(
@@ -158,7 +158,7 @@ def fastsafetensors(case: Case) -> Iterator[Hit]:
     if case.launch.text("load-format") != "fastsafetensors":
         return
     if case.ngc in _NO_FASTSAFETENSORS:
-        yield Hit(f"--load-format fastsafetensors in NVIDIA's {month(case.ngc)}", changes=(Change("load-format"),))
+        yield Hit(f"--load-format fastsafetensors in NVIDIA's {month(case.ngc)}")
     elif not case.launch.container and not case.launch.wrapper:
         yield Hit("--load-format fastsafetensors in an image that is not seen", severity="note")
 

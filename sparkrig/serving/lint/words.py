@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from sparkrig.serving.flags import Flag, Knowledge, Table
-from sparkrig.serving.lint.case import Case, Change, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.rule import Rules
 from sparkrig.serving.lint.version import Version
@@ -77,9 +77,7 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
             why = (
                 f"gone since {_minor(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
             )
-            yield Hit(
-                f"--{name} with {_release(table)}: {why}", _meant(meant), case.severity, _flag(name, meant, gone)
-            )
+            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant), case.severity)
 
 
 def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
@@ -88,7 +86,7 @@ def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
         gone = known.removed(name)
         if gone and known.newest.released - known.releases[gone].released > _LONG_AGO:
             when = f"gone since {_minor(gone)} of {known.releases[gone].released}"
-            yield Hit(f"--{name}: {when}", "", "warning" if case.bare else "note", (Change(name),))
+            yield Hit(f"--{name}: {when}", "", "warning" if case.bare else "note")
         return
     meant = known.table(max(known.releases)).nearest(name)
     close = case.bare and _misspelt(name, meant)
@@ -96,7 +94,6 @@ def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
         f"--{name}, which no vLLM from {_minor(min(known.releases))} to {_minor(max(known.releases))} has",
         _meant(meant),
         "warning" if close else "note",
-        _flag(name, meant, None) if close else (),
     )
 
 
@@ -104,13 +101,6 @@ def _misspelt(name: str, meant: str) -> bool:
     """Whether it is a slip, and no flag of a fork such as --gpu-memory-utilization-gb or --mxfp4-backend."""
     alike = difflib.SequenceMatcher(a=name, b=meant).ratio()
     return bool(meant) and alike >= _SLIP and abs(len(name) - len(meant)) < len("-gb")
-
-
-def _flag(name: str, meant: str, gone: Version | None) -> tuple[Change, ...]:
-    """A misspelt flag gets its name; one that is gone is taken away; of any other nothing is certain."""
-    if gone:
-        return (Change(name),)
-    return (Change(name, renamed=meant),) if meant else ()
 
 
 def _meant(name: str) -> str:
@@ -137,9 +127,8 @@ def flag_value(case: Case) -> Iterator[Hit]:
             yield from _undated_value(case, case.tables, name, value)
         elif table and flag and _accepts(case, flag, value) is False:
             meant = flag.nearest(value)
-            changes = (Change(name, meant),) if meant else ()
             better = f"--{name} {meant}, if that is meant" if meant else _some(flag)
-            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, case.severity, changes)
+            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, case.severity)
 
 
 def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
@@ -159,10 +148,7 @@ def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Itera
     if True in told or False not in told or (told[-1] is None and not meant):
         return
     better = f"--{name} {meant}, if that is meant" if meant else _some(found[-1])
-    changes = (Change(name, meant),) if meant and case.bare else ()
-    yield Hit(
-        f"--{name} {value}: no vLLM that was read has it", better, "warning" if case.bare else "note", changes
-    )
+    yield Hit(f"--{name} {value}: no vLLM that was read has it", better, "warning" if case.bare else "note")
 
 
 def _some(flag: Flag) -> str:
@@ -231,7 +217,7 @@ def variable_unknown(case: Case) -> Iterator[Hit]:
             continue
         gone, ever = case.tables.variable_removed(name), name in case.tables.variables
         if name.startswith("VLLM__"):
-            yield Hit(f"{name}: no variable of vLLM has two underscores", "", None, (Change(name, variable=True),))
+            yield Hit(f"{name}: no variable of vLLM has two underscores")
         elif table and (ever or case.contained):
             yield _ignored(case, name, value, f"{name}: {_release(table)} does not read it")
         elif table is None and gone and _went_long_ago(case.tables, gone):
@@ -260,9 +246,8 @@ def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool
     chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False") and not _moot(case, name)
     severity = case.severity if chooses and sure else "note"
     if name == "VLLM_ATTENTION_BACKEND" and value:
-        moved = (Change(name, variable=True), Change("attention-backend", value))
-        return Hit(found, f"--attention-backend {value}", severity, moved)
-    return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity, (Change(name, variable=True),))
+        return Hit(found, f"--attention-backend {value}", severity)
+    return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity)
 
 
 @RULES.rule(

@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -97,6 +96,15 @@ def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: st
         assert f"Try: sparkrig lint {cure}" in result.stderr
 
 
+def test_a_form_that_is_not_read_is_named_with_the_way_to_its_container() -> None:
+    result = typed("-", text="apiVersion: v1\nkind: Pod\nspec: {containers: [{command: [vllm, serve, Q/M]}]}\n")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == (
+        "Error: it is an object of Kubernetes, which is not read; start it, and read its container. "
+        "Try: docker inspect NAME | sparkrig lint -\n"
+    )
+
+
 MORE = "  (-v: who says so, and who says otherwise)"
 
 
@@ -153,80 +161,6 @@ def test_no_value_of_the_environment_and_no_key_is_shown(words: tuple[str, ...])
     for given in (inspected, text):
         result = typed(*words, text=given)
         assert "hunter2" not in result.stdout + result.stderr
-
-
-FIXED = (
-    "vllm serve nvidia/Qwen3.6-35B-A3B-NVFP4 --moe-backend marlin --gpu-memory-utilization {}"
-    """ --max-model-len 32768 --speculative-config '{{"method":"mtp"{}}}' --kv-cache-dtype fp8"""
-)
-
-
-def test_a_launch_is_printed_as_it_should_be_and_then_passes(tmp_path: Path) -> None:
-    given, fixed = FIXED.format(0.95, "") + " --swap-space 16", FIXED.format(0.85, ',"moe_backend":"triton"')
-    file = tmp_path / "serve.sh"
-    file.write_text(f"#!/bin/sh\n# don't stop it\n{given}\n", encoding="utf-8")
-    for result in (
-        typed("--fix", "-", text=given),
-        typed("--fix", given),
-        typed("--fix", "--", *shlex.split(given)),
-    ):
-        assert (result.exit_code, shlex.split(result.stdout), result.stderr) == (0, shlex.split(fixed), "")
-    assert typed("--fix", str(file)).stdout == f"#!/bin/sh\n# don't stop it\n{fixed}\n"
-    assert typed("-", text=fixed).exit_code == 0
-    assert typed("--fix", "-", text=fixed).stdout.strip() == fixed
-
-
-def test_what_no_rule_can_decide_is_left_and_named() -> None:
-    result = typed("--fix", "-", text=f"{SERVE} -tp 2 --max-num-batched-tokens 65536")
-    assert (result.exit_code, result.stdout) == (2, f"{SERVE} -tp 2 --max-num-batched-tokens 32768\n")
-    assert "left to decide: second-node: --tensor-parallel-size 2" in result.stderr
-    contested = f"{SERVE} --gpu-memory-utilization 0.87"
-    assert typed("--fix", "-", text=contested).stdout.strip() == contested
-
-
-def test_what_is_contested_or_advice_is_not_changed() -> None:
-    text = serve(without="gpu-memory-utilization", flags="--speculative-config.method dflash")
-    rules = json.loads(typed("--json", "-", text=text).stdout)["launches"][0]["findings"]
-    assert {(each["rule"], each["contested"]) for each in rules} >= {
-        ("utilization-unset", True),
-        ("dflash-attention", False),
-    }
-    assert typed("--fix", "-", text=text).stdout == text.rstrip() + "\n"
-
-
-def test_a_change_that_does_not_reach_the_launch_is_left_to_decide() -> None:
-    """What is inside a variable's quotes, and the version that the image shows, stay what they are."""
-    text = 'opts="--max-num-batched-tokens 65536"\nvllm serve M --gpu-memory-utilization 0.8 $opts'
-    result = typed("--fix", "-", text=text)
-    assert (result.exit_code, result.stdout) == (2, f"{text}\n")
-    assert "left to decide: batch-large" in result.stderr, result.stderr
-    inside = (
-        'docker run --gpus all vllm/vllm-openai:v0.29.0 bash -c "vllm serve M --swap-space 4 --api-key \\$KEY"'
-    )
-    result = typed("--fix", "-", text=inside)
-    assert (result.exit_code, result.stdout) == (2, f"{inside}\n")
-    assert "left to decide: flag-unknown: --swap-space" in result.stderr
-
-
-def test_another_command_with_the_same_flag_is_not_touched() -> None:
-    text = "curl http://x --swap-space 9\nvllm serve M --gpu-memory-utilization 0.8 --swap-space 16"
-    result = typed("--fix", "--vllm", "0.29.0", "-", text=text)
-    assert (result.exit_code, result.stdout) == (2, f"{text}\n")
-
-
-def test_what_is_no_one_launch_in_words_is_refused() -> None:
-    inspected = json.dumps([launches.INSPECTED])
-    for text in (inspected, f"{SERVE}\n{SERVE} --port 9"):
-        result = typed("--fix", "-", text=text)
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert "--fix changes the words of one launch" in result.stderr and "secret" not in result.stderr
-
-
-def test_fix_is_for_one_launch_in_words() -> None:
-    for words in (("--fix", "--json", SERVE), ("--fix", "--catalogue")):
-        result = typed(*words)
-        assert (result.exit_code, result.stdout) == (1, "")
-        assert "--fix is for a launch that you give" in result.stderr
 
 
 def test_how_many_sparks_and_which_version_is_told() -> None:

@@ -9,10 +9,9 @@ from collections.abc import Callable
 
 from sparkrig.parsing import section
 from sparkrig.serving import launch_text
-from sparkrig.serving.launches import dockerfile, unit
 from tests.tables import each_row
 
-HOSTILE = ("\n", " \n", "# a\n \n", "#\n", "a\n", "| \n", "\t", "1 ")
+HOSTILE = ("\n", " \n", "# a\n \n", "#\n", "a\n", "| \n", "\t", "1 ", "{{a ", "{%")
 NOTICED_S, MOST, LONGEST, ENDLESS_S = 0.004, 3.2, 4_096, 0.1
 
 
@@ -44,11 +43,12 @@ def test_the_first_lines_of_a_launch() -> None:
     def holds(words: re.Pattern[str]) -> None:
         assert [part for part in HOSTILE if grown(words.match, part)] == []
 
-    each_row({each.pattern: each for each in (launch_text._YAML, unit.BEGINS, dockerfile.BEGINS)}, holds)
+    each_row({launch_text._YAML.pattern: launch_text._YAML}, holds)
 
 
-def test_the_signs_of_a_tool() -> None:
+def test_the_signs_of_a_tool_and_of_a_form_of_launches() -> None:
     def holds(words: re.Pattern[str]) -> None:
         assert [part for part in HOSTILE if grown(found(words), part)] == []
 
-    each_row({each.pattern: each for _, _, _, each in section._SIGNS}, holds)
+    signs = [*launch_text._SIGNS.values(), *(each for _, _, _, each in section._SIGNS)]
+    each_row({each.pattern: each for each in signs}, holds)

@@ -455,11 +455,48 @@ def test_what_is_no_launch_is_said_in_a_sentence() -> None:
             (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM"),
             ("command: vllm serve M\nenv: A\n", "defaults and env of the recipe"),
             ("a: 1\n", "no services .* no command .* no model"),
-            ("apiVersion: v1\nkind: Pod\n", r"no container of the Kubernetes objects runs vLLM \(Pod\)"),
+            ("apiVersion: v1\nkind: Pod\n", "^it is an object of Kubernetes, which is not read; start it"),
+            ("---\n# x\n---\nkind: Pod\nspec: {}\napiVersion: v1\n", "it is an object of Kubernetes"),
+            ("apiVersion: v1\nkind: HelmRelease\nspec: {values: {a: 1}}\n", "it is an object of Kubernetes"),
+            ("servingEngineSpec: {modelSpec: [{modelURL: Q/M}]}\n", "it is a values file of a Helm chart"),
+            ("controllers: {a: {containers: {b: {command: [vllm]}}}}\n", "it is a values file of a Helm chart"),
+            ("models:\n  a: {cmd: vllm serve Q/M}\n", "it is a llama-swap config"),
+            ("# syntax=x\n\nARG T=1\nFROM i:$T\nCMD vllm serve Q/M\n", "it is a Dockerfile"),
+            ("from --platform=linux/arm64 i as a\r\nCMD vllm serve Q/M\r\n", "it is a Dockerfile"),
+            ("FROM i", "it is a Dockerfile"),
+            ("[Service]\nExecStart=vllm serve Q/M\n", "it is a systemd unit"),
+            ("# a\n; b\n\n[X-Container]\r\nImage=vllm/vllm-openai\r\n", "it is a systemd unit"),
+            ("vllm serve {{ model }} --port 1\n", "it is a template with {{ }} or {% %}"),
+            ("vllm serve M --port {{p.of|default(8000)}}\n", "it is a template"),
+            ("vllm serve {{ m['a'] }}\n", "it is a template"),
+            ("{%- if x %}\nvllm serve M\n{% endif %}\n", "it is a template"),
+            ("{{- if .Values.x }}\napiVersion: v1\n", "it is a template"),
+            ("apiVersion: v1\nkind: {{ .Values.kind }}\n", "it is a template"),
+            ('metadata:\n  labels:\n    {{- include "a" . | nindent 4 }}\n', "it is a template"),
             ("services:\n  a: [", "begins like YAML and is none near line"),
             ("services: {a: 1}\nservices:\n", "no services"),
             ("services:\n  a:\n    command: vllm serve 'M\n", "quotation mark in the command of service a"),
             ("services:\n  a:\n    image: postgres\n", "no service of the compose file runs vLLM"),
+        ],
+        holds,
+    )
+
+
+def test_what_looks_like_a_form_that_is_not_read() -> None:
+    """Braces of docker's own templates and of JSON in a recipe; words that begin like a Dockerfile."""
+
+    def holds(text: str) -> None:
+        assert one(text).model == "Q/M"
+
+    each_row(
+        [
+            "docker ps --format '{{.Names}}: {{json .State}}'\nvllm serve Q/M",
+            "docker inspect -f '{{range .A}}{{.B}}{{else}}x{{end}}' x\nvllm serve Q/M",
+            "From my notes:\nvllm serve Q/M",
+            "[ -f /x ] && vllm serve Q/M",
+            "services: {a: {image: vllm/vllm-openai, command: [Q/M]}}\nmodels: {b: {model: x}}\n",
+            "recipe_version: '1'\ncommand: |\n  vllm serve Q/M\n    --hf-overrides '{{\"a\": {{}}}}'\n",
+            "model: Q/M\nkind: x\n",
         ],
         holds,
     )

@@ -71,10 +71,8 @@ def test_images_that_run_their_server_with_the_words() -> None:
 
 def test_the_other_forms() -> None:
     inspected = [{"Name": "/s", "Path": "llama-server", "Args": ["-m", "Q/M"], "Config": {}, "HostConfig": {}}]
-    unit = "[Service]\nExecStart=/usr/local/bin/ollama serve\nEnvironment=OLLAMA_HOST=0.0.0.0\n"
     recipe = "name: a\ncommand: sglang serve --model-path Q/M --tp {n}\ndefaults: {n: 2}\n"
     assert one(json.dumps(inspected)).engine == "llama.cpp"
-    assert (one(unit).engine, one(unit).environment) == ("ollama", {"OLLAMA_HOST": "0.0.0.0"})
     assert (one(recipe).engine, one(recipe).flags["tensor-parallel-size"]) == ("sglang", "2")
     typed_later = one(
         "docker run -it --gpus all lmsysorg/sglang bash\npython3 -m sglang.launch_server --model Q/M"
