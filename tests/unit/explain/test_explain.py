@@ -1243,6 +1243,15 @@ def test_nothing_at_all_is_told_apart(text: str) -> None:
     assert done.exit_code == 1 and "nothing was given" in done.output and "2>&1 | sparkrig explain" in done.output
 
 
+def test_more_than_any_tool_prints_is_refused_unread(tmp_path: Path) -> None:
+    file = tmp_path / "much"
+    file.write_bytes(HEALTHY.encode() + b"\n" * 2_000_000)
+    for words, name in ((("-",), "standard input"), ((str(file),), str(file))):
+        done = run(*words, text=file.read_bytes())
+        assert done.exit_code == 1 and done.output.startswith(f"Error: {name} has more than 2 MB"), done.output
+        assert "Try: tail -c 2000000 " in done.output
+
+
 # --- the command
 
 
