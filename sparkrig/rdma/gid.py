@@ -136,23 +136,11 @@ def block(choice: Choice) -> str:
     return "\n".join([*lines, BLOCK_END])
 
 
-def _block(text: str) -> tuple[int, int]:
-    """Where the GID block of a text begins, and where its last line does. Raises ValueError without one."""
+def replace_block(text: str, new: str) -> str:
+    """`text` with its GID block replaced, behind which others' lines in it go. Raises ValueError without one."""
     begin, end = text.find(BLOCK_BEGIN), text.find(BLOCK_END)
     if begin < 0 or end < begin:
         raise ValueError("the file has no GID block")
-    return begin, end
-
-
-def with_block_of(other: str, text: str) -> str:
-    """`text` with the GID block of another one in place of its own. Raises ValueError where one has none."""
-    begin, end = _block(other)
-    return replace_block(text, other[begin : end + len(BLOCK_END)])
-
-
-def replace_block(text: str, new: str) -> str:
-    """`text` with its GID block replaced, behind which others' lines in it go. Raises ValueError without one."""
-    begin, end = _block(text)
     theirs = [line for line in text[begin:end].splitlines() if line.strip() and not line.startswith(OURS)]
     return text[:begin] + "\n".join([new, *theirs]) + text[end + len(BLOCK_END) :]
 

@@ -111,7 +111,9 @@ def sides(wanted: File, found: Found) -> tuple[str, str]:
     if wanted.path not in environment.WITH_GIDS:
         return alike, wanted.content
     with suppress(ValueError):  # one of them has none: it comes with the file, or goes with it
-        alike = gid.with_block_of(wanted.content, alike)
+        start = wanted.content.index(gid.BLOCK_BEGIN)
+        end = wanted.content.index(gid.BLOCK_END, start) + len(gid.BLOCK_END)
+        alike = gid.replace_block(alike, wanted.content[start:end])
     return alike, wanted.content
 
 

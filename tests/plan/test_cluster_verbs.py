@@ -87,7 +87,7 @@ def test_the_status_of_three_and_of_an_update_that_is_open_on_one(desk: Desk) ->
     one = [*journal(), "update proven OTA2607 (July 2026)"]
     done = desk.has(hosts(journal(), one, journal())).typed("status")
     said = " ".join(done.out.split())
-    assert done.code == 2 and f"{B}: an update to OTA2607 (July 2026) is open (last step: proven)" in said, done
+    assert done.code == 2 and f"{B} ! an update to OTA2607 (July 2026) is open (last step: proven)" in said, done
 
 
 def test_a_run_that_two_of_three_committed_is_named(desk: Desk) -> None:

@@ -13,8 +13,11 @@ import pytest
 from sparkrig.io import history_file
 from sparkrig.io.atomic_write import create, folder, read, remove, write
 from sparkrig.refusal import Refusal
+from sparkrig.verdict import Verdict
 from tests.tables import each_row
-from tests.unit.bandwidth.test_history import RUN
+from tests.unit.bandwidth_calls import measured
+
+RUN = measured("left", Verdict("healthy"))
 
 
 def mode(file: Path) -> str:

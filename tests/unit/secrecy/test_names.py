@@ -9,20 +9,7 @@ from sparkrig.io.vllm_flags import knowledge
 from sparkrig.secrecy.names import names_a_secret
 from sparkrig.secrecy.values import shows_a_secret
 from tests.tables import each_row
-
-WORDS = (
-    "api key", "api keys", "tokens", "db pass", "pg pass", "github pat", "auth", "hf token", "key", "mysql pwd",
-    "db password", "ssh key", "redis auth", "access key", "access key id", "secret", "credentials", "wpa psk",
-    "registry auth", "token 2", "hf token read", "passphrase", "client secret", "license key", "session cookie",
-)  # fmt: skip
-INNOCENT = (
-    "max tokens", "tokenizer", "NCCL IB HCA", "keyboard", "path", "max num batched tokens", "eos token id",
-    "passes", "monkey", "bypass", "compass", "hf token path", "api key file", "key mgmt", "psk flags",
-    "public key", "oldpwd", "authorized keys", "author", "tokens per second", "time per output token seconds",
-    "prompt tokens total", "pkey", "tokenizer mode", "long prefill token threshold", "secret name", "no auth",
-    "patch", "pattern", "token ids", "ssl keyfile", "fastokens", "try first pass", "turkey", "passenger",
-    "disable auth",
-)  # fmt: skip
+from tests.unit.secrecy.words import INNOCENT, WORDS
 
 
 def spelt(words: str) -> set[str]:

@@ -10,7 +10,7 @@ from sparkrig.redaction import Redactor
 from sparkrig.redaction.credentials import masked
 from sparkrig.secrecy import places
 from tests.tables import each_row
-from tests.unit.secrecy.test_names import INNOCENT, WORDS
+from tests.unit.secrecy.words import INNOCENT, WORDS
 
 Make = Callable[[random.Random, str, list[str]], str]
 
