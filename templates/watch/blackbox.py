@@ -69,10 +69,12 @@ OF_PROCESS = (
     r"|.*, mode:0x"
 )
 LOG = {
-    "nvrm": rf"NVRM: (?!{OF_PROCESS})",
-    "aer": r"[\w-]+ [\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.[0-7]: AER: ",
-    "killed": r"(?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process \d+ \(.*\) "
-    r"total-vm:\d+kB, anon-rss:\d+kB, ",
+    "nvrm": re.compile(rf"\ANVRM: (?!{OF_PROCESS})"),
+    "aer": re.compile(r"\A[\w-]+ [\da-f]{4,8}:[\da-f]{2}:[\da-f]{2}\.[0-7]: AER: "),
+    "killed": re.compile(
+        r"\A(?:Memory cgroup out|Out) of memory(?: \(oom_kill_allocating_task\))?: Killed process \d+ \(.*\) "
+        r"total-vm:\d+kB, anon-rss:\d+kB, "
+    ),
 }
 KERNELS = (
     r"[0-7],[^;]*;"  # what a record of the kernel's own begins with: level and facility 0, as none else can have
@@ -464,7 +466,7 @@ class Log:
         """By kind: how many lines, and the first of them."""
         found: dict[str, list[Any]] = {}
         for line in self.lines():
-            kind = next((kind for kind, form in LOG.items() if re.match(form, line)), None)
+            kind = next((kind for kind, form in LOG.items() if form.match(line)), None)
             if kind:
                 row = found.setdefault(kind, [0])
                 row[0] += 1

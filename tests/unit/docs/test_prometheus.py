@@ -140,6 +140,7 @@ def sparks(root: Path) -> Iterator[tuple[Prometheus, list[Spark]]]:
 
 
 @pytest.mark.slow  # nine processes of Go and Python, and five seconds of scraping
+@pytest.mark.timeout(300)  # they take 20 s on a quiet machine, and minutes beside others
 def test_every_alert_fires_and_every_graph_has_lines(tmp_path: Path) -> None:
     with sparks(tmp_path) as (prometheus, (a, b, c, d)), serving(says(ENGINES["vllm"])) as port:
         drifted(d.root / FOLDER)
