@@ -259,7 +259,8 @@ def test_a_rank_that_fails_takes_the_other_along_at_once(pair: tuple[Spark, Spar
 @pytest.mark.slow
 def test_a_container_that_is_only_being_made_is_ended_too(pair: tuple[Spark, Spark]) -> None:
     pair[0].will(recorded("no-gpu.0", 1, after=0.1))
-    pair[1].will(HANGS, before="sleep 0.4")
+    # made once it was removed in vain, on a machine of any speed
+    pair[1].will(HANGS, before=f"until grep -q '^ps' {pair[1].folder}/asked; do sleep 0.05; done")
     with within(10):
         assert the_only(check(pair)).cause == "no-gpu"
     assert [word.split()[0] for word in pair[1].asked()].count("rm") > 1
