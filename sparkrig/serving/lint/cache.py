@@ -225,6 +225,4 @@ def flash_next_solo(case: Case) -> Iterator[Hit]:
     tokens = case.launch.whole_number("max-model-len", 262_144) or 0
     at_once = case.launch.whole_number("max-num-seqs", 256) or 0
     if _flash_next(case) and tokens > _SERVED and not [*ple_table(case)]:
-        yield Hit(
-            f"{at_once} requests of up to {tokens} tokens on one Spark",
-        )
+        yield Hit(f"{at_once} requests of up to {tokens} tokens on one Spark")

@@ -157,9 +157,7 @@ def _unset(case: Case) -> bool:
 )
 def utilization_unset_large(case: Case) -> Iterator[Hit]:
     if _unset(case) and _each(case) > MEMORY_GIB * _LARGE:
-        yield Hit(
-            f"no --gpu-memory-utilization, and {_each(case):.0f} GiB of weights",
-        )
+        yield Hit(f"no --gpu-memory-utilization, and {_each(case):.0f} GiB of weights")
 
 
 def _each(case: Case) -> float:

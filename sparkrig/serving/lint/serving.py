@@ -156,9 +156,7 @@ def batch_large(case: Case) -> Iterator[Hit]:
 def batch_unbounded(case: Case) -> Iterator[Hit]:
     bounds = {"max-num-batched-tokens", "max-num-seqs", "config", "kv-cache-memory-bytes", "language-model-only"}
     if re.search(r"gemma-?4-26b", case.name) and case.format == "bf16" and not bounds & {*case.launch.flags}:
-        yield Hit(
-            "neither --max-num-batched-tokens nor --max-num-seqs",
-        )
+        yield Hit("neither --max-num-batched-tokens nor --max-num-seqs")
 
 
 @RULES.rule(
