@@ -77,7 +77,7 @@ def _together(bench: Bench, case: Case, before: Sequence[Measurement], progress:
     lone = [share for each in open_ for share in _alone(bench, each, shares, progress)]
     if _least_alone([*before, *lone]).keys() & {each.rail for each in shares if _too_little(each)}:
         again = _at_once(bench, case, [*before, *lone], progress)
-        stays = [each.verdict.cause in _STAYS for each in shares]
+        stays = [_stays(each) for each in shares]
         shares = [first if kept else now for kept, first, now in zip(stays, shares, again, strict=True)]
     return [*lone, *shares]
 
@@ -113,7 +113,13 @@ def _shared(share: Measurement, alone: Mapping[int, float]) -> Measurement:
 
 def _too_little(share: Measurement) -> bool:
     """Whether a rail carried less than it should, as may be by chance."""
-    return share.gbps is not None and not share.verdict.healthy and share.verdict.cause not in _STAYS
+    return share.gbps is not None and not share.verdict.healthy and not _stays(share)
+
+
+def _stays(share: Measurement) -> bool:
+    """Whether what a test showed holds, whatever a second one reaches: a server that was killed has been killed."""
+    ended = share.gbps is None and share.verdict.level == "fault"
+    return ended or share.verdict.cause in _STAYS
 
 
 def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:

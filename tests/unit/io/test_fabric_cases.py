@@ -21,6 +21,7 @@ CABLE = Expected(path_mtu=4096)
 BUSY = Verdict("degraded", "busy", "the load is 40 on 20 cores", "stop it")
 # what a trial without a figure comes to
 REFUSED = Verdict("unknown", "no-server", "no server came up on spark-b", "again")
+KILLED = Verdict("fault", "peer-died", "the server on spark-b was ended in mid-test", "again")
 FLAPPED = Verdict("degraded", "link-flap", "the link lost its carrier 2 times", "seat the plugs")
 
 Outcome = float | Verdict | tuple[float, int] | tuple[float, Verdict]
@@ -150,6 +151,10 @@ ROWS: dict[str, tuple[Any, ...]] = {
     "a flap, and the other one low for once": (
         *([[(98.0, FLAPPED), 60.0], [98.0, 97.0]], {0: [111.0], 1: [111.0]}, [BOTH, (0,), (1,), BOTH]),
         *(("degraded", "link-flap"), OK),
+    ),
+    "a server that is killed, and the other one low for once": (
+        *([[KILLED, 60.0], [98.0, 97.0]], {0: [111.0], 1: [111.0]}, [BOTH, (0,), (1,), BOTH]),
+        *(("fault", "peer-died"), OK),
     ),
     "more than a rail can carry": (*([[98.0, 196.0]], {1: [196.0]}, [BOTH, (1,)], OK, ("unknown", "impossible")),),
 }
