@@ -185,13 +185,16 @@ def verb(name: str, *words: str, inventory: str | PathLike[str] = "") -> Cure:
     )
 
 
-def started(unit: str, load: str = "") -> str:
+def started(unit: str, load: str = "", socket: str = "") -> str:
     """The command that starts a unit. load: its LoadState; systemd starts none that is masked.
 
+    socket: the unit that it requires, which may be masked beside it or in its place.
     `unmask --now` starts nothing: systemctl(1) has --now for enable, disable and mask.
     """
-    verbs = ("unmask", "start") if load == "masked" else ("start",)
-    return " && ".join(quoted("systemctl", each, unit) for each in verbs)
+    start = quoted("systemctl", "start", unit)
+    if load != "masked":
+        return start
+    return quoted("systemctl", "unmask", *filter(None, (socket, unit))) + f" && {start}"
 
 
 def as_root(line: str) -> Cure:

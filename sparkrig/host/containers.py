@@ -122,9 +122,10 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
 
 def stopped(found: Containers, start: Callable[[str], Cure] = as_root) -> Refusal:
     """Why nothing is done with a docker that does not answer. start: makes a cure of a command."""
-    load = "masked" if found.trouble.startswith("docker.service is masked") else ""
+    load = "masked" if found.trouble.startswith("docker is masked") else ""
     return Refusal(
-        f"docker does not answer ({found.trouble or 'no reason given'})", start(started("docker", load))
+        f"docker does not answer ({found.trouble or 'no reason given'})",
+        start(started("docker", load, socket="docker.socket")),
     )
 
 

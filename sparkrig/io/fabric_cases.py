@@ -117,7 +117,7 @@ def _too_little(share: Measurement) -> bool:
 
 
 def _stays(share: Measurement) -> bool:
-    """Whether what a test showed holds, whatever a second one reaches: a server that was killed has been killed."""
+    """Whether what a test showed holds whatever a second one reaches, as of a server that was killed."""
     ended = share.gbps is None and share.verdict.level == "fault"
     return ended or share.verdict.cause in _STAYS
 

@@ -271,7 +271,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "daemon.json removed": (box(daemon_json=None), {"containers.daemon-json"}),
     "docker stopped": (box(docker=False, runtimes=(), trouble="no daemon"), {"containers.docker"}),
     "docker masked": (
-        box(docker=False, runtimes=(), trouble="docker.service is masked inactive"),
+        box(docker=False, runtimes=(), trouble="docker is masked inactive"),
         {"containers.docker"},
     ),
     "docker purged": (box(installed=False, docker=False, runtimes=()), {"containers.docker"}),

@@ -216,7 +216,7 @@ ONE_CURE: dict[str, tuple[Change, str, str]] = {
     "docker masked": (
         MOVED["docker masked"][0],
         "containers.docker",
-        "'systemctl unmask docker && systemctl start docker'",
+        "'systemctl unmask docker.socket docker && systemctl start docker'",
     ),
     "NetworkManager stopped": (manager("loaded"), "net.manager", "sudo systemctl start NetworkManager"),
     "NetworkManager masked": (

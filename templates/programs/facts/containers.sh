@@ -8,7 +8,7 @@ if command -v docker >/dev/null; then
   printf 'docker\n'
   form='{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}'
   if case "$docker_load $docker_active " in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
-    printf 'trouble docker.service is %s\n' "$docker_load $docker_active"
+    printf 'trouble docker is %s\n' "$docker_load $docker_active"
   elif info=$(timeout -k 2 60 docker info --format "$form" 2>/dev/null) &&
     case $info in *'"runtimes":null'*) false ;; esac; then
     printf 'info %s\n' "$info"

@@ -251,16 +251,22 @@ def test_a_version_is_asked_of_every_part_of_the_toolkit() -> None:
         ("loaded\ninactive", False),
         ("loaded\nfailed", False),
         ("masked\ninactive", False),
+        ("loaded\ninactive\nmasked", False),
+        ("loaded\nactive\nmasked", False),  # it does not start again
         ("loaded\nactive", True),
         ("loaded\nactivating", True),
         ("not-found\ninactive", True),  # another engine behind the same command
     ],
 )
 def test_a_stopped_engine_is_not_started_by_a_look(tmp_path: Path, states: str, asked: bool) -> None:
-    load, active = states.splitlines()
+    load, active, socket = (*states.splitlines(), "loaded")[:3]
+    shown = {
+        "NetworkManager.service": ("loaded", "active"),
+        "docker.service": (load, active),
+        "docker.socket": (socket, "inactive"),
+    }
     units = "".join(
-        f"Id={unit}\\nLoadState={each[0]}\\nActiveState={each[1]}\\n\\n"
-        for unit, each in (("NetworkManager.service", ("loaded", "active")), ("docker.service", (load, active)))
+        f"Id={unit}\\nLoadState={each[0]}\\nActiveState={each[1]}\\n\\n" for unit, each in shown.items()
     )
     tools = {"systemctl": f"printf '{units}'", "docker": f"touch {tmp_path}/asked; exit 1"}
     for name, text in tools.items():
@@ -273,7 +279,8 @@ def test_a_stopped_engine_is_not_started_by_a_look(tmp_path: Path, states: str, 
     assert (tmp_path / "asked").exists() is asked
     found = parse(done.stdout.splitlines())
     assert found.installed and not found.docker
-    assert asked or found.trouble == f"docker.service is {states.replace(chr(10), ' ')}"
+    masked = "masked" in (load, socket)
+    assert asked or found.trouble == f"docker is {'masked' if masked else load} {active}"
 
 
 def test_only_what_apt_reads_is_a_source(tmp_path: Path) -> None:
