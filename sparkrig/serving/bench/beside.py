@@ -11,12 +11,9 @@ from sparkrig.serving.model import Catalogue, Figure, Metric, Model, find
 
 METRICS: tuple[Metric, ...] = (
     "time to first token s",
-    "time to first token p95 s",
     "decode tok/s",
     "aggregate tok/s",
     "draft acceptance %",
-    "prefix cache hits %",
-    "requests done",
 )
 """Those that a benchmark measures as well."""
 
@@ -76,10 +73,12 @@ def otherwise(model: Model) -> list[Told]:
 
 
 def _alike(figure: Figure, workload: Workload) -> bool:
-    """Whether it is of that workload; a number of answered requests counts only for the same length of time."""
-    label, *settings = figure.of.split(", ")
-    timed = figure.metric != "requests done" or (workload.seconds and f"{workload.seconds:g} s" in settings)
-    return label in workload.figures and figure.concurrency == workload.concurrency and bool(timed)
+    """Whether it is of that workload. A first token of a long prompt counts where no cache had the prompt."""
+    label = figure.of.partition(",")[0]
+    first = figure.metric == "time to first token s" and workload.long
+    return (
+        label in workload.figures and figure.concurrency == workload.concurrency and (_cold(figure) or not first)
+    )
 
 
 def _cold(figure: Figure) -> bool:
