@@ -36,9 +36,9 @@ def figures(engine: str, **changed: Any) -> str:
     return json.dumps({**found, **changed})
 
 
-def record(engine: str = "vllm", service: str = "", rank: int = 0) -> Record:
+def record(engine: str = "vllm", service: str = "", rank: int = 0, model: str = "gpt-oss-120b") -> Record:
     return Record(
-        model="gpt-oss-120b",
+        model=model,
         checkpoint="openai/gpt-oss-120b",
         image="sha256:1",
         name="vllm:1",

@@ -111,7 +111,7 @@ def report(
         engine=server.record.engine,
         started=started,
         seconds=seconds,
-        model=its.names[0],
+        model=its.name,
         known=model.name if model else None,
         longest=its.context,
         exit=exit_code(done, left),

@@ -56,12 +56,12 @@ class Figures(_Model):
 class Launched:
     """A server by its own command line.
 
-    path: of its weights; names: what the API calls it; context: its longest request, None where the command does
+    path: of its weights; name: by which the API is asked; context: its longest request, None where the command does
     not say; tokenizer: its flags that the tool needs as well.
     """
 
     path: str
-    names: tuple[str, ...]
+    name: str
     context: int | None
     tokenizer: tuple[str, ...] = ()
 
@@ -83,12 +83,11 @@ def launched(engine: str, words: list[str]) -> Launched:
         raise ValueError("no model in it")
     its = runtime(engine)
     called = flags.get(its.names) or model
-    names = tuple(map(str, called)) if isinstance(called, list) else tuple(str(called).split())
     mode = flags.get("tokenizer-mode")
     given = ("--trust-remote-code",) if flags.get("trust-remote-code") is True else ()
     return Launched(
         model,
-        names,
+        str(called[0] if isinstance(called, list) else called).split()[0],
         arguments.whole_number(str(flags.get(its.context, ""))),
         (*given, *(("--tokenizer-mode", mode) if isinstance(mode, str) else ())),
     )
@@ -110,7 +109,7 @@ def words(engine: str, server: Launched, asked: Workload, folder: str, seed: int
         ]
     return [
         *("vllm", "bench", "serve", "--backend", "openai", "--model", server.path),
-        *("--served-model-name", server.names[0], *server.tokenizer),
+        *("--served-model-name", server.name, *server.tokenizer),
         *("--dataset-name", "random", *lengths, *many, "--ignore-eos", "--temperature", "0"),
         *("--ready-check-timeout-sec", "0", "--disable-tqdm"),
         *("--save-result", "--result-dir", folder, "--result-filename", RESULT),

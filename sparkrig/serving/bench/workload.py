@@ -53,11 +53,12 @@ class Workload:
 
 
 _SHORT = 64
-WORKLOADS = (
+_EACH = (
     Workload("short", _SHORT, 256, 1, ("qa", "code", "json", "hungarian", "256 tokens")),
     Workload("batch", _SHORT, 256, 4, ("256 tokens", "uniform_short")),
     Workload("long-8k", 7_500, 256, 1, ("long 8K",)),
     Workload("long-32k", 30_000, 256, 1, ("long 32K",)),
     Workload("long-128k", 108_000, 256, 2, ("long_only_128k",), runs=1),
 )
+WORKLOADS = {each.name: each for each in _EACH}
 USUAL = ("short", "batch", "long-8k")

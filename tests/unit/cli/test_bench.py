@@ -6,7 +6,7 @@ import pytest
 
 from sparkrig.io import catalogue_files
 from sparkrig.serving.bench import tool
-from sparkrig.serving.bench.beside import METRICS, otherwise, served, told
+from sparkrig.serving.bench.beside import METRICS, otherwise, told
 from sparkrig.serving.bench.report import Left, Measured, exit_code, verdict
 from sparkrig.serving.bench.tool import Launched, Spread
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
@@ -15,7 +15,6 @@ from tests.tables import each_row
 from tests.unit.benches import figures
 
 CATALOGUE = catalogue_files.catalogue()
-BY_NAME = {each.name: each for each in WORKLOADS}
 
 
 def measured(asked: int = 1, done: int = 1) -> Measured:
@@ -71,18 +70,18 @@ STARTED = {
     "by flags": (
         "vllm",
         "start.sh vllm serve /models/x --served-model-name a b --max-model-len 8192 --trust-remote-code",
-        Launched("/models/x", ("a", "b"), 8192, ("--trust-remote-code",)),
+        Launched("/models/x", "a", 8192, ("--trust-remote-code",)),
     ),
-    "by its path": ("vllm", "vllm serve /models/x", Launched("/models/x", ("/models/x",), None)),
+    "by its path": ("vllm", "vllm serve /models/x", Launched("/models/x", "/models/x", None)),
     "with a tokenizer": (
         "vllm",
         "vllm serve /models/x --tokenizer-mode mistral",
-        Launched("/models/x", ("/models/x",), None, ("--tokenizer-mode", "mistral")),
+        Launched("/models/x", "/models/x", None, ("--tokenizer-mode", "mistral")),
     ),
     "SGLang": (
         "sglang",
         "start.sh python3 -m sglang.launch_server --model-path /models/x --context-length 4096",
-        Launched("/models/x", ("/models/x",), 4096),
+        Launched("/models/x", "/models/x", 4096),
     ),
 }
 
@@ -104,7 +103,7 @@ def test_a_container_without_the_server_is_refused(engine: str, line: str) -> No
 
 
 def test_the_command_is_the_tools_own() -> None:
-    its, asked = Launched("/models/x", ("a",), None), Workload("w", 10, 20, 4, ())
+    its, asked = Launched("/models/x", "a", None), Workload("w", 10, 20, 4, ())
     vllm, sglang = (" ".join(tool.words(engine, its, asked, "/tmp/d", 7)) for engine in ("vllm", "sglang"))
     shared = "--random-input-len 10 --random-output-len 20 --num-prompts 12 --max-concurrency 4 --seed 7"
     assert vllm.startswith("vllm bench serve --backend openai --model /models/x --served-model-name a ")
@@ -117,54 +116,41 @@ def model(name: str) -> Model:
     return CATALOGUE.models[name]
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (("openai/gpt-oss-120b", ""), "gpt-oss-120b"),
-        (("it", "/models/gpt-oss-120b"), "gpt-oss-120b"),
-        (("qwen35-122b-nvfp4", "/models/qwen35-122b-nvfp4"), "qwen3.5-122b-a10b"),
-        (("QWEN3.5-35B", ""), "qwen3.5-35b-a3b"),
-        (("stand-in", "stand-in"), None),
-        (("", ""), None),
-    ],
-    ids=["hub", "weights", "served as", "served as, shouted", "unknown", "nothing"],
-)
-def test_the_catalogue_knows_a_server_by_any_of_its_names(names: tuple[str, str], expected: str | None) -> None:
-    found = served(CATALOGUE, names)
-    assert (found and found.name) == expected
-
-
 def shown(name: str, workload: Workload) -> dict[tuple[str, bool], tuple[float, float]]:
     return {(each.metric, each.cold): (each.low, each.high) for each in told(model(name), workload)}
 
 
 def test_the_figures_beside_are_those_of_that_workload_at_that_many_at_a_time() -> None:
     name = "qwen3.5-122b-a10b"
-    short, long, batch = (shown(name, BY_NAME[each]) for each in ("short", "long-32k", "batch"))
+    short, long, batch = (shown(name, WORKLOADS[each]) for each in ("short", "long-32k", "batch"))
     assert short["decode tok/s", False] == (23.7, 31)
     assert short["draft acceptance %", False] == (63, 100)
     assert long["time to first token s", True] == (18.11, 18.11)
     assert ("time to first token s", False) not in long, "of a prompt that a cache had"
     assert batch["aggregate tok/s", False] == (63.86, 63.86)
-    deep = BY_NAME["long-128k"]
+    deep = WORKLOADS["long-128k"]
     assert shown(name, deep.asked(runs=None, at=4))["decode tok/s", False] == (6.2, 6.2)
     assert shown(name, deep.asked(runs=None, at=3)) == {}
 
 
 def test_batches_are_compared_with_article_001() -> None:
-    batch = BY_NAME["batch"]
+    batch = WORKLOADS["batch"]
     for at, aggregate in ((2, 24.1), (4, 36.4)):
         found = told(model("qwen3-235b-a22b"), batch.asked(runs=None, at=at))
         assert [(each.low, each.nodes) for each in found if each.metric == "aggregate tok/s"] == [(aggregate, 2)]
 
 
 def test_every_figure_of_a_workload_in_the_catalogue_is_beside_some_workload() -> None:
-    ours = {label for each in WORKLOADS for label in each.figures}
+    ours = {label for each in WORKLOADS.values() for label in each.figures}
     found = [each for model in CATALOGUE.models.values() for each in model.figures if each.metric in METRICS]
     compared = [each for each in found if each.of.partition(",")[0] in ours]
-    at = {(label, each.concurrency) for each in WORKLOADS for label in each.figures}
+    at = {(label, each.concurrency) for each in WORKLOADS.values() for label in each.figures}
     at |= {
-        (label, many) for each in WORKLOADS for label in each.figures if each.concurrency > 1 for many in (1, 2, 4)
+        (label, many)
+        for each in WORKLOADS.values()
+        for label in each.figures
+        if each.concurrency > 1
+        for many in (1, 2, 4)
     }
     assert len(compared) > 50
     assert {(each.of.partition(",")[0], each.concurrency) for each in compared} <= at
@@ -205,12 +191,12 @@ def test_an_error_is_never_exit_code_0() -> None:
 
 
 def test_numbers_change_what_they_are_of() -> None:
-    short, batch = (BY_NAME[each].asked(runs=7, at=6) for each in ("short", "batch"))
+    short, batch = (WORKLOADS[each].asked(runs=7, at=6) for each in ("short", "batch"))
     assert (short.runs, short.concurrency, short.requests) == (7, 1, 7)
     assert (batch.concurrency, batch.requests) == (6, 42)
-    assert {*USUAL} <= {*BY_NAME} and len(BY_NAME) == len(WORKLOADS)
+    assert {*USUAL} <= {*WORKLOADS}
 
 
 @pytest.mark.parametrize(("longest", "fits"), [(None, True), (7_756, True), (7_755, False)])
 def test_a_workload_fits_what_a_server_takes(longest: int | None, fits: bool) -> None:
-    assert BY_NAME["long-8k"].fits(longest) is fits
+    assert WORKLOADS["long-8k"].fits(longest) is fits
