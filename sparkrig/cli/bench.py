@@ -42,9 +42,9 @@ def bench(inventory_file: Path, names: tuple[str, ...], as_json: bool, **asked: 
     """Measure how fast a model that deploys/serve.py set up answers: time to the first token, tokens per second.
 
     It runs the engine's own benchmark in the container of the server: `vllm bench serve`, or
-    `sglang.bench_serving`. Published figures for the model stand next to its own. The WORKLOADs are short, batch and
-    long-8k (the default, a few minutes), long-32k and long-128k, or `all`; docs/bench.md has their lengths. The
-    server answers others more slowly meanwhile.
+    `sglang.bench_serving`. Published figures for the model stand next to its own. The WORKLOADs are short, batch
+    and long-8k (the default, a few minutes), long-32k and long-128k, or `all`; docs/bench.md has their lengths.
+    The server answers others more slowly meanwhile.
 
     Exit code 2: a request failed; 3: a host cannot be reached, or the benchmark came to nothing.
     """

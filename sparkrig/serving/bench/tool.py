@@ -56,8 +56,8 @@ class Figures(_Model):
 class Launched:
     """A server by its own command line.
 
-    path: of its weights; name: by which the API is asked; context: its longest request, None where the command does
-    not say; tokenizer: its flags that the tool needs as well.
+    path: of its weights; name: by which the API is asked; context: its longest request, None where the command
+    does not say; tokenizer: its flags that the tool needs as well.
     """
 
     path: str

@@ -26,7 +26,7 @@ from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.server import Look
 from sparkrig.serving.bench.tool import Launched
 from sparkrig.serving.bench.workload import WORKLOADS
-from tests.hostile import WORST
+from tests.hostile import WORST, codes
 from tests.tables import each_row
 from tests.unit import shells
 from tests.unit.benches import FIXTURES, KEY, RECORDED, figures, host, look, record, typed
@@ -99,6 +99,18 @@ def test_what_went_wrong_is_no_success(monkeypatch: pytest.MonkeyPatch, tmp_path
     for saved in ("", "[]", "{", '{"completed": 3}' + "}" * 9, '"' + "x" * 3_000_000):
         done = typed(monkeypatch, tmp_path, {"a": look(record())}, "short", programs=host(tmp_path, saved))
         assert done.exit_code == 3 and "nothing was measured: " in done.stdout, done.output
+
+
+def test_what_a_container_is_called_steers_no_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def shell(_: object, text: str, *words: str, seconds: int) -> str:
+        if text == bench_run._INSPECT:
+            return json.dumps(["vllm", "serve", f"/models/{WORST}", "--served-model-name", f"x{WORST}"])
+        assert f"/models/{WORST}" in words, "a word, and no part of the script"
+        return figures("vllm", completed=3)
+
+    for more in ((), ("--json",)):
+        done = typed(monkeypatch, tmp_path, {"a": look(record())}, "short", *more, shell=shell)
+        assert done.exit_code == 0 and not codes(done.output), done.output
 
 
 def test_one_that_comes_to_nothing_is_the_last(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
