@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,68 +82,50 @@ def _measure(
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from datetime import UTC, datetime
     from importlib.metadata import version
-    from time import monotonic
 
     from sparkrig.io import bench_run, progress
+    from sparkrig.io.remote import Failed, Lost
     from sparkrig.serving.bench import report
 
-    known, started, began = files.catalogue(inventory), datetime.now(UTC), monotonic()
+    known, started = files.catalogue(inventory), datetime.now(UTC)
+    made = partial(report.report, known, version=version("sparkrig"), started=started)
     with session.connected(data) as hosts:
         looks = session.ask(hosts, "Looking for a server", bench_run.look)
-        server = _server(looks, inventory, asked)
-        at = hosts[server.host]
-        assert not isinstance(at, Exception)  # it was looked at
-        its = _launched(at, server, inventory)
+        try:
+            server = _server(looks, asked)
+            at = hosts[server.host]
+            assert not isinstance(at, Exception)  # it was looked at
+            its = bench_run.launched(at, server)
+        except (Failed, Lost) as error:
+            files.try_doctor(inventory)
+            left = [report.Left(name=each.name, why=str(error), failed=True) for each in workloads]
+            return made(None, [], left, ended=datetime.now(UTC))
         if named:
             _check_length(workloads, its)
         model = known.find(server.record.model)
         with progress.hosts([each.name for each in workloads], "Measuring") as told:
             done, left = bench_run.run(at, server, its, workloads, model, asked["limit"], told)
-    return report.report(
-        known,
-        model,
-        done,
-        left,
-        server=server,
-        its=its,
-        version=version("sparkrig"),
-        started=started,
-        seconds=round(monotonic() - began, 2),
-    )
+    return made(model, done, left, server=server, its=its, ended=datetime.now(UTC))
 
 
-def _server(looks: Mapping[str, Look | Failed | Lost], inventory: Path, asked: Mapping[str, Any]) -> Server:
-    """The server that is measured; exit code 1 where there is none to measure, 3 where a host cannot be read."""
+def _server(looks: Mapping[str, Look | Failed | Lost], asked: Mapping[str, Any]) -> Server:
+    """The server that is measured; exit code 1 where there is none to measure.
+
+    Raises Failed or Lost where it may be on a host that cannot be read.
+    """
     from sparkrig.cure import deploy
     from sparkrig.refusal import Refusal
     from sparkrig.serving.bench.server import chosen
 
-    seen = {name: look for name, look in looks.items() if not isinstance(look, Exception)}
-    unread = {name: look for name, look in looks.items() if isinstance(look, Exception)}
     with files.refusals():
-        server = chosen(seen, asked["host"], asked["service"])
-        if server is None and not unread:
-            such = "such a server" if asked["host"] or asked["service"] else "a server of deploys/serve.py"
-            raise Refusal(f"no host has {such}", deploy(what="serve"))
-    if server is None:
-        for name, why in unread.items():
-            terminal.echo(f"{name}: {why}", err=True)
-        files.try_doctor(inventory)
-        raise SystemExit(3)
-    return server
-
-
-def _launched(at: Any, server: Server, inventory: Path) -> Launched:
-    """How the server was started; exit code 3 where its host does not tell."""
-    from sparkrig.io import bench_run
-    from sparkrig.io.remote import Failed, Lost
-
-    try:
-        return bench_run.launched(at, server)
-    except (Failed, Lost) as error:
-        terminal.echo(f"{server}: {error}", err=True)
-        files.try_doctor(inventory)
-        raise SystemExit(3) from None
+        seen = {name: look for name, look in looks.items() if not isinstance(look, Exception)}
+        if server := chosen(seen, asked["host"], asked["service"]):
+            return server
+        for name, look in looks.items():
+            if isinstance(look, Exception):
+                raise type(look)(f"{name}: {look}")
+        such = "such a server" if asked["host"] or asked["service"] else "a server of deploys/serve.py"
+        raise Refusal(f"no host has {such}", deploy(what="serve"))
 
 
 def _check_length(workloads: Sequence[Workload], its: Launched) -> None:

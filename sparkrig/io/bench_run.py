@@ -13,8 +13,7 @@ from time import monotonic
 from pyinfra.api import Host
 
 from sparkrig import programs
-from sparkrig.facts.files import Files
-from sparkrig.facts.serving import Serving
+from sparkrig.facts.servers import Servers
 from sparkrig.io import remote
 from sparkrig.io.progress import Told
 from sparkrig.io.remote import Failed, Lost
@@ -36,8 +35,7 @@ _INSPECT = "timeout -k 2 20 docker container inspect --format '{{json .Args}}' \
 
 def look(at: Host) -> Look:
     """What servers a host has. Raises Failed or Lost."""
-    files = remote.read(at, Files(), seconds=_LOOK_S)
-    return Look(remote.read(at, Serving(), seconds=_LOOK_S), files)
+    return remote.read(at, Servers(), seconds=_LOOK_S)
 
 
 def launched(at: Host, server: Server) -> Launched:

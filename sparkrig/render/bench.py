@@ -40,10 +40,11 @@ class Page:
         report = self.report
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
         width = options.max_width if console.is_terminal else None
-        known = f", {report.known} of the catalogue" if report.known else ", not in the catalogue"
-        on = f" on {report.host}, {engines.name(report.engine)}"
-        yield from _wrapped(Text.assemble((report.model, "bold"), on, (known, "dim")), width)
-        yield ""
+        if report.model:
+            known = f", {report.known} of the catalogue" if report.known else ", not in the catalogue"
+            on = f" on {report.host}, {engines.name(report.engine)}"
+            yield from _wrapped(Text.assemble((report.model, "bold"), on, (known, "dim")), width)
+            yield ""
         if report.workloads:
             yield _head()
         for each in report.workloads:

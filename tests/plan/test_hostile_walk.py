@@ -57,7 +57,7 @@ NOISE: dict[str, Any] = {
     "nothing": [],
 }
 # they ask no host of an inventory; walked below, each in its own way
-OTHERS = {"accept", "bench", "completion", "docs", "explain", "init", "lab", "lint", "models", "onboard"} | {
+OTHERS = {"accept", "completion", "docs", "explain", "init", "lab", "lint", "models", "onboard"} | {
     *("mcp", "schedule"),  # processes of other verbs; what they make of such texts is in tests of their own
 }
 

@@ -51,10 +51,11 @@ class Left(_Model):
 class Report(_Model):
     """All workloads.
 
-    host, service: of the server, empty for the one without a name; engine: its id; model: as the server calls it;
-    known: its name in the catalogue, None where it is not there; longest: tokens of a request that the server
-    takes, None where it is unknown; left: what was not measured; elsewhere: the catalogue's figures of no workload
-    here; sources: of all figures, by key; verdict: one sentence without a full stop.
+    host, service: of the server, empty for the one without a name; engine: its id; model: as the server calls it,
+    all empty where no host told; known: its name in the catalogue, None where it is not there; longest: tokens of
+    a request that the server takes, None where it is unknown; left: what was not measured; elsewhere: figures of
+    the catalogue that are of no workload here; sources: of all figures, by key; verdict: one sentence without a
+    full stop.
     """
 
     schema_: Literal["sparkrig.bench/2"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
@@ -95,25 +96,25 @@ def report(
     done: Sequence[Measured],
     left: Sequence[Left],
     *,
-    server: Server,
-    its: Launched,
     version: str,
     started: datetime,
-    seconds: float,
+    ended: datetime,
+    server: Server | None = None,
+    its: Launched | None = None,
 ) -> Report:
-    """What was measured, and what the catalogue knows of the model."""
+    """What was measured, and what the catalogue knows of the model. server, its: None where no host told."""
     elsewhere = beside.otherwise(model) if model else []
     keys = {each.source for each in (*elsewhere, *(told for each in done for told in each.others))}
     return Report(
         version=version,
-        host=server.host,
-        service=server.service.name,
-        engine=server.record.engine,
+        host=server.host if server else "",
+        service=server.service.name if server else "",
+        engine=server.record.engine if server else "",
         started=started,
-        seconds=seconds,
-        model=its.name,
+        seconds=round((ended - started).total_seconds(), 2),
+        model=its.name if its else "",
         known=model.name if model else None,
-        longest=its.context,
+        longest=its.context if its else None,
         exit=exit_code(done, left),
         verdict=verdict(done, left),
         workloads=list(done),

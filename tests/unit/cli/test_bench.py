@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
+from pathlib import Path
 
+import pytest
+from pyinfra.api.exceptions import FactProcessError
+
+from sparkrig.facts.servers import Servers
 from sparkrig.io import catalogue_files
 from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.beside import METRICS, otherwise, told
 from sparkrig.serving.bench.report import Left, Measured, exit_code, verdict
+from sparkrig.serving.bench.server import chosen
 from sparkrig.serving.bench.tool import Launched, Spread
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
 from sparkrig.serving.model import Model
 from tests.tables import each_row
-from tests.unit.benches import figures
+from tests.unit.benches import figures, record
+from tests.unit.serving_host import Spark
+from tests.unit.shells import tool as program
 
 CATALOGUE = catalogue_files.catalogue()
 
@@ -100,6 +108,20 @@ def _same(found: object, expected: object) -> None:
 def test_a_container_without_the_server_is_refused(engine: str, line: str) -> None:
     with pytest.raises(ValueError, match="no "):
         tool.launched(engine, line.split())
+
+
+def test_a_host_tells_of_its_servers_in_one_look(tmp_path: Path) -> None:
+    spark = Spark(tmp_path / "root")
+    spark.unit.write_text("LoadState=loaded\nActiveState=active\nNRestarts=0\n")
+    file = record().file()
+    spark.has(file.path, file.content)
+    program(spark.root / "bin", "curl", "printf 200")
+    found = Servers().process(spark.sh(Servers().command()).splitlines())
+    own = {path.removeprefix(str(spark.root)): each for path, each in found.files.items()}
+    server = chosen({"a": replace(found, files=own)})
+    assert server is not None and (server.host, server.record) == ("a", record())
+    with pytest.raises(FactProcessError, match="could not be read"):
+        Servers().process([])
 
 
 def test_the_command_is_the_tools_own() -> None:

@@ -168,8 +168,20 @@ def test_one_of_several_is_measured_where_it_is_named(monkeypatch: pytest.Monkey
 
 
 def test_a_host_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    done = typed(monkeypatch, tmp_path, {"a": Lost("no route to a"), "b": look()}, shell=pytest.fail)
-    assert done.exit_code == 3 and "no route to a" in done.stderr and "Try: sparkrig doctor" in done.stderr
+    looks: dict[str, Look | Lost] = {"a": Lost("no route"), "b": look()}
+    done = typed(monkeypatch, tmp_path, looks, "--json", shell=pytest.fail)
+    told = json.loads(done.stdout)
+    assert (done.exit_code, told["exit"], told["host"], told["workloads"]) == (3, 3, "", [])
+    assert told["verdict"] == "nothing was measured: a: no route" and "Try: sparkrig doctor" in done.stderr
+    done = typed(monkeypatch, tmp_path, looks, shell=pytest.fail)
+    assert done.stdout.splitlines() == ["? nothing was measured: a: no route"], done.output
+
+
+def test_a_container_that_is_no_server_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for printed in ("", "{}", '["sleep"]', "[" * 999):
+        shell = lambda *_, seconds, printed=printed: printed  # noqa: E731
+        done = typed(monkeypatch, tmp_path, {"a": look(record())}, "short", shell=shell)
+        assert done.exit_code == 3 and "nothing was measured: " in done.stdout, done.output
 
 
 def test_one_who_has_had_enough_ends_the_tool(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
