@@ -7,6 +7,7 @@ leaves nothing behind for long, and it is ended at once where a person has had e
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from secrets import randbelow, token_hex
 from time import monotonic
 
@@ -76,7 +77,8 @@ def run(
             done.append(measured(each, _run(at, server, its, each, limit), model))
             told.done(each.name)
         except (Failed, Lost) as error:
-            left.append(Left(name=each.name, why=str(error), failed=True))
+            on = f"; what runs there ends itself within {limit} s" if isinstance(error, Lost) else ""
+            left.append(Left(name=each.name, why=f"{error}{on}", failed=True))
             failed = f"not begun after {each.name}"
     return done, left
 
@@ -95,6 +97,7 @@ def _run(at: Host, server: Server, its: Launched, asked: Workload, limit: int) -
     except (Failed, Lost):  # it has ended, or ends itself
         raise
     except BaseException:
-        remote.shell(at, _END, container, folder, seconds=_END_S)
+        with suppress(Failed, Lost):
+            remote.shell(at, _END, container, folder, seconds=_END_S)
         raise
     return remote.parsed(f"the result of {asked.name}", lambda: tool.parse(printed, asked.requests))

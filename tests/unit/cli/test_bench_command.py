@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from lab import standin
 from sparkrig.cli.bench import bench
 from sparkrig.io import bench_run
-from sparkrig.io.remote import Lost
+from sparkrig.io.remote import Failed, Lost
 from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.server import Look
 from sparkrig.serving.bench.tool import Launched
@@ -177,6 +177,19 @@ def test_a_host_that_is_away_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert done.stdout.splitlines() == ["? nothing was measured: a: no route"], done.output
 
 
+def test_what_may_go_on_behind_a_broken_connection_is_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def shell(_: object, text: str, *words: str, seconds: int) -> str:
+        if text == bench_run._INSPECT:
+            return '["vllm", "serve", "/models/x"]'
+        raise Lost("a does not answer")
+
+    done = typed(monkeypatch, tmp_path, {"a": look(record())}, "short", "--limit", "60", shell=shell)
+    said = "nothing was measured: a does not answer; what runs there ends itself within 60 s"
+    assert done.exit_code == 3 and said in done.stdout, done.output
+
+
 def test_a_container_that_is_no_server_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for printed in ("", "{}", '["sleep"]', "[" * 999):
         shell = lambda *_, seconds, printed=printed: printed  # noqa: E731
@@ -193,11 +206,11 @@ def test_one_who_has_had_enough_ends_the_tool(monkeypatch: pytest.MonkeyPatch, t
             return '["vllm", "serve", "/models/x"]'
         if text == bench_run._RUN:
             raise KeyboardInterrupt
-        return ""
+        raise Failed("no such container")
 
     done = typed(monkeypatch, tmp_path, {"a": look(record())}, "short", shell=shell)
     _, run, end = asked
-    assert done.exit_code == 1 and end == (bench_run._END, *run[1:3])
+    assert (done.exit_code, done.stdout) == (1, "") and end == (bench_run._END, *run[1:3])
 
 
 def test_the_tool_that_is_ended_ends_at_once_and_leaves_nothing(tmp_path: Path) -> None:
