@@ -2,14 +2,14 @@
 """A stand-in for vLLM: its HTTP, log and metrics, no model behind it; it does what it was told, when it was told.
 
     python3 lab/standin.py --first 0.3 --token 0.02 --fail 500:4
-    STANDIN='--startup 5 --fail cut' vllm serve MODEL --port 8000 ...
+    STANDIN='--startup 5 --fail 500' vllm serve MODEL --port 8000 ...
 
 As `vllm serve` it takes vLLM's own flags, and its options come from the variable STANDIN. Called as
-`sglang/launch_server.py` or as `llama-server` it stands in for SGLang or llama.cpp in the same way. One file of
-the standard library alone, for Python 3.9 and later, so that it can be put into a container in their place.
+`sglang/launch_server.py` or as `llama-server` it stands in for SGLang or llama.cpp in the same way; as `vllm bench
+serve` or `sglang/bench_serving.py` it saves what others measured, as of the requests that are asked for. One file
+of the standard library alone, for Python 3.9 and later, so that it can be put into a container in their place.
 
-Token i of an answer is due at `first` + i x `token` seconds after the request was let in (`--max-num-seqs` at a
-time), whatever happened before it: delays do not add up. A chunk of a speculative step is due with its last token.
+An answer takes `first` + `token` x its tokens in seconds from when it was let in (`--max-num-seqs` at a time).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import hashlib
 import json
 import math
 import os
-import select
 import shlex
 import signal
 import socket
@@ -32,10 +31,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-BLOCK = 16  # tokens of a page of the prefix cache, as in vLLM
+CHARACTERS = 4  # of a token
 WORDS = ("The", "capital", "of", "France", "is", "Paris.")
-FAULTS = ("reset", "hang", "stall", "cut", "unfinished", "error", "garbled", "unstreamed", "empty", "uncounted")
-BREAKS = ("stall", "cut", "unfinished", "error", "garbled")  # in the middle of a stream
 PHASES = ("start", "weights", "compile", "cache", "graphs", "ready")
 VLLM, SGLANG, LLAMA = "vLLM", "SGLang", "llama.cpp"
 # what vLLM 0.19 logs of each phase; the numbers are invented
@@ -124,14 +121,14 @@ NAMES = {
 }
 
 
-def fault(text: str) -> tuple[str, int]:
-    """KIND or KIND:EVERY, where KIND is one of FAULTS or an HTTP status; without EVERY, each request."""
-    kind, _, every = text.partition(":")
-    if kind not in FAULTS and not (kind.isdigit() and 400 <= int(kind) <= 599):
-        raise argparse.ArgumentTypeError(f"{kind} is no fault: {', '.join(FAULTS)} or an HTTP status expected")
+def fault(text: str) -> tuple[int, int]:
+    """STATUS or STATUS:EVERY; without EVERY, each request."""
+    status, _, every = text.partition(":")
+    if not (status.isdigit() and 400 <= int(status) <= 599):
+        raise argparse.ArgumentTypeError(f"{status} is no fault: an HTTP status of 400 to 599 expected")
     if every and not (every.isdigit() and int(every)):
         raise argparse.ArgumentTypeError(f"{every} is no number of requests")
-    return kind, int(every or 1)
+    return int(status), int(every or 1)
 
 
 def own_options() -> argparse.ArgumentParser:
@@ -140,19 +137,12 @@ def own_options() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--first", type=float, default=0.05, metavar="S", help="seconds to the first token")
     add("--token", type=float, default=0.01, metavar="S", help="seconds from one token to the next")
-    add("--tokens", type=int, metavar="N", help="length of each answer; else what the request asks for")
-    add(
-        "--prefill", type=float, default=0.0, metavar="S", help="seconds more for 1,000 tokens that are not cached"
-    )
-    add("--characters", type=float, default=4.0, metavar="N", help="of a prompt's token")
-    add("--draft", type=int, default=0, metavar="N", help="tokens that a speculative step drafts")
-    add("--acceptance", type=float, default=0.75, metavar="F", help="of drafted tokens, 0 to 1")
     add(
         "--fail",
         type=fault,
         action="append",
         default=[],
-        metavar="KIND[:EVERY]",
+        metavar="STATUS[:EVERY]",
         help="each EVERYth request fails",
     )
     add("--startup", type=float, default=0.0, metavar="S", help="seconds until it listens")
@@ -162,7 +152,6 @@ def own_options() -> argparse.ArgumentParser:
     add("--garbage", action="store_true", help="answers are exclamation marks, as of a broken kernel")
     add("--frozen", metavar="FILE", help="while it is there, the engine stands still, and all else goes on")
     add("--no-metrics", action="store_true", help="/metrics is not there")
-    add("--journal", metavar="FILE", help="a line of JSON a request: what was done, and when")
     return parser
 
 
@@ -174,9 +163,6 @@ def served_options(parser: argparse.ArgumentParser) -> None:
     add("--served-model-name", nargs="+")
     add("--max-model-len", type=int, default=32768, metavar="N")
     add("--max-num-seqs", type=int, default=256, metavar="N", help="requests at a time; others wait")
-    add("--speculative-config", type=json.loads, default={}, metavar="JSON")
-    add("--enable-prefix-caching", action="store_true", default=True, dest="caching")
-    add("--no-enable-prefix-caching", action="store_false", dest="caching")
     add("--api-key", default=os.environ.get("VLLM_API_KEY"))
     add("--runner", default="auto", help="pooling: it embeds, and does not write")
     add("--convert", default="auto", help="embed, or classify: it ranks")
@@ -231,7 +217,7 @@ def told_as(role: str, words: list[str], variable: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(role, allow_abbrev=False)
     (sglang_options if role == SGLANG else llama_options)(parser)
     parser.parse_known_args(words, namespace=options)
-    more = {"role": role, "caching": True, "headless": False, "nnodes": 1, "node_rank": 0}
+    more = {"role": role, "headless": False, "nnodes": 1, "node_rank": 0}
     more |= {"convert": "auto", "runner": "auto", "hf_overrides": ""}  # it generates
     for name, value in more.items():
         if not hasattr(options, name):
@@ -258,7 +244,6 @@ def told(words: list[str], variable: str, role: str = VLLM) -> argparse.Namespac
         vllm.add_argument("model", nargs="?", default="stand-in")
         served_options(vllm)
         vllm.parse_known_args(words[1:], namespace=options)
-    options.draft = options.draft or int(options.speculative_config.get("num_speculative_tokens", 0))
     return options
 
 
@@ -275,11 +260,8 @@ class Engine:
         self._lock = threading.Lock()
         self._seats = threading.Semaphore(options.max_num_seqs)
         self._numbers = 0
-        self._blocks: set[int] = set()
         self.count("num_preemptions_total", 0)
         self.count("generation_tokens_total", 0)
-        for name in ("drafts", "draft_tokens", "accepted_tokens") if options.draft else ():
-            self.count(f"spec_decode_num_{name}_total", 0)
 
     def count(self, name: str, by: float, labels: str = "") -> None:
         with self._lock:
@@ -292,15 +274,14 @@ class Engine:
             if self.stopping.wait(0.05):
                 return
 
-    def number(self) -> int:
-        """Of a request, from 1 on."""
+    def fail(self) -> None:
+        """Count a request. Raises Refused where it is to fail."""
         with self._lock:
             self._numbers += 1
-            return self._numbers
-
-    def failure(self, number: int) -> str:
-        """How the request of that number is to fail; empty where it is not."""
-        return next((kind for kind, every in self.options.fail if number % every == 0), "")
+            number = self._numbers
+        for status, every in self.options.fail:
+            if number % every == 0:
+                raise Refused(status, f"told to fail with {status}")
 
     @contextmanager
     def seat(self) -> Iterator[None]:
@@ -316,39 +297,16 @@ class Engine:
             finally:
                 self._gauge("num_requests_running", -1)
 
-    def cached(self, prompt: str) -> tuple[int, int]:
-        """Tokens of a prompt, and how many of them are in the cache, in which it is from now on."""
-        tokens = math.ceil(len(prompt) / self.options.characters)
-        self.count("prompt_tokens_total", tokens)
-        if not self.options.caching:
-            return tokens, 0
-        size, chain, blocks = BLOCK * self.options.characters, 0, []
-        for block in range((tokens - 1) // BLOCK):  # the last token is always computed
-            chain = hash((chain, prompt[round(block * size) : round((block + 1) * size)]))
-            blocks.append(chain)
-        with self._lock:
-            known = next((number for number, each in enumerate(blocks) if each not in self._blocks), len(blocks))
-            self._blocks.update(blocks)
-        self.count("prefix_cache_queries_total", tokens)
-        self.count("prefix_cache_hits_total", known * BLOCK)
-        return tokens, known * BLOCK
-
-    def steps(self, tokens: int) -> Iterator[int]:
-        """Tokens of each step of an answer: one; with a draft, as many as are accepted, and one."""
-        left, drafted, accepted = tokens, 0, 0
-        while left > 0:
-            wanted = 0
-            if left < tokens and self.options.draft:  # the first token comes of the prompt, without a draft
-                drafted += self.options.draft
-                wanted = min(math.floor(drafted * self.options.acceptance + 1e-9) - accepted, left - 1)
-                accepted += wanted
-                self.count("spec_decode_num_drafts_total", 1)
-                self.count("spec_decode_num_draft_tokens_total", self.options.draft)
-                self.count("spec_decode_num_accepted_tokens_total", wanted)
+    def answer(self, prompt: int, tokens: int) -> None:
+        """Compute an answer, token by token. prompt: tokens of the question."""
+        self.count("prompt_tokens_total", prompt)
+        self.count("prefix_cache_queries_total", prompt)
+        time.sleep(self.options.first)
+        for _ in range(tokens):
             self.stand()
-            self.count("generation_tokens_total", 1 + wanted)
-            yield 1 + wanted
-            left -= 1 + wanted
+            self.count("generation_tokens_total", 1)
+            time.sleep(self.options.token)
+        self.count("request_success_total", 1, ',finished_reason="length"')
 
     def metrics(self) -> str:
         """As Prometheus reads them."""
@@ -369,12 +327,6 @@ class Engine:
         for name, value in gauges.items():
             lines += [f"# TYPE vllm:{name} gauge", f"vllm:{name}{{{common}}} {value}"]
         return "\n".join([*lines, ""])
-
-    def note(self, **what: Any) -> None:
-        """A line of the journal."""
-        if self.options.journal:
-            with self._lock, open(self.options.journal, "a", encoding="utf-8") as file:  # noqa: PTH123 - one file alone
-                file.write(json.dumps(what) + "\n")
 
     def _gauge(self, name: str, by: int) -> None:
         with self._lock:
@@ -402,7 +354,6 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # else a chunk waits for the acknowledgement of the last one
     engine: Engine
 
     def do_GET(self) -> None:
@@ -432,117 +383,20 @@ class Handler(BaseHTTPRequestHandler):
         if path not in ways(self.engine.options):
             self._error(404, "Not Found")
             return
-        if not path.endswith("completions"):
-            self._pool(body)
-            return
-        began, answer = time.monotonic(), None
         try:
-            answer = Answer(self.engine, json.loads(body), path.startswith("/v1/chat"))
-            if answer.fault.isdigit():
-                raise Refused(int(answer.fault), f"told to fail with {answer.fault}")
-            with self.engine.seat():
-                answer.begin()
-                self._answer(answer)
-        except Refused as refused:
-            self._error(refused.status, str(refused))
-        except (KeyError, TypeError, ValueError) as error:
-            self._error(400, f"the request cannot be read: {error}")
-        except OSError:  # the client went away
-            self.close_connection = True
-        finally:
-            if answer:
-                self.engine.note(began=began, ended=time.monotonic(), **answer.done())
-
-    def _pool(self, body: bytes) -> None:
-        """Answer a question for vectors or for a ranking."""
-        fault = self.engine.failure(self.engine.number())
-        try:
-            document = pooled(self.engine, json.loads(body))
+            self.engine.fail()
+            asked = json.loads(body)
+            made = completed if path.endswith("completions") else pooled
+            document = made(self.engine, asked)
         except Refused as refused:
             self._error(refused.status, str(refused))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             self._error(400, f"the request cannot be read: {error}")
         else:
-            if fault.isdigit():
-                self._error(int(fault), f"told to fail with {fault}")
-            else:
-                self._send(200, json.dumps(document))
+            self._send(200, json.dumps(document))
 
     def log_message(self, *_: Any) -> None:
         print(f'INFO:     {self.client_address[0]}:{self.client_address[1]} - "{self.requestline}"', flush=True)
-
-    def _answer(self, answer: Answer) -> None:
-        kind = answer.fault
-        if kind == "hang":
-            self._wait_for_the_end()
-        if kind in ("hang", "reset"):
-            self._drop()
-        elif answer.streamed and kind != "unstreamed":
-            self._stream(answer)
-        else:
-            self._whole(answer)
-
-    def _whole(self, answer: Answer) -> None:
-        if answer.fault in BREAKS and answer.fault != "error":
-            self._drop()
-            return
-        if answer.fault == "error":
-            raise Refused(500, "told to fail")
-        pieces = [piece for piece, _ in answer.pieces()]
-        self._send(200, json.dumps(answer.document("".join(pieces))))
-
-    def _stream(self, answer: Answer) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "text/event-stream")
-        self.send_header("Transfer-Encoding", "chunked")
-        self.end_headers()
-        half = answer.tokens // 2
-        if answer.chat:  # at once, so that a client that takes it for a token is found out
-            self._event(answer.chunk({"role": "assistant", "content": ""}))
-        for piece, sent in answer.pieces():
-            self._event(answer.chunk({"content": piece}) if answer.chat else answer.chunk(piece))
-            if answer.fault in BREAKS and sent >= half:
-                self._break(answer.fault)
-                return
-        self._event(answer.chunk({} if answer.chat else "", answer.finish))
-        if answer.counted:
-            self._event({**answer.head(), "choices": [], "usage": answer.usage()})
-        self._chunk(b"data: [DONE]\n\n")
-        self._chunk(b"")
-        answer.finished()
-
-    def _break(self, kind: str) -> None:
-        """In the middle of a stream."""
-        if kind == "stall":
-            self._wait_for_the_end()
-        if kind == "error":
-            self._event({"error": {"message": "told to fail", "type": "InternalServerError", "code": 500}})
-            self._chunk(b"data: [DONE]\n\n")
-        if kind == "garbled":
-            self._chunk(b'data: {"choices": [{"delta"\n\ndata: [DONE]\n\n')
-        if kind in ("error", "garbled", "unfinished"):
-            self._chunk(b"")
-        else:
-            self._drop()
-
-    def _event(self, what: dict[str, Any]) -> None:
-        self._chunk(b"data: " + json.dumps(what).encode() + b"\n\n")
-
-    def _chunk(self, data: bytes) -> None:
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-
-    def _drop(self) -> None:
-        """Closes the connection as a dying process does: a reader gets an error."""
-        self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        self.close_connection = True
-        self.connection.close()
-
-    def _wait_for_the_end(self) -> None:
-        """Until the client hangs up, or the server ends."""
-        while not self.engine.stopping.is_set():
-            readable, _, _ = select.select([self.connection], [], [], 0.2)
-            if readable and not self.connection.recv(1):
-                return
 
     def _model(self, name: str) -> dict[str, Any]:
         options = self.engine.options
@@ -601,98 +455,32 @@ def vector(text: str) -> list[float]:
     return [each / 255 - 0.5 for each in hashlib.sha256(text.encode()).digest()[:8]]
 
 
-class Answer:
-    """One completion. Raises Refused for what vLLM refuses, too, KeyError and its like for what is no request."""
-
-    def __init__(self, engine: Engine, asked: dict[str, Any], chat: bool) -> None:
-        self._engine, self.chat = engine, chat
-        self.number = engine.number()
-        self.fault = engine.failure(self.number)
-        self.streamed = bool(asked.get("stream"))
-        self.counted = bool((asked.get("stream_options") or {}).get("include_usage")) and self.fault != "uncounted"
-        self._model = asked.get("model") or engine.names[0]
-        if self._model not in engine.names:
-            raise Refused(404, f"The model `{self._model}` does not exist.")
-        self._prompt = "".join(_text(each) for each in asked["messages"]) if chat else _text(asked["prompt"])
-        options, length = engine.options, math.ceil(len(self._prompt) / engine.options.characters)
-        most = asked.get("max_completion_tokens") or asked.get("max_tokens") or options.max_model_len - length
-        if length + most > options.max_model_len or most < 1:
-            raise Refused(
-                400,
-                f"This model's maximum context length is {options.max_model_len} tokens. However, you requested "
-                f"{max(most, 1)} output tokens and your prompt contains {length} input tokens.",
-            )
-        self.tokens = 0 if self.fault == "empty" else min(most, options.tokens or most)
-        self.finish = "length" if self.tokens == most else "stop"
-        self._times: list[float] = []
-        self._began = 0.0
-        self._sizes = (length, 0)
-        self._whole = False
-
-    def begin(self) -> None:
-        """It is let in: its clock starts, and its prompt is looked up in the prefix cache."""
-        self._began = time.monotonic()
-        self._sizes = self._engine.cached(self._prompt)
-
-    def pieces(self) -> Iterator[tuple[str, int]]:
-        """Each piece when it is due, and how many tokens were sent with it."""
-        options, sent = self._engine.options, 0
-        first = self._began + options.first + options.prefill * (self._sizes[0] - self._sizes[1]) / 1000
-        for size in self._engine.steps(self.tokens):
-            sent += size
-            time.sleep(max(0.0, first + (sent - 1) * options.token - time.monotonic()))
-            self._times.append(time.monotonic())
-            words = (
-                "!" if options.garbage else WORDS[each % len(WORDS)] + " " for each in range(sent - size, sent)
-            )
-            yield "".join(words), sent
-
-    def finished(self) -> None:
-        self._whole = True
-        self._engine.count("request_success_total", 1, f',finished_reason="{self.finish}"')
-
-    def done(self) -> dict[str, Any]:
-        """For the journal: monotonic seconds; sent: when each piece went out."""
-        return {
-            "number": self.number,
-            "fault": self.fault,
-            "whole": self._whole,
-            "let_in": self._began,
-            "sent": self._times,
-            "tokens": self.tokens,
-            "prompt": self._sizes[0],
-            "cached": self._sizes[1],
-        }
-
-    def head(self) -> dict[str, Any]:
-        kind = "chat.completion" if self.chat else "text_completion"
-        return {
-            "id": f"standin-{self.number}",
-            "object": f"{kind}.chunk" if self.chat and self.streamed else kind,
-            "created": int(time.time()),
-            "model": self._model,
-        }
-
-    def chunk(self, content: dict[str, str] | str, finish: str | None = None) -> dict[str, Any]:
-        said = {"delta": content} if self.chat else {"text": content}
-        return {**self.head(), "choices": [{"index": 0, **said, "finish_reason": finish}]}
-
-    def document(self, text: str) -> dict[str, Any]:
-        """The whole answer, where it is not streamed."""
-        self.finished()
-        said = {"message": {"role": "assistant", "content": text}} if self.chat else {"text": text}
-        choice = {"index": 0, **said, "finish_reason": self.finish}
-        usage = {} if self.fault == "uncounted" else {"usage": self.usage()}
-        return {**self.head(), "choices": [choice], **usage}
-
-    def usage(self) -> dict[str, Any]:
-        length, cached = self._sizes
-        return {
-            "prompt_tokens": length,
-            "completion_tokens": self.tokens,
-            "total_tokens": length + self.tokens,
-            "prompt_tokens_details": {"cached_tokens": cached},
-        }
+def completed(engine: Engine, asked: dict[str, Any]) -> dict[str, Any]:
+    """An answer to `messages`, or to `prompt`. Raises Refused for what vLLM refuses, too."""
+    chat, options, model = "messages" in asked, engine.options, asked.get("model") or engine.names[0]
+    if model not in engine.names:
+        raise Refused(404, f"The model `{model}` does not exist.")
+    said = "".join(map(_text, asked["messages"])) if chat else _text(asked["prompt"])
+    length = math.ceil(len(said) / CHARACTERS)
+    most = asked.get("max_completion_tokens") or asked.get("max_tokens") or options.max_model_len - length
+    if length + most > options.max_model_len or most < 1:
+        raise Refused(
+            400,
+            f"This model's maximum context length is {options.max_model_len} tokens. However, you requested "
+            f"{max(most, 1)} output tokens and your prompt contains {length} input tokens.",
+        )
+    with engine.seat():
+        engine.answer(length, most)
+    text = "!" * most if options.garbage else "".join(f"{WORDS[at % len(WORDS)]} " for at in range(most))
+    what = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+    return {
+        "id": "standin-1",
+        "object": "chat.completion" if chat else "text_completion",
+        "created": int(time.time()),
+        "model": model,
+        "choices": [{"index": 0, **what, "finish_reason": "length"}],
+        "usage": {"prompt_tokens": length, "completion_tokens": most, "total_tokens": length + most},
+    }
 
 
 def _text(what: Any) -> str:
@@ -793,7 +581,51 @@ def serve(options: argparse.Namespace) -> int:
     return 0
 
 
+# of public runs: tests/fixtures/bench has all of what these tools saved
+FIGURES_OF_VLLM: dict[str, Any] = {
+    "duration": 347.16530900400085,
+    "total_input_tokens": 1024000,
+    "total_output_tokens": 256000,
+    "output_throughput": 737.4008674266753,
+    "median_ttft_ms": 162543.40455850025,
+    "p99_ttft_ms": 336548.51582016953,
+    "median_tpot_ms": 114.77380933333288,
+    "p99_tpot_ms": 125.59385481772325,
+}
+FIGURES_OF_SGLANG: dict[str, Any] = {
+    "request_rate": math.inf,
+    "duration": 2.2138570342212915,
+    "total_input_tokens": 14155,
+    "total_output_tokens": 2888,
+    "output_throughput": 1304.5106144425597,
+    "median_ttft_ms": 22.38491177558899,
+    "p99_ttft_ms": 43.880767952650785,
+    "median_tpot_ms": 5.136430060075035,
+    "p99_tpot_ms": 7.765636412456393,
+    "accept_length": None,
+}
+
+
+def benchmark(words: list[str]) -> int:
+    """Save the figures where a real tool would. Returns the exit code: 1 where no such server listens."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for name in ("--host", "--port", "--num-prompts", "--result-dir", "--result-filename", "--output-file"):
+        parser.add_argument(name)
+    asked, _ = parser.parse_known_args(words)
+    try:
+        socket.create_connection((asked.host, int(asked.port)), timeout=3).close()
+    except OSError as error:
+        sys.exit(f"ValueError: Initial test run failed: {error}")
+    figures = FIGURES_OF_SGLANG if asked.output_file else FIGURES_OF_VLLM
+    with open(asked.output_file or f"{asked.result_dir}/{asked.result_filename}", "a") as file:  # noqa: PTH123
+        json.dump({**figures, "completed": int(asked.num_prompts)}, file)
+        file.write("\n")
+    return 0
+
+
 def main() -> int:
+    if sys.argv[1:3] == ["bench", "serve"] or os.path.basename(sys.argv[0]) == "bench_serving.py":  # noqa: PTH119
+        return benchmark(sys.argv[1:])
     return serve(told(sys.argv[1:], os.environ.get("STANDIN", ""), role_of(sys.argv[0])))
 
 

@@ -33,7 +33,7 @@ copied() { # a program or library, and the libraries that it needs
     [ -e "$to" ] || install -D "$(readlink -f "$file")" "$to"
   done
 }
-for name in sh bash env date sed grep paste mkdir cp ln rm cat sleep uname tr chmod; do
+for name in sh bash env date sed grep paste mkdir cp ln rm cat sleep uname tr chmod timeout head tail; do
   copied "/usr/bin/$name"
 done
 python=$(readlink -f /usr/bin/python3)
@@ -60,6 +60,7 @@ sglang)
 esac
 [ "$engine" = llama.cpp ] || ln -s "$(basename "$python")" "$root/usr/bin/python3"
 base64 -d >>"$to"; chmod 755 "$to"
+if [ "$engine" = sglang ]; then cp "$to" "$root$library/sglang/bench_serving.py"; fi
 mkdir -p "$root/opt/nvidia"
 printf '#!/bin/sh\necho "== stand-in for the entrypoint of NVIDIA =="; export CUDA_COMPAT=set; exec "$@"\n' \
   >"$root/opt/nvidia/nvidia_entrypoint.sh"

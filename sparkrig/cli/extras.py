@@ -9,7 +9,7 @@ import click
 
 from sparkrig.cure import quoted
 
-Name = Literal["bench", "lab", "mcp", "onboard", "report", "watch"]
+Name = Literal["lab", "mcp", "onboard", "report", "watch"]
 
 
 class _Extra(NamedTuple):
@@ -20,7 +20,6 @@ class _Extra(NamedTuple):
 
 
 _EXTRAS: dict[Name, _Extra] = {
-    "bench": _Extra(("httpx2",), "sparkrig bench"),
     "lab": _Extra(("qemu",), "sparkrig lab"),
     "mcp": _Extra(("jsonschema", "mcp"), "sparkrig mcp"),
     "onboard": _Extra(("libcst", "zeroconf"), "sparkrig onboard"),

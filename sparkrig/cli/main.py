@@ -44,7 +44,7 @@ _VERBS = {
     "bench": _Verb(
         "sparkrig.cli.bench",
         "Measure how fast a served model answers, next to published figures.",
-        "sparkrig bench http://spark-a:8000",
+        "sparkrig bench inventories/pair.py",
     ),
     "blackbox": _Verb(
         "sparkrig.cli.blackbox",

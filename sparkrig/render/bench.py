@@ -1,4 +1,4 @@
-"""A benchmark on a screen: a line for each workload; below, what others measured, and what the server reported."""
+"""A benchmark on a screen: a line for each workload; below, what others measured."""
 
 from __future__ import annotations
 
@@ -10,26 +10,24 @@ from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.render.progress import spent
-from sparkrig.serving.bench.answer import Error, Spread
+from sparkrig.serving import engines
 from sparkrig.serving.bench.beside import Told
 from sparkrig.serving.bench.report import Measured, Report
+from sparkrig.serving.bench.tool import Spread
 from sparkrig.serving.model import Metric, Source
 
 _NAME = 18
-_LATE_S = 0.02  # below it, no first token of a real model looks any different
-_COLUMNS: Mapping[str, int] = {"at": 3, "p50": 10, "p95": 8, "rate": 11, "low": 8, "together": 11, "done": 8}
+_COLUMNS: Mapping[str, int] = {"at": 3, "p50": 10, "p99": 8, "rate": 11, "low": 8, "together": 11, "done": 8}
 _HEADS = (
     ("", "", "first token s", "", "tok/s of one", "", "", ""),
-    ("workload", "at", "p50", "p95", "p50", "p95", "together", "done"),
+    ("workload", "at", "p50", "p99", "p50", "p99", "together", "done"),
 )
 _METRICS: Mapping[Metric, str] = {
     "time to first token s": "p50",
-    "time to first token p95 s": "p95",
     "decode tok/s": "rate",
     "aggregate tok/s": "together",
-    "requests done": "done",
 }
-"""Which figure of the catalogue belongs into which column; the others stand beside what the server counted."""
+"""Which figure of the catalogue belongs into which column; of drafts, there is a line below."""
 
 
 class Page:
@@ -43,8 +41,9 @@ class Page:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
         width = options.max_width if console.is_terminal else None
         if report.model:
-            known = f", {report.known} of the catalogue" if report.known else ", not in the catalogue (--as NAME)"
-            yield from _wrapped(Text.assemble((report.model, "bold"), f" at {report.url}", (known, "dim")), width)
+            known = f", {report.known} of the catalogue" if report.known else ", not in the catalogue"
+            on = f" on {report.host}, {engines.name(report.engine)}"
+            yield from _wrapped(Text.assemble((report.model, "bold"), on, (known, "dim")), width)
             yield ""
         if report.workloads:
             yield _head()
@@ -53,8 +52,6 @@ class Page:
             yield from _others(each)
             for note in _notes(each):
                 yield from _wrapped(Text(note, "dim"), width, 2)
-            for error in each.figures.errors:
-                yield from _wrapped(_error(error, signs), width, 2, 4)
         yield from self._beneath(signs, width)
 
     def _beneath(self, signs: Mapping[Shade, str], width: int | None) -> Iterator[Text]:
@@ -85,8 +82,8 @@ class Page:
 
 
 _MEANING = (
-    "at: requests at a time. p95: what 95 of 100 requests are at least as good as. "
-    "together: tok/s of all of them. done: answered of asked, a warm-up included."
+    "at: requests at a time. p99: what 99 of 100 requests are at least as good as. together: tok/s of all. "
+    "done: answered of asked. The prompts are random tokens, which no cache has."
 )
 
 
@@ -118,7 +115,7 @@ def _line(measured: Measured) -> Text:
 
 
 def _both(spread: Spread | None, digits: int) -> tuple[str, str]:
-    return (f"{spread.p50:.{digits}f}", f"{spread.p95:.{digits}f}") if spread else ("-", "-")
+    return (f"{spread.p50:.{digits}f}", f"{spread.p99:.{digits}f}") if spread else ("-", "-")
 
 
 def _others(measured: Measured) -> Iterator[Text]:
@@ -126,33 +123,20 @@ def _others(measured: Measured) -> Iterator[Text]:
     rows: dict[str, dict[str, str]] = {}
     for each in measured.others:
         column = _METRICS.get(each.metric)
-        if column and not each.cold:
+        if column:
             rows.setdefault(_source(each), {})[column] = _span(each)
     for source, cells in rows.items():
         yield Text(_columns(f"  {source}", (cells.get(column, "") for column in _COLUMNS)), "dim")
 
 
 def _notes(measured: Measured) -> Iterator[str]:
-    """What has no column: cold prompts, and what the server counted."""
-    counted, beside = measured.counted, measured.others
-    if measured.cold_first_token_s is not None:
-        cold = [each for each in beside if each.cold and each.metric == "time to first token s"]
-        yield f"context in no cache: first token after {measured.cold_first_token_s:.2f} s{_beside(cold, ' s')}"
-    if counted.prefix_hits_percent is not None:
-        hits = [each for each in beside if each.metric == "prefix cache hits %"]
-        yield f"prefix cache: {counted.prefix_hits_percent:.0f} % of the prompts{_beside(hits, ' %')}"
-    if counted.acceptance_percent is not None:
-        drafts = [each for each in beside if each.metric == "draft acceptance %"]
-        step = f", {counted.tokens_per_step:.2f} tokens a step" if counted.tokens_per_step else ""
-        yield f"draft: {counted.acceptance_percent:.0f} % accepted{step}{_beside(drafts, ' %')}"
-    if counted.preemptions:
-        yield f"{counted.preemptions} requests were put off for want of KV cache"
-    if counted.others:
-        yield f"the server made {counted.others} tokens for others meanwhile: these figures are too low"
-    if measured.late_s > _LATE_S:
-        yield f"this machine was busy, and {1000 * measured.late_s:.0f} ms late itself: times are so much too long"
-    if measured.given_up:
-        yield f"given up {measured.given_up}"
+    """What has no column: drafted tokens."""
+    found = measured.figures
+    accepted = f"{found.acceptance_percent:.0f} % accepted" if found.acceptance_percent is not None else ""
+    step = f"{found.tokens_per_step:.2f} tokens a step" if found.tokens_per_step else ""
+    if accepted or step:
+        drafts = [each for each in measured.others if each.metric == "draft acceptance %"]
+        yield f"draft: {', '.join(filter(None, (accepted, step)))}{_beside(drafts, ' %')}"
 
 
 def _beside(told: Sequence[Told], unit: str) -> str:
@@ -174,11 +158,6 @@ def _elsewhere(told: Sequence[Told]) -> str:
         return f"{_span(each)} ({'; '.join([*each.of, _source(each)])})"
 
     return "; ".join(map(one, told))
-
-
-def _error(error: Error, signs: Mapping[Shade, str]) -> Text:
-    said = f": {error.said}" if error.said else ""
-    return Text.assemble((signs["fault"], STYLES["fault"]), f" {error.count} x {error.kind}{said}")
 
 
 def _wrapped(text: Text, width: int | None, indent: int = 0, hanging: int | None = None) -> Iterator[Text]:

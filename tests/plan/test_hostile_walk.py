@@ -8,13 +8,10 @@ in full.
 
 from __future__ import annotations
 
-import http.server
 import io
 import json
 import tempfile
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,7 +57,7 @@ NOISE: dict[str, Any] = {
     "nothing": [],
 }
 # they ask no host of an inventory; walked below, each in its own way
-OTHERS = {"accept", "bench", "completion", "docs", "explain", "init", "lab", "lint", "models", "onboard"} | {
+OTHERS = {"accept", "completion", "docs", "explain", "init", "lab", "lint", "models", "onboard"} | {
     *("mcp", "schedule"),  # processes of other verbs; what they make of such texts is in tests of their own
 }
 
@@ -315,39 +312,6 @@ def test_pastes_and_launches_with_the_worst_in_them_are_explained(tmp_path: Path
         done = warm.run("sparkrig", verb, *(["-"] if verb == "lint" else []), stdin=text, env={"NO_COLOR": "1"})
         assert done.returncode in (0, 1, 2, 3) and "Traceback" not in done.stderr, done
         harmless(verb, done.stdout + done.stderr)
-
-
-@contextmanager
-def answering(body: bytes, status: int) -> Iterator[str]:
-    """An http server that says the same to all."""
-
-    class Same(http.server.BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status, "x\x9b2J")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_POST = do_GET
-
-        def log_message(self, *_: object) -> None:
-            """Nothing."""
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Same) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-@pytest.mark.slow  # seconds of real waiting or of many processes
-def test_a_server_that_answers_codes_is_no_model() -> None:
-    models = json.dumps({"object": "list", "data": [{"id": f"x{WORST}", "object": "model", "max_model_len": 9}]})
-    noisy = "\n".join(NOISY)
-    for body, status in ((noisy, 200), (noisy, 500), (models, 200), (DEEP, 200)):
-        with answering(body.encode("utf-8", "replace"), status) as url:
-            done = warm.run("sparkrig", "bench", url, env={"NO_COLOR": "1"}, timeout=60)
-        assert done.returncode in (1, 2, 3) and "Traceback" not in done.stderr, done
-        harmless("bench", done.stdout + done.stderr)
 
 
 # --- the verbs that ask nobody: what they read is files, words, and the environment

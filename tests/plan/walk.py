@@ -30,6 +30,7 @@ LOOK, FORECAST = "#sparkrig:end identity", "Dir::State::Status"  # pieces of a l
 VERBS: dict[str, tuple[str, ...]] = {
     "apply": ("--yes",),
     "bandwidth": ("--quick", "--html", "OUT/page.html"),
+    "bench": (),
     "doctor": ("--verbose",),
     "drift": ("--all", "--html", "OUT/page.html", "--junit", "OUT/junit.xml", "--prom", "OUT/metrics.prom"),
     "plan": ("--all",),
@@ -106,6 +107,7 @@ IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "doctor": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
     "drift": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
     "apply": lambda found: IN_FULL["plan"](found["plan"]),
+    "bench": lambda found: found["exit"] == 3 and {each["failed"] for each in found["left"]} == {True},
     "blackbox": lambda found: found["hosts"][A] == {"runs": False, "reset": None, "guard": []},
     "startup": lambda found: found["hosts"][A]["state"] == "serving",
     "status": lambda found: found["hosts"][A]["runs"] == [],

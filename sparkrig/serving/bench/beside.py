@@ -7,16 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import BaseModel, ConfigDict
 
 from sparkrig.serving.bench.workload import WORKLOADS, Workload
-from sparkrig.serving.model import Catalogue, Figure, Metric, Model, find
+from sparkrig.serving.model import Figure, Metric, Model
 
 METRICS: tuple[Metric, ...] = (
     "time to first token s",
-    "time to first token p95 s",
     "decode tok/s",
     "aggregate tok/s",
     "draft acceptance %",
-    "prefix cache hits %",
-    "requests done",
 )
 """Those that a benchmark measures as well."""
 
@@ -40,20 +37,6 @@ class Told(BaseModel):
     source: str
 
 
-def served(known: Catalogue, names: Iterable[str]) -> Model | None:
-    """The model, by the server's name for it, by where its weights come from, or by the name of a launch of it."""
-    given = [each for each in names if each]
-    models = known.models.values()
-    found = (find(models, each) for each in given)
-    launched = (model for model in models if any(_called(model, each) for each in given))
-    return next(filter(None, found), None) or next(launched, None)
-
-
-def _called(model: Model, name: str) -> bool:
-    wanted = name.strip().lower()
-    return any(str(each.flags.get("served-model-name", "")).lower() == wanted for each in model.launches)
-
-
 def told(model: Model, workload: Workload) -> list[Told]:
     """What is known of that workload at that many requests at a time, by metric and source."""
     alike: dict[tuple[object, ...], list[Figure]] = {}
@@ -65,7 +48,7 @@ def told(model: Model, workload: Workload) -> list[Told]:
 
 def otherwise(model: Model) -> list[Told]:
     """What is known of the rate of one request outside our workloads: figures of others, of other settings."""
-    ours = {name for workload in WORKLOADS for name in workload.figures}
+    ours = {name for workload in WORKLOADS.values() for name in workload.figures}
     return [
         _told([each])
         for each in model.figures
@@ -76,10 +59,12 @@ def otherwise(model: Model) -> list[Told]:
 
 
 def _alike(figure: Figure, workload: Workload) -> bool:
-    """Whether it is of that workload; a number of answered requests counts only for the same length of time."""
-    label, *settings = figure.of.split(", ")
-    timed = figure.metric != "requests done" or (workload.seconds and f"{workload.seconds:g} s" in settings)
-    return label in workload.figures and figure.concurrency == workload.concurrency and bool(timed)
+    """Whether it is of that workload. A first token of a long prompt counts where no cache had the prompt."""
+    label = figure.of.partition(",")[0]
+    first = figure.metric == "time to first token s" and workload.long
+    return (
+        label in workload.figures and figure.concurrency == workload.concurrency and (_cold(figure) or not first)
+    )
 
 
 def _cold(figure: Figure) -> bool:

@@ -11,13 +11,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparkrig.serving.bench.answer import UNREACHABLE, Figures
-from sparkrig.serving.bench.beside import Told, otherwise
-from sparkrig.serving.bench.counters import Counted
+from sparkrig.serving.bench import beside
+from sparkrig.serving.bench.beside import Told
+from sparkrig.serving.bench.server import Server
+from sparkrig.serving.bench.tool import Figures, Launched
+from sparkrig.serving.bench.workload import Workload
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.text import listed
 
-SCHEMA: Literal["sparkrig.bench/1"] = "sparkrig.bench/1"
+SCHEMA: Literal["sparkrig.bench/2"] = "sparkrig.bench/2"
 
 
 class _Model(BaseModel):
@@ -27,9 +29,7 @@ class _Model(BaseModel):
 class Measured(_Model):
     """One workload.
 
-    meaning: in words; concurrency: requests at a time; cold_first_token_s: of the first request, whose context was
-    in no cache, None where it is not known to be so; late_s: how late this machine woke the client, at p95;
-    given_up: why it ended early, empty where it did not; counted: by the server itself; others: what the catalogue
+    meaning: in words; concurrency: requests at a time; figures: by the engine's tool; others: what the catalogue
     has of it.
     """
 
@@ -37,44 +37,37 @@ class Measured(_Model):
     meaning: str
     concurrency: int
     figures: Figures
-    cold_first_token_s: float | None
-    late_s: float = 0.0
-    given_up: str = ""
-    counted: Counted
     others: list[Told] = []
-
-    @property
-    def silent(self) -> bool:
-        """Whether the server did not answer at all."""
-        errors = self.figures.errors
-        return not self.figures.done and bool(errors) and all(each.kind in UNREACHABLE for each in errors)
 
 
 class Left(_Model):
-    """A workload that was not measured, and why."""
+    """A workload that was not measured, and why. failed: it came to nothing; else the server cannot take it."""
 
     name: str
     why: str
+    failed: bool
 
 
 class Report(_Model):
     """All workloads.
 
-    model: as the server calls it; known: its name in the catalogue, None where it is not there; longest: tokens of
-    a request that the server takes, None where it is unknown; thinking: whether the model may think first; left:
-    what was not measured; elsewhere: the catalogue's figures of no workload here; sources: of all figures, by key;
-    verdict: one sentence without a full stop.
+    host, service: of the server, empty for the one without a name; engine: its id; model: as the server calls it,
+    all empty where no host told; known: its name in the catalogue, None where it is not there; longest: tokens of
+    a request that the server takes, None where it is unknown; left: what was not measured; elsewhere: figures of
+    the catalogue that are of no workload here; sources: of all figures, by key; verdict: one sentence without a
+    full stop.
     """
 
-    schema_: Literal["sparkrig.bench/1"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
+    schema_: Literal["sparkrig.bench/2"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
     version: str
-    url: str
+    host: str
+    service: str
+    engine: str
     started: datetime
     seconds: float
     model: str
     known: str | None
     longest: int | None
-    thinking: bool
     exit: int
     verdict: str
     workloads: list[Measured]
@@ -86,65 +79,64 @@ class Report(_Model):
         return self.model_dump_json(by_alias=True, indent=1)
 
 
+def measured(asked: Workload, figures: Figures, model: Model | None) -> Measured:
+    """A workload with its figures. model: of the catalogue."""
+    return Measured(
+        name=asked.name,
+        meaning=asked.meaning,
+        concurrency=asked.concurrency,
+        figures=figures,
+        others=beside.told(model, asked) if model else [],
+    )
+
+
 def report(
     known: Catalogue,
     model: Model | None,
-    measured: Sequence[Measured],
+    done: Sequence[Measured],
     left: Sequence[Left],
     *,
     version: str,
-    url: str,
     started: datetime,
-    seconds: float,
-    served: str,
-    longest: int | None,
-    thinking: bool,
+    ended: datetime,
+    server: Server | None = None,
+    its: Launched | None = None,
 ) -> Report:
-    """What was measured, and what the catalogue knows of the model. served: its name, empty where unknown."""
-    elsewhere = otherwise(model) if model else []
-    keys = {each.source for each in (*elsewhere, *(told for each in measured for told in each.others))}
+    """What was measured, and what the catalogue knows of the model. server, its: None where no host told."""
+    elsewhere = beside.otherwise(model) if model else []
+    keys = {each.source for each in (*elsewhere, *(told for each in done for told in each.others))}
     return Report(
         version=version,
-        url=url,
+        host=server.host if server else "",
+        service=server.service.name if server else "",
+        engine=server.record.engine if server else "",
         started=started,
-        seconds=seconds,
-        model=served,
+        seconds=round((ended - started).total_seconds(), 2),
+        model=its.name if its else "",
         known=model.name if model else None,
-        longest=longest,
-        thinking=thinking,
-        exit=exit_code(measured),
-        verdict=verdict(measured, left),
-        workloads=list(measured),
+        longest=its.context if its else None,
+        exit=exit_code(done, left),
+        verdict=verdict(done, left),
+        workloads=list(done),
         left=list(left),
         elsewhere=elsewhere,
         sources={key: known.sources[key] for key in sorted(keys)},
     )
 
 
-def exit_code(measured: Sequence[Measured]) -> int:
-    """0: every request was answered; 2: some were not; 3: none was, and the server did not answer at all."""
-    if not measured or all(each.silent for each in measured):
+def exit_code(done: Sequence[Measured], left: Sequence[Left]) -> int:
+    """0: every request was answered; 2: some were not; 3: a workload came to nothing."""
+    if not done or any(each.failed for each in left):
         return 3
-    return 2 if any(each.figures.errors for each in measured) else 0
+    return 2 if any(each.figures.done < each.figures.asked for each in done) else 0
 
 
-def verdict(measured: Sequence[Measured], left: Sequence[Left]) -> str:
+def verdict(done: Sequence[Measured], left: Sequence[Left]) -> str:
     """What it comes to, in one sentence without a full stop."""
-    asked, done = sum(each.figures.asked for each in measured), sum(each.figures.done for each in measured)
-    kinds = listed(f"{count} x {kind}" for kind, count in _by_kind(measured).items())
+    asked, answered = sum(each.figures.asked for each in done), sum(each.figures.done for each in done)
     out = f"; {listed(each.name for each in left)} not measured" if left else ""
     if not asked:
         return f"nothing was measured: {listed(dict.fromkeys(each.why for each in left))}"
-    if not done:
-        return f"not one of {asked} requests was answered: {kinds}{out}"
-    if done < asked:
-        return f"{asked - done} of {asked} requests failed: {kinds}{out}"
+    if answered < asked:
+        return f"{asked - answered} of {asked} requests failed{out}"
     return f"all {asked} requests were answered{out}"
-
-
-def _by_kind(measured: Sequence[Measured]) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for each in measured:
-        for error in each.figures.errors:
-            counts[error.kind] = counts.get(error.kind, 0) + error.count
-    return counts

@@ -141,7 +141,7 @@ def unseen(case: Case) -> Iterator[Hit]:
             READ,
         ),
     ),
-    "sparkrig bench URL, once it answers: it measures every engine with the API of OpenAI",
+    "sparkrig bench INVENTORY, once deploys/serve.py serves it: it runs the engine's own benchmark",
 )
 def other_engine(case: Case) -> Iterator[Hit]:
     if case.launch.engine != engines.VLLM:

@@ -31,7 +31,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "inventories": ("sparkrig drift ", INVENTORIES),
     "inventories after an option": ("sparkrig summary --json inventories/p", ["inventories/pair.py"]),
     "models": ("sparkrig models show qwen3.5-1", ["qwen3.5-122b-a10b"]),
-    "workloads": ("sparkrig bench http://spark-a:8000 long-8k long-", ["long-8k", "long-32k", "long-only-128k"]),
+    "workloads": ("sparkrig bench inventories/pair.py long-8k long-", ["long-8k", "long-32k", "long-128k"]),
     "nothing to accept": ("sparkrig accept own.py ", []),
     "nothing": ("sparkrig lab down ", []),
 }

@@ -22,7 +22,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 # what is not installed, what is typed, and what is said
 ASKED = {
-    "the bench client": ("httpx2", ["bench", "http://127.0.0.1:9"], "sparkrig bench needs httpx2"),
     "zeroconf": ("zeroconf", ["onboard"], "sparkrig onboard needs zeroconf"),
     "the editor of inventories": ("libcst", ["onboard", "nvidia@spark-a"], "sparkrig onboard needs libcst"),
     "matplotlib": ("matplotlib", ["bandwidth", PAIR, "--html", "x.html"], "a report with plots needs matplotlib"),

@@ -56,7 +56,7 @@ def test_each_deploy_that_users_type_has_a_file(made: Path) -> None:
 
 def test_it_pins_the_version_that_made_it(made: Path) -> None:
     document = tomllib.loads((made / "pyproject.toml").read_text())
-    assert document["project"]["dependencies"] == [f"sparkrig[bench,onboard,report]=={version('sparkrig')}"]
+    assert document["project"]["dependencies"] == [f"sparkrig[onboard,report]=={version('sparkrig')}"]
     locked = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["dev"]
     assert next(row for row in document["dependency-groups"]["test"] if "testinfra" in row) in locked
     assert project.made_by(made) == version("sparkrig")
