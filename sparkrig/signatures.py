@@ -1,22 +1,30 @@
-"""The words of a tool about its failure, and what they mean: the type of every such table, and its search."""
+"""The words of a tool about its failure, and what they mean: errors.yaml, and the search in a text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from functools import cache
+from pathlib import Path
+from typing import Any
 
+import yaml
+
+from sparkrig.cure import deploy, on_host, verb
+from sparkrig.parsing import safe_yaml
 from sparkrig.verdict import Level
+
+_FILE = Path(__file__).with_name("errors.yaml")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_NEVER = r"(?!)"
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Words of one failure.
+    """Words of one failure: a row of errors.yaml, which says what its fields mean.
 
-    cause: a verdict's fixed name; pattern: a regular expression; meaning: what failed, in words; cure: what to do;
-    source: where the words were read or seen, where the table as a whole does not name it; level: "unknown" where
-    they prove nothing about what is judged.
+    pattern: a regular expression of the words; meaning: what failed, in words.
     """
 
     cause: str
@@ -25,6 +33,10 @@ class Signature:
     cure: str
     source: str = ""
     level: Level = "fault"
+    statuses: tuple[int, ...] = ()
+    early: bool = False
+    several: bool = False
+    warns: bool = False
 
     def search(self, text: str) -> re.Match[str] | None:
         """The words in a text."""
@@ -35,21 +47,61 @@ class Signature:
         return next((line for line in lines if self.search(line)), None)
 
 
-S = TypeVar("S", bound=Signature)
+@cache
+def table(tool: str) -> tuple[Signature, ...]:
+    """The signatures of a tool, what explains most first. tool: a key of errors.yaml."""
+    return tuple(_signature(dict(row)) for row in _tables()[tool])
 
 
-def first(signatures: Iterable[S], text: str) -> tuple[S, str] | None:
-    """The first signature of a table whose words are in a text, and the words."""
+def of(tool: str, cause: str) -> Signature:
+    """The first signature of a tool with that cause. Raises StopIteration where there is none."""
+    return next(each for each in table(tool) if each.cause == cause)
+
+
+def tools() -> Iterable[str]:
+    """The tools that errors.yaml has a table of."""
+    return _tables().keys()
+
+
+@cache
+def _tables() -> dict[str, list[dict[str, Any]]]:
+    tables: dict[str, list[dict[str, Any]]] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), _LOADER)
+    return tables
+
+
+def _signature(row: dict[str, Any]) -> Signature:
+    words = row.pop("words", _NEVER)
+    return Signature(
+        pattern=words if isinstance(words, str) else "|".join(words),
+        meaning=row.pop("means", ""),
+        cure=_cure(row.pop("cure", "")),
+        statuses=tuple(row.pop("statuses", ())),
+        **row,
+    )
+
+
+def _cure(given: str | Mapping[str, Any]) -> str:
+    """A cure of words, or of the one command that it has, with the words behind it."""
+    if isinstance(given, str):
+        return given
+    words = given.get("then", "")
+    if "deploy" in given:
+        return deploy(what=given["deploy"]).then(words)
+    return verb(given["verb"]).then(words) if "verb" in given else on_host(given["on host"], words)
+
+
+def first(signatures: Iterable[Signature], text: str) -> tuple[Signature, str] | None:
+    """The first signature whose words are in a text, and the words."""
     for signature in signatures:
         if found := signature.search(text):
             return signature, found.group()
     return None
 
 
-def first_line(signatures: Iterable[S], lines: Iterable[str]) -> tuple[S, str] | None:
-    """The first signature of a table that some line has, and the first such line."""
-    told = list(lines)
+def first_line(signatures: Iterable[Signature], lines: Iterable[str]) -> tuple[Signature, str] | None:
+    """The first signature that some line has, and the first such line."""
+    texts = list(lines)
     for signature in signatures:
-        if (line := signature.line(told)) is not None:
+        if (line := signature.line(texts)) is not None:
             return signature, line
     return None

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparkrig.parsing.grammar import Grammar
-from sparkrig.signatures import Signature
 
 _ROOT = Path(__file__).resolve().parents[1]
 _ROOMS = ("sparkrig", "facts", "operations", "deploys", "templates")
@@ -22,7 +21,7 @@ _PATCHED = ("sparkrig.cli.update_run", "sparkrig.cli.updating", "sparkrig.io.ses
 _FLAGS = {"search": 2, "match": 2, "fullmatch": 2, "finditer": 2, "findall": 2, "split": 3, "sub": 4, "compile": 1}
 _CALLS = {f"re.{each}" for each in _FLAGS}
 _DEEPEST = 5
-_MAY = re.compile(r"\bre\.|Grammar\(|Signature\(|\.(?:match|fullmatch|search|finditer)\(")
+_MAY = re.compile(r"\bre\.|Grammar\(|\.(?:match|fullmatch|search|finditer)\(")
 
 
 class Use(NamedTuple):
@@ -147,8 +146,6 @@ def _patterns(value: Any, depth: int = 0) -> Iterator[tuple[str, re.Pattern[str]
         yield "finditer", value
     elif isinstance(value, Grammar):
         yield "fullmatch", re.compile(value.pattern, re.ASCII)
-    elif isinstance(value, Signature):
-        yield "search", re.compile(value.pattern)
     elif depth < _DEEPEST:
         for each in _parts(value):
             yield from _patterns(each, depth + 1)

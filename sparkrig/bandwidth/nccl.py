@@ -26,12 +26,12 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from sparkrig import programs
-from sparkrig.bandwidth.nccl_errors import ERRORS, RANKED, SOCKET_REASONS, STATUSES
 from sparkrig.bandwidth.nccl_preflight import GIB
 from sparkrig.cure import on_host
 from sparkrig.host.nic import Nic
 from sparkrig.parsing import bounds
 from sparkrig.rdma.environment import CONTAINER_ENV
+from sparkrig.signatures import of, table
 from sparkrig.text import listed
 from sparkrig.verdict import Level, Verdict
 
@@ -92,7 +92,7 @@ class Nccl:
     version: NCCL release; transport: IB (any plugin of that family), Socket, P2P, SHM, another plugin's name,
     or empty; plugin: the name of the network that NCCL chose; devices: RDMA devices that it found;
     gid_indexes: those in use; why_socket: why it did without RDMA; stage: the last that was reached;
-    error: a cause of ERRORS, empty with a result; detail: the line that shows it.
+    error: the cause of an error, empty with a result; detail: the line that shows it.
     """
 
     busbw: float | None = None
@@ -185,7 +185,7 @@ def parse(log: str, status: int | None = 0) -> Nccl:
         gid_indexes=tuple(
             sorted({int(each) for each in re.findall(r"(?m)^(?>.*?NET/IB\b).*\bGID (\d+) \(", log)})
         ),
-        why_socket=next((why for why, (sign, _) in SOCKET_REASONS.items() if re.search(sign, log)), ""),
+        why_socket=next((each.meaning for each in table("nccl over sockets") if each.search(log)), ""),
         stage=_last(r"sparkrig-nccl stage (\S+)", log),
         error=error,
         detail=detail,
@@ -229,14 +229,19 @@ def _devices(log: str) -> tuple[str, ...]:
 def _error(log: str, status: int | None) -> tuple[str, str]:
     """The cause why a rank has no result, and the line that shows it."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
-    told = {error.cause: error.line(lines) for error in ERRORS}
-    causes = {cause: line for cause, line in told.items() if line}
-    if status in STATUSES:
-        causes.setdefault(STATUSES[status], "")
+    causes = {error.cause: line for error in table("nccl") if (line := error.line(lines))}
+    for error in table("nccl"):
+        if status in error.statuses:
+            causes.setdefault(error.cause, "")
     if not causes:
         causes = {"stopped" if status is None else "no-result": lines[-1] if lines else ""}
-    cause = min(causes, key=RANKED.__getitem__)
+    cause = min(causes, key=_rank)
     return cause, shorten(_PREFIX.sub("", causes[cause]), 160, placeholder=" ...")
+
+
+def _rank(cause: str) -> int:
+    """How much an error explains: the less, the more."""
+    return [error.cause for error in table("nccl")].index(cause)
 
 
 def _last(pattern: str, text: str) -> str:
@@ -266,11 +271,16 @@ def judge(
 
 
 def _failed(failed: Mapping[str, Nccl]) -> Verdict:
-    name, rank = min(failed.items(), key=lambda each: RANKED[each[1].error])
-    error = ERRORS[RANKED[rank.error]]
+    name, rank = min(failed.items(), key=lambda each: _rank(each[1].error))
+    error = of("nccl", rank.error)
     where = f" in stage {rank.stage}" if rank.stage else ""
     detail = f" ({rank.detail.rstrip('.')})" if rank.detail else ""
     return Verdict(error.level, error.cause, f"{name}: {error.meaning}{where}{detail}", error.cure)
+
+
+def socket_cure(why: str, otherwise: str) -> str:
+    """What to do where NCCL goes over sockets. why: the meaning of a row, or empty."""
+    return next((each.cure for each in table("nccl over sockets") if each.meaning == why), otherwise)
 
 
 def _carried(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict | None:
@@ -278,7 +288,7 @@ def _carried(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) 
     for name, rank in ranks.items():
         if rank.transport == "Socket":
             why = f"; {rank.why_socket}" if rank.why_socket else ""
-            _, cure = SOCKET_REASONS.get(rank.why_socket, ("", "look for NET/IB in the container's NCCL log"))
+            cure = socket_cure(rank.why_socket, "look for NET/IB in the container's NCCL log")
             evidence = f"{name}: NCCL went over NET/Socket at {rank.busbw:.2f} GB/s{why}"
             return Verdict("fault", "nccl-socket", evidence, cure)
         if rank.transport != "IB":

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.kind import Kind
 from sparkrig.cure import Cure, deploy
-from sparkrig.serving import listen, served, trouble
+from sparkrig.serving import listen, served
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.service_settings import NONE
 from sparkrig.settings import Settings
+from sparkrig.signatures import of
 
 if TYPE_CHECKING:
     from sparkrig.look.state import State
@@ -241,8 +242,8 @@ def _of(subject: _Subject) -> Iterator[Check]:
 def _events(subject: _Subject) -> Iterator[Check]:
     """What the watch did, and is not forgotten yet."""
     advice: dict[str, tuple[str, str, str]] = {
-        "stuck": ("serve.stuck", "the engine goes on", trouble.STUCK),
-        "memory": ("serve.pressure", "the host has memory left", trouble.SHORT),
+        "stuck": ("serve.stuck", "the engine goes on", of("serving", "stuck").cure),
+        "memory": ("serve.pressure", "the host has memory left", of("serving", "memory").cure),
     }
     for cause, (id, want, change) in advice.items():
         done = [event for event in subject.serving.events if event.cause == cause]

@@ -59,10 +59,7 @@ def _route(log: nccl.Nccl) -> Verdict:
     """The verdict on a log without a figure."""
     if log.transport == "Socket":
         why = f"NCCL goes over NET/Socket, which is TCP{f'; {log.why_socket}' if log.why_socket else ''}"
-        variable = re.match(r"NCCL_\w+", log.why_socket)
-        cure = (
-            f"take {variable.group()} out of the environment" if variable else "compare NCCL_IB_HCA with rdma link"
-        )
+        cure = nccl.socket_cure(log.why_socket, "compare NCCL_IB_HCA with rdma link")
         return Verdict("fault", "nccl-socket", why, cure)
     if log.transport not in ("IB", ""):
         why = f"the ranks talk over {log.transport}, which stays inside one host"

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sparkrig.cure import on_host
-from sparkrig.host.apt import reinstall_past_the_hold
-from sparkrig.host.nvidia_smi import THERMAL, TROUBLES, Gpu
+from sparkrig.host.apt import install_as_installed, reinstall_past_the_hold
+from sparkrig.host.driver import BRANCH
+from sparkrig.host.nvidia_smi import THERMAL, Gpu
+from sparkrig.signatures import table
 from sparkrig.verdict import Verdict
 
 # a clamped GPU runs at 500-850 MHz, a healthy one at 2200 MHz and more, under load [@throttle-check]
@@ -19,6 +21,13 @@ CLAMPED_BELOW_MHZ = 1400
 HEALTHY_FROM_MHZ = 2200
 CLAMPED_UP_TO_MHZ = 850
 CLAMPED_UP_TO_W = 20  # what a clamped GPU draws under load [@throttle-check]
+
+_LIBRARY = f"libnvidia-compute-{BRANCH}"  # which has libnvidia-ml
+# by cause of what nvidia-smi prints in the place of an answer: the cures that depend on the branch of the driver
+_INSTALLS = {
+    "no-nvidia-smi": on_host(install_as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY)),
+    "driver-incomplete": on_host(reinstall_past_the_hold(_LIBRARY)),
+}
 # People cap the clock at round figures to keep a Spark cool: -lgc 0,2000 [@miaai-146], 0,2100 [@open-gpu-1358].
 # nvidia-smi shows a locked clock nowhere, and no reason is active under one [@cuda-jl-2194].
 CAP_STEP_MHZ = 100
@@ -39,8 +48,9 @@ def answers(gpu: Gpu) -> Verdict:
     """Whether nvidia-smi reports a GPU at all, and what keeps it from that."""
     if not gpu.trouble:
         return Verdict("healthy", evidence=f"nvidia-smi tells of {gpu.name or 'a GPU'}")
-    trouble = next(each for each in TROUBLES if each.search(gpu.trouble))
-    return Verdict(trouble.level, trouble.cause, f"{trouble.meaning}: {gpu.trouble.rstrip('.')}", trouble.cure)
+    trouble = next(each for each in table("nvidia-smi") if each.search(gpu.trouble))
+    cure = _INSTALLS.get(trouble.cause, trouble.cure)
+    return Verdict(trouble.level, trouble.cause, f"nvidia-smi: {gpu.trouble.rstrip('.')}", cure)
 
 
 def power_clamp(gpu: Gpu) -> Verdict:

@@ -10,12 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sparkrig.cure import on_host
-from sparkrig.host.apt import install_as_installed, reinstall_past_the_hold
-from sparkrig.host.driver import BRANCH
 from sparkrig.host.identity import GB10_NAME
 from sparkrig.parsing import grammar
-from sparkrig.signatures import Signature
 from sparkrig.value import Value
 
 # What the fact asks for, in this order.
@@ -87,62 +83,6 @@ class Gpu(Value):
         return self.name is not None and GB10_NAME.casefold() not in self.name.casefold()
 
 
-NOT_INSTALLED = "nvidia-smi is not installed"
-_LIBRARY = f"libnvidia-compute-{BRANCH}"  # which has libnvidia-ml
-_SAYS = "nvidia-smi"  # its own words are the meaning
-# What nvidia-smi prints instead of an answer; the first that fits counts, the last fits all.
-TROUBLES = (
-    Signature(
-        "no-nvidia-smi",
-        f"(?i){NOT_INSTALLED}",
-        _SAYS,
-        on_host(install_as_installed(f"nvidia-utils-{BRANCH}", like=_LIBRARY)),
-        level="unknown",
-    ),
-    Signature(
-        "driver-mismatch",
-        r"(?i)driver/library version mismatch",
-        _SAYS,
-        "reboot, so that the kernel loads the nvidia.ko of the installed driver",
-    ),
-    Signature(
-        "no-gpu",
-        r"(?i)no devices were found",
-        _SAYS,
-        on_host("sudo dmesg | grep -i nvrm"),
-    ),
-    Signature(
-        "driver-not-loaded",
-        r"(?i)couldn'?t communicate with the nvidia driver|driver (?:is )?not loaded",
-        _SAYS,
-        "boot a kernel that has an nvidia.ko: ls /lib/modules/*/kernel/nvidia-*/nvidia.ko*",
-    ),
-    Signature(
-        "gpu-lost",
-        r"(?i)gpu is lost|fallen off the bus",
-        _SAYS,
-        "unplug the power for a minute, then start",
-    ),
-    Signature(
-        "driver-incomplete",
-        r"(?i)couldn'?t find libnvidia-ml|nvml shared library not found",
-        _SAYS,
-        on_host(reinstall_past_the_hold(_LIBRARY)),
-    ),
-    Signature(
-        "gpu-hung",
-        r"(?i)did not answer",
-        _SAYS,
-        on_host("sudo dmesg | grep -i nvrm"),
-    ),
-    Signature(
-        "gpu-unreadable",
-        r"",
-        _SAYS,
-        on_host("sudo nvidia-smi"),
-        level="unknown",
-    ),
-)
 _TROUBLE = re.compile(
     r"^(?:no devices were found|nvidia-smi has failed|nvidia-smi (?:is not|did not)|failed to initialize nvml"
     r"|nvidia-smi couldn|unable to determine the device handle|gpu is lost|(?>.*?nvidia-smi: ).*not found"

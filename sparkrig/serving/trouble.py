@@ -1,22 +1,22 @@
 """Why a served model does not come up: what its nodes logged, and what only a look at all of them shows.
 
-SIGNS is data: the words to look for, what they mean, and where they were read. What explains most comes first.
+The words to look for, what they mean, and where they were read, are those of `serving` in sparkrig/errors.yaml.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from textwrap import shorten
 
-from sparkrig.bandwidth import nccl, nccl_errors
+from sparkrig.bandwidth import nccl
 from sparkrig.bandwidth.nccl_preflight import GIB, KEPT_SHARE
 from sparkrig.cure import Cure, cure_of, deploy, on_host, verb
 from sparkrig.host.images import one
 from sparkrig.serving.served import UNNAMED, Service
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
-from sparkrig.signatures import Signature, first_line
+from sparkrig.signatures import first_line, of, table
 from sparkrig.verdict import Level, Verdict
 
 _PATIENCE = 2.0  # times what a source measured of a phase
@@ -33,169 +33,9 @@ _LONG_S: dict[Name, float] = {
 """For a phase that has no figure for that kind of launch; for the others, [@conselara-hardware]'s for a pair."""
 
 _WAITS = "No available shared memory broadcast block"
-_DEPLOY = deploy().then(", which writes the addresses of this node for Ray, NCCL and Gloo")
 _SERVE = deploy(what="serve", data={"model": "NAME"}).then(" (names: sparkrig models)")
 _FOLLOW = verb("startup")
-SHORT = "leave the rest of the host more: a lower --gpu-memory-utilization, fewer --max-num-seqs (serve_flags)"
-# another backend helped [@eugr-260]; a smaller batch and no graphs are our own reasoning: less that can wait
-STUCK = (
-    "if it comes again, try another --attention-backend, fewer --max-num-seqs, or --enforce-eager (serve_flags)"
-)
-_SAME_IMAGE = "put one image on both: docker save on one, docker load on the other"
-
-
-@dataclass(frozen=True)
-class Sign(Signature):
-    """Words in a log that show why a model does not come up.
-
-    several: whether they mean something only where several nodes serve; warns: whether it may come up all the
-    same, so that they count once it did not.
-    """
-
-    several: bool = False
-    warns: bool = False
-
-
-SIGNS = (
-    Sign(
-        "image-drift",
-        rf"Version mismatch: The cluster was started with|{nccl_errors.MISMATCHED}|{nccl_errors.TRUNCATED}",
-        "the nodes run different software",
-        _SAME_IMAGE,
-        "[@ray-50511, @nccl-1176]; NCCL's source v2.28",
-    ),
-    Sign(
-        "memory",
-        r"sparkrig: trouble memory",
-        "the watch ended the server, before the host would have hung",
-        SHORT,
-        "templates/serving/watch.py",
-    ),
-    Sign(
-        "stuck",
-        r"sparkrig: trouble stuck",
-        "the engine stood still, and the watch ended it",
-        STUCK,
-        "templates/serving/watch.py",
-    ),
-    Sign(
-        "memory",
-        r"is less than desired GPU memory utilization|No available memory for the cache blocks"
-        rf"|KV cache is needed, which is larger than|CUDA out of memory|{nccl_errors.CUDA_MEMORY}"
-        # SGLang, and llama.cpp's CUDA backend
-        r"|Not enough memory\. Please try to increase|cudaMalloc failed: out of memory",
-        "there is too little memory",
-        "free it (sync; echo 3 > /proc/sys/vm/drop_caches, other containers), or lower --gpu-memory-utilization",
-        "[@pytorch-175666, @home-ops-13221, @conselara-hardware, @sglang-source]",
-    ),
-    Sign(
-        "loopback",
-        r"sparkrig: trouble loopback|Local node IP: 127\.|remote=\[127\.",
-        "this node listens on 127.0.0.1, where its own name leads",
-        _DEPLOY,
-        "tests/ray (Ray 2.60); [@aws-do-eks-69, @epappas]",
-        several=True,
-    ),
-    Sign(
-        "loopback",
-        r"sparkrig: trouble name|Unable to resolve hostname to a \(local\) address",
-        "Gloo asks for this node's name, which leads to 127.0.0.1",
-        _DEPLOY,
-        "[@vllm-7074]; on one node the same words are no fault [@vllm-25771]",
-        several=True,
-        warns=True,
-    ),
-    Sign(
-        "interface",
-        rf"sparkrig: trouble (?:address|route)|{nccl_errors.NO_INTERFACE}|Unable to find address for",
-        "the nodes do not use one network",
-        _DEPLOY,
-        "tests/ray; tests/fixtures/nccl; torch's ProcessGroupGloo",
-        several=True,
-    ),
-    Sign(
-        "interface",
-        r"sparkrig: trouble interface",
-        "the nodes do not use one network",
-        _DEPLOY,
-        "tests/ray",
-        several=True,
-        warns=True,
-    ),
-    Sign(
-        "own-cluster",
-        r"Started a local Ray instance",
-        "vLLM began a Ray cluster of its own, and waits for GPUs that it has not",
-        "set RAY_ADDRESS to HEAD:6379, as start.sh does",
-        "[@vllm-13388]",
-        several=True,
-    ),
-    Sign(
-        "placement",
-        r"Waiting for creating a placement group of specs for (?:[3-9]\d|\d{3,}) s|Cannot provide a placement",
-        "Ray has not the GPUs at the addresses that vLLM wants",
-        "compare ray status with VLLM_HOST_IP on each node; each must offer a GPU (nvidia-smi -L)",
-        "[@aibrix-927, @vllm-13909]",
-        several=True,
-    ),
-    Sign(
-        "no-ray",
-        r"sparkrig: trouble no-ray",
-        "the image has no Ray",
-        "take the form multinode, or an image with Ray",
-        "NGC 26.05 has none [@nvidia-playbook]",
-    ),
-    Sign(
-        "peer",
-        r"sparkrig: trouble (?:no-head|not-formed)|Failed to connect to GCS",
-        "the other node did not come",
-        verb("topology").then("; then look at the other node's unit"),
-        "tests/ray",
-        several=True,
-    ),
-    Sign(
-        "gloo",
-        r"Gloo connectFullMesh failed",
-        "the ranks do not reach each other over TCP",
-        "compare GLOO_SOCKET_IFNAME on both, and let no firewall stand between them",
-        "[@gpustack-2125]",
-        several=True,
-    ),
-    Sign(
-        "weights",
-        r"Cannot find any model weights with|does not appear to have a file named",
-        "the folder of weights is not whole",
-        "compare the folder with the checkpoint's list of files, on each node",
-        "vLLM's default_loader.py, transformers' hub.py",
-    ),
-    Sign(
-        "port",
-        r"[Aa]ddress already in use",
-        "the port is taken",
-        on_host("ss -ltnp", ", then end what listens there"),
-        "Python's and uvicorn's words for EADDRINUSE",
-    ),
-    Sign(
-        "no-answer",
-        r"sparkrig: trouble no-answer (?!.*HTTPError (?:400|404|501))",
-        "the API is up and gives no token",
-        on_host("journalctl -u sparkrig-serve -n 50"),
-        "start.sh",
-        "degraded",
-    ),
-    Sign(
-        "engine",
-        r"EngineCore failed|Engine core initialization failed",
-        "vLLM's engine did not start",
-        on_host("journalctl -u sparkrig-serve", ", above this line"),
-        "[@kvcached-304]",
-    ),
-)
-_SOCKET_CURES = {
-    "NCCL_IB_DISABLE is set": "take NCCL_IB_DISABLE out of the setting environment",
-    "NCCL_NET is set": "take NCCL_NET out of the setting environment",
-    "libibverbs is missing in the image": "take an image with libibverbs",
-}
+_NO_DEVICE = "give the container /dev/infiniband, and run deploys/cluster.py"
 
 
 def judge(hosts: Mapping[str, tuple[Seen, Startup]], service: Service = UNNAMED) -> dict[str, Verdict]:
@@ -251,7 +91,8 @@ def _drift(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
     said = ", ".join(f"{name} runs {image.short}" for name, image in images.items())
     served = any(startup.state == "serving" and startup.role == "head" for _, startup in hosts.values())
     level: Level = "degraded" if served else "fault"
-    return Verdict(level, "image-drift", f"the nodes run different images: {said}", _SAME_IMAGE)
+    sign = of("serving", "image-drift")
+    return Verdict(level, sign.cause, f"the nodes run different images: {said}", sign.cure)
 
 
 def _lost(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
@@ -297,7 +138,7 @@ def _watched(seen: Seen, level: Level) -> Verdict | None:
         level,
         event.cause,
         f"the watch {event.done} it at {event.at}: {event.seen}",
-        STUCK if event.cause == "stuck" else SHORT,
+        of("serving", "stuck" if event.cause == "stuck" else "memory").cure,
     )
 
 
@@ -314,7 +155,11 @@ def _recent(seen: Seen, startup: Startup, lines: Sequence[Line]) -> list[Line]:
 
 def _told(startup: Startup, lines: Sequence[Line], before: str = "", *, warnings: bool = True) -> Verdict | None:
     """The sign that explains most, of those in the log. warnings: whether those count, too."""
-    apply = (sign for sign in SIGNS if not (sign.several and _alone(startup)) and (warnings or not sign.warns))
+    apply = (
+        sign
+        for sign in table("serving")
+        if not (sign.several and _alone(startup)) and (warnings or not sign.warns)
+    )
     found = first_line(apply, (line.text for line in lines))
     if found is None:
         return None
@@ -333,8 +178,7 @@ def _transport(lines: Sequence[Line]) -> Verdict | None:
     if "Socket" not in log.transport:
         return None
     evidence = f"NCCL carries data over sockets, and not by RDMA{f': {log.why_socket}' if log.why_socket else ''}"
-    cure = _SOCKET_CURES.get(log.why_socket, "give the container /dev/infiniband, and run deploys/cluster.py")
-    return Verdict("degraded", "socket", evidence, cure)
+    return Verdict("degraded", "socket", evidence, nccl.socket_cure(log.why_socket, _NO_DEVICE))
 
 
 def _ended(seen: Seen) -> Verdict:

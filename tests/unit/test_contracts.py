@@ -46,8 +46,11 @@ def test_no_test_is_imported() -> None:
     assert found == []
 
 
+NO_ROOMS = ("__init__.py", "__pycache__", "py.typed", "docs", "errors.yaml", "models", "templates")
+
+
 def rooms() -> Iterator[str]:
-    """Each package and each single module of sparkrig, without links to what is no Python of the controller."""
+    """Each package and each single module of sparkrig, without what is no Python of the controller."""
     for path in sorted((ROOT / "sparkrig").iterdir()):
-        if path.name not in ("__init__.py", "__pycache__", "py.typed", "docs", "models", "templates"):
+        if path.name not in NO_ROOMS:
             yield f"sparkrig.{path.stem}"

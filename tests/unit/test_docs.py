@@ -18,6 +18,7 @@ from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.cli.main import sparkrig
 from sparkrig.settings import Settings
+from sparkrig.signatures import table, tools
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +74,7 @@ CAUSE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
 def in_code(source: str) -> set[str]:
     """The causes of a module's verdicts.
 
-    They are given to Verdict or Signature, or to a class of the module's own that has a field `cause`, or stand in
+    They are given to Verdict, or to a class of the module's own that has a field `cause`, or stand in
     rows that are unpacked into a name `cause`.
     """
     nodes = list(ast.walk(ast.parse(source)))
@@ -82,7 +83,7 @@ def in_code(source: str) -> set[str]:
 
 def given(nodes: list[ast.AST]) -> Iterator[ast.expr]:
     """What calls give for a field `cause`, by its place or its name."""
-    places = {"Verdict": 1, "Signature": 0}
+    places = {"Verdict": 1}
     for node in nodes:
         if isinstance(node, ast.ClassDef):
             names = [each.target.id for each in node.body if isinstance(each, ast.AnnAssign)]  # type: ignore[union-attr]
@@ -127,6 +128,7 @@ def test_every_cause_is_explained_and_none_that_is_gone() -> None:
     rooms = (*JUDGES, "../operations")
     files = [file for room in rooms for file in (ROOT / "sparkrig" / room).glob("*.py")]
     found = set().union(*(in_code(file.read_text(encoding="utf-8")) for file in files))
+    found |= {each.cause for tool in tools() if tool != "serving" for each in table(tool)}
     assert sorted(found - in_page()) == [], "docs/fabric.md, The causes"
     assert sorted(in_page() - found) == []
 

@@ -13,8 +13,7 @@ from typing import Any, get_args
 
 import pytest
 
-from sparkrig import shapes
-from sparkrig.bandwidth import nccl_errors
+from sparkrig import shapes, signatures
 from sparkrig.checks import kind
 from sparkrig.serving import parsers, recipe, startup
 from sparkrig.serving.lint import cache, case, weights
@@ -27,7 +26,6 @@ QUICK_S, NOTICED_S, ENDLESS_S, MOST = 0.000_25, 0.001, 0.05, 8.0
 # Calls whose pattern is a variable: what has its patterns.
 TABLES: dict[str, Any] = {
     "sparkrig/bandwidth/nccl.py re.findall(pattern, text)": [],
-    "sparkrig/bandwidth/nccl.py re.search(sign, log)": [*nccl_errors.SOCKET_REASONS],
     "sparkrig/checks/kind.py re.fullmatch(pattern, id)": [*kind._STANDS_FOR.values()],
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
     "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next three
@@ -47,7 +45,9 @@ TABLES: dict[str, Any] = {
         startup._FIGURES,
     ],
     "sparkrig/settings.py re.fullmatch(pattern, value)": [get_args(shapes.VariableName), get_args(shapes.Source)],
-    "sparkrig/signatures.py re.search(self.pattern, text)": [],  # each Signature is found
+    "sparkrig/signatures.py re.search(self.pattern, text)": [
+        each.pattern for tool in signatures.tools() for each in signatures.table(tool)
+    ],
     "templates/serving/watch.py re.findall(row, text, re.MULTILINE)": [],
 }
 
