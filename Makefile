@@ -86,6 +86,7 @@ lint: $(READY)
 	@$(BIN)/mypy
 	@$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin --exclude '^sparkrig/templates/' sparkrig # those programs run on a Spark
 	@$(BIN)/lint-imports
+	@$(BIN)/python -m tests.budgets
 
 # docs/settings.md, docs/faults.md and parts of others are made from the code itself
 docs: $(READY)
