@@ -1,42 +1,30 @@
-"""Which kernel GRUB boots next: its menu and its variables, read as GRUB reads them.
+"""Which kernel GRUB boots next, by the menu that Ubuntu's grub-mkconfig writes, and GRUB's variables.
 
-GRUB runs `grub.cfg` as a script that sets `default` and lists the entries. So does this, without a host: a
-condition that only the machine can answer leaves both ways open, and what depends on it is unknown.
+The menu is a script. What is read of it is the form of Ubuntu's templates: one default, which is a name, a number
+or the saved entry, and entries with one kernel each. With anything else the answer is unknown, and says why.
 
-Sources: GRUB 2.12, grub-core/normal/menu.c for what a default names, grub-core/script for the language, and
-util/grub.d for what Ubuntu writes; each rule compared with GRUB's own emulator (tests/fixtures/boot).
+Sources: GRUB 2.12, grub-core/normal/menu.c for what a default names, and util/grub.d for what Ubuntu writes; the
+answers are compared with those of GRUB's own emulator (tests/fixtures/boot).
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import pairwise
+from typing import Final, Literal
 
-from sparkrig.host.grub_syntax import (
-    CFG,
-    CUSTOM,
-    DEPTH,
-    ENV,
-    FOLDER,
-    NAMES,
-    Command,
-    If,
-    Loop,
-    Statement,
-    Untold,
-    Word,
-    parsed,
-    shown_name,
-)
+from sparkrig.text import plain
 from sparkrig.value import Value
 
-_STEPS = 20_000  # commands, of which a menu of ten kernels has some 200
+FOLDER: Final = "/boot/grub"
+NAMES = ("grub.cfg", "grubenv", "custom.cfg")
+CFG, ENV, CUSTOM = (f"{FOLDER}/{name}" for name in NAMES)
 _HEADER = "# GRUB Environment Block"  # without it GRUB takes no variable of the block
-_VALUE = 4096  # characters of a variable
-_WORDS = 64  # of a test
-
+_SHOWN = 80  # characters of a name from the menu in a sentence
+_DEPTH = 4  # of submenus; Ubuntu has one
 
 # first: the first entry, whatever kernel it has: the newest one; named: a title or an id with the kernel's release
 # in it; other: a number, which is another entry once a kernel comes or goes, or an entry for the next boot alone
@@ -54,6 +42,22 @@ class Boot(Value):
     kernel: str
     why: str = ""
     way: Way = "first"
+
+
+class Untold(ValueError):
+    """The files do not tell what GRUB boots next; the message says why."""
+
+
+@dataclass
+class _Entry:
+    """A line of the menu; always: whether any machine has it; kernels: the files that it loads."""
+
+    title: str
+    id: str
+    submenu: bool
+    always: bool
+    kernels: list[str] = field(default_factory=list)
+    entries: list[_Entry] = field(default_factory=list)
 
 
 def read(rows: Iterable[str]) -> Boot | None:
@@ -80,335 +84,176 @@ def boots(files: Mapping[str, str]) -> Boot:
     try:
         if CFG not in files:
             raise Untold(f"{CFG} cannot be read")
-        run = _Run(files, {"prefix": FOLDER, "config_directory": FOLDER, "feature_menuentry_id": "y"}, {})
-        run.all(parsed(files[CFG]))
-        default = run.env.get("default", "")
-        entry = _pick(run.entries, default)
-        steady = not _once(files.get(ENV, "")) and not _counts(default or "")
-        for _ in range(DEPTH):
-            if not entry.submenu:
-                kernel = _kernel(entry, run)
-                return Boot(kernel, shown_name(entry.title), _way(run, entry, kernel) if steady else "other")
-            run = run.within(entry)
-            entry = _pick(run.entries, run.env.get("default", ""))
-        raise Untold("its submenus nest too deep")
-    except ValueError as error:
+        if CUSTOM in files:
+            raise Untold(f"{CUSTOM} may change the menu")
+        entries, lines = _menu(files[CFG])
+        variables = dict(_variables(files.get(ENV, ""))) if "load_env" in lines else {}
+        default = _default(lines, variables)
+        return _chosen(entries, default, steady=not variables.get("next_entry") and not _counts(default))
+    except Untold as error:
         return Boot("", str(error))
 
 
-# --- the language: words, commands and blocks
+# --- the menu
 
-
-# --- what it does
-
-
-@dataclass(frozen=True)
-class _Entry:
-    """A line of the menu; title, id: None where unknown; sure: whether it is there on any machine."""
-
-    title: str | None
-    id: str | None
-    block: tuple[Statement, ...]
-    submenu: bool
-    sure: bool
-
-    @property
-    def nameless(self) -> bool:
-        return self.title is None or self.id is None
-
-
-_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-# What GRUB sets by itself, and what stands for arguments. None of it is in any file.
-_ITS_OWN = re.compile(r"[?*@#0-9]|root|cmdpath|config_file|shim_lock|lockdown|(?:grub|net|pxe|feature|efi)_?\w*")
-# What goes on in another file, or makes commands of text.
-_READS = re.compile(
-    r"source|[.]|configfile|normal|blscfg|bls_import|eval|(?:legacy|syslinux|extract_entries)_(?:source|configfile)"
+_ENTRY = re.compile(r"\s*(menuentry|submenu)\s.*\{\s*")
+_ANY_ENTRY = re.compile(r"\b(?:menuentry|submenu)\b")
+_KERNEL = re.compile(r"\s*linux(?:efi|16)?\s+(\S+)")
+# what makes commands of another text; Ubuntu's 41_custom reads custom.cfg where there is one
+_ELSEWHERE = re.compile(
+    r"(?:^|[;\s])(?:source|[.]|configfile|normal|blscfg|bls_import|eval|(?:legacy|syslinux|extract_entries)_\w+)"
+    r"(?:\s+(?P<what>\S*)|$)"
 )
-_TAKES_VALUE = ("--class", "--users", "--hotkey", "--source", "--id")
+_LOOP = re.compile(r"(?:^|[;\s])(?:for|while|until)\s")
+_IF = re.compile(r"(?:^|[;\s])(if|fi)(?=[;\s]|$)")
 
 
-@dataclass
-class _Run:
-    """A script in the middle of its run.
+def _menu(text: str) -> tuple[list[_Entry], list[str]]:
+    """The entries of a menu, and its lines outside of functions.
 
-    env: the variables, None for one that is unknown; doubt: whether only the machine knows if this part runs.
+    A block begins with a line's last `{`, and ends with a line that is a `}`.
     """
-
-    files: Mapping[str, str]
-    env: dict[str, str | None]
-    functions: dict[str, tuple[Statement, ...]]
-    entries: list[_Entry] = field(default_factory=list)
-    kernels: list[str | None] = field(default_factory=list)
-    doubt: bool = False
-    looping: bool = False  # where a second turn may find other values than the first
-    depth: int = 0
-    steps: int = 0
-
-    def within(self, entry: _Entry) -> _Run:
-        """The menu of a submenu, whose default is what follows the first `>` of this one's."""
-        env = {**self.env, "default": _split(self.env.get("default") or "")[1]}
-        run = _Run(self.files, env, dict(self.functions), steps=self.steps)
-        run.all(entry.block)
-        return run
-
-    def all(self, statements: Iterable[Statement]) -> None:
-        self.depth += 1
-        if self.depth > DEPTH:
-            raise Untold(f"the functions of {CFG} nest too deep")
-        for each in statements:
-            self.steps += 1
-            if self.steps > _STEPS:
-                raise Untold(f"{CFG} has more than {_STEPS} steps")
-            if isinstance(each, If):
-                self._if(each)
-            elif isinstance(each, Loop):
-                self._loop(each)
-            else:
-                self._command(each)
-        self.depth -= 1
-
-    def _if(self, found: If) -> None:
-        before = self.doubt
-        for condition, block in found.branches:
-            truth = self._truth(condition)
-            if truth is False:
-                continue
-            self.doubt = self.doubt or truth is None
-            self.all(block)
-            if truth:
-                break
+    top = _Entry("", "", submenu=True, always=True)
+    open_: list[_Entry | None] = [top]  # None for a function
+    lines: list[str] = []
+    conditions = 0
+    for line in text.splitlines():
+        bare = line.strip()
+        if bare.startswith("#"):
+            continue
+        if _ENTRY.fullmatch(line):
+            entry = _entry(bare, always=not conditions)
+            within = open_[-1]
+            if within is None or not within.submenu:
+                raise Untold(f"{CFG} has an entry where Ubuntu's templates have none")
+            within.entries.append(entry)
+            open_.append(entry)
+        elif bare.endswith("{"):
+            open_.append(None)
+        elif bare == "}":
+            if len(open_) == 1:
+                raise Untold(f"{CFG} ends a block that did not begin")
+            open_.pop()
         else:
-            self.all(found.otherwise)
-        self.doubt = before
+            _judge(bare)
+            lines += [] if None in open_ else [bare]
+            conditions += sum(1 if word == "if" else -1 for word in _IF.findall(bare))
+            if (kernel := _KERNEL.match(line)) and (entry_of := open_[-1]):
+                entry_of.kernels.append(kernel[1])
+    if len(open_) > 1:
+        raise Untold(f"{CFG} lacks a }}")
+    return top.entries, lines
 
-    def _loop(self, found: Loop) -> None:
-        before, count = (self.doubt, self.looping), len(self.entries)
-        self.doubt = self.looping = True
-        if found.variable:
-            self._set(found.variable, None)
-        self.all(found.block)
-        self.doubt, self.looping = before
-        if len(self.entries) != count:
-            raise Untold(f"a loop of {CFG} makes entries")
 
-    def _truth(self, condition: tuple[Statement, ...]) -> bool | None:
-        self.all(condition)  # a test changes nothing
-        last = condition[-1] if condition else None
-        if not isinstance(last, Command) or not last.words:
-            return None
-        words = self._expanded(last.words)
-        if words[:1] == ["["] and words[-1:] == ["]"]:
-            return _test(words[1:-1], self.files)
-        if words[:1] == ["test"]:
-            return _test(words[1:], self.files)
-        return {"true": True, "false": False}.get(words[0] or "") if words else None
+def _judge(line: str) -> None:
+    """Raises Untold for a line that Ubuntu's templates do not write, and that may change what boots."""
+    elsewhere = _ELSEWHERE.search(line)
+    if elsewhere and not (elsewhere["what"] or "").endswith("/custom.cfg"):
+        raise Untold(f"{CFG} goes on in another place ({_shown(elsewhere[0])})")
+    if _LOOP.search(line) or _ANY_ENTRY.search(line.replace("menuentry_id_option", "")):
+        raise Untold(f"{CFG} has a line that Ubuntu's templates do not write ({_shown(line)})")
 
-    def _expanded(self, words: Iterable[Word]) -> list[str | None]:
-        """What the words are; a bare variable without a value is none."""
-        values = ((word, self._value(word)) for word in words)
-        return [value for word, value in values if value != "" or not word.bare]
 
-    def _value(self, word: Word) -> str | None:
-        parts = [text if kind == "text" else self._variable(text) for kind, text in word.pieces]
-        told = [part for part in parts if part is not None]
-        return "".join(told) if len(told) == len(parts) and sum(map(len, told)) <= _VALUE else None
+def _entry(line: str, *, always: bool) -> _Entry:
+    try:
+        kind, title, *words = shlex.split(line.removesuffix("{"))
+    except ValueError:
+        raise Untold(f"{CFG} has an entry that cannot be read ({_shown(line)})") from None
+    own = next((after for word, after in pairwise(words) if word in _ID), title)
+    if "$" in title + own:
+        raise Untold(f"{CFG} has an entry whose name only the machine tells ({_shown(line)})")
+    return _Entry(title, own, kind == "submenu", always)
 
-    def _variable(self, name: str) -> str | None:
-        return self.env[name] if name in self.env else None if _ITS_OWN.fullmatch(name) else ""
 
-    def _set(self, name: str, value: str | None) -> None:
-        sure = not self.looping and (not self.doubt or self._variable(name) == value)
-        self.env[name] = value if sure else None
+_ID = ("--id", "$menuentry_id_option")
 
-    def _command(self, command: Command) -> None:
-        words = self._expanded(command.words)
-        name, arguments = (words[0], words[1:]) if words else ("", [])
-        if command.block is not None:
-            self._block(name, arguments, command.block)
-        elif name in self.functions:
-            self.all(self.functions[name])
-        elif name is None:
-            raise Untold(f"{CFG} runs a command whose name only the machine tells")
-        elif name == "load_env":
-            self._load(arguments)
-        elif _READS.fullmatch(name):
-            self._source(name, arguments)
-        elif name == "unset" and arguments and arguments[0]:
-            self._set(arguments[0], "")
-        elif re.fullmatch(r"linux(?:efi|16)?", name):
-            self.kernels.append(next(iter(arguments), None))
-        else:
-            self._assign(command, name, arguments)
+# --- which entry
 
-    def _assign(self, command: Command, name: str, arguments: list[str | None]) -> None:
-        """`set NAME=VALUE`, `NAME=VALUE`, and whatever puts a value into a variable."""
-        words = command.words[1:] if name == "set" else command.words
-        kind, text = words[0].pieces[0] if words and words[0].pieces else ("", "")
-        if kind == "text" and (found := _ASSIGNMENT.match(text)):
-            value = self._value(words[0])
-            self._set(found[1], value if value is None else value.partition("=")[2])
-        elif name == "read":
-            self._set(next(iter(arguments), None) or "", None)
-        elif name not in ("[", "test"):
-            for before, argument in zip([None, *arguments], arguments, strict=False):
-                if before in ("--set", "-s") or (argument or "").startswith("--set="):
-                    self._set((argument or "").removeprefix("--set="), None)
+_DEFAULT = re.compile(r"\bdefault=|\b(?:set|unset|read)\s+default\b|--set[ =]default\b")
+_SET = re.compile(r"""(?:set\s+)?default=(?:"([^"]*)"|'([^']*)'|([^\s"'$;]*))""")
+_NEXT, _SAVED = "${next_entry}", "${saved_entry}"
 
-    def _block(self, name: str | None, arguments: list[str | None], block: tuple[Statement, ...]) -> None:
-        if name == "function":
-            self.functions[next(iter(arguments), None) or ""] = block
-            return
-        titles: list[str | None] = []
-        ids: list[str | None] = []
-        rest = iter(arguments)
-        for argument in rest:
-            if argument is None or not argument.startswith("--"):
-                titles.append(argument)
-            elif argument.startswith("--id="):
-                ids.append(argument.removeprefix("--id="))
-            elif argument in _TAKES_VALUE:
-                (ids if argument == "--id" else []).append(next(rest, None))
-        title = next(iter(titles), "")
-        entry = _Entry(title, next(iter(ids), title), block, name == "submenu", not self.doubt)
-        self.entries.append(entry)
 
-    def _load(self, arguments: list[str | None]) -> None:
-        if "-f" in arguments or "--file" in arguments:
-            path = arguments[min(map(arguments.index, {"-f", "--file"} & set(arguments))) + 1 :][:1]
-            if path != [ENV]:
-                raise Untold(f"{CFG} loads variables of another file than {ENV}")
-        names = {each for each in arguments if each and not each.startswith("-") and each != ENV}
-        for name, value in _variables(self.files.get(ENV, "")):
-            if not names or name in names:
-                self._set(name, value)
-
-    def _source(self, name: str, arguments: list[str | None]) -> None:
-        path = next(iter(arguments), None)
-        if name not in ("source", ".") or path != CUSTOM:
-            raise Untold(
-                f"{CFG} goes on in another place ({shown_name(name)} {shown_name(path)})".replace(" )", ")")
-            )
-        if CUSTOM in self.files:
-            self.all(parsed(self.files[CUSTOM]))
+def _default(lines: Iterable[str], variables: Mapping[str, str]) -> str:
+    """What the menu's default is now: the entry for the next boot alone, else the one in the menu or saved."""
+    found = [_SET.fullmatch(line) for line in lines if _DEFAULT.search(line)]
+    values = ["".join(each.groups("")) if each else "$" for each in found]
+    own = values[-1] if values else ""
+    if ("$" in own and own != _SAVED) or values[:-1] not in ([], [_NEXT]):
+        raise Untold(f"{CFG} sets its default in another way than Ubuntu's templates")
+    for name in ("initrdfail", "prev_entry", "prev_saved_entry", "default"):
+        if variables.get(name):
+            raise Untold(f"{ENV} has {name}, of a boot before")
+    if values[:-1] and variables.get("next_entry"):
+        return variables["next_entry"]
+    return variables.get("saved_entry", "") if own == _SAVED else own
 
 
 def _variables(text: str) -> Iterator[tuple[str, str]]:
     """The variables of GRUB's environment block; its lines escape `\\` and the end of a line."""
-    for line in text.split("\n") if text.startswith(_HEADER) else ():
-        if found := _ASSIGNMENT.fullmatch(line):
-            yield found[1], re.sub(r"\\(.)", r"\1", found[2])
+    for line in text.split("\n") if text.startswith(f"{_HEADER}\n") else ():
+        name, equals, value = line.partition("=")
+        if equals and not name.startswith("#"):
+            yield name, re.sub(r"\\(.)", r"\1", value)
 
 
-def _test(words: Sequence[str | None], files: Mapping[str, str]) -> bool | None:
-    """The result of `[ WORDS ]`, None where a word or a file is unknown."""
-    if len(words) > _WORDS:
-        return None
-    for joint, decides in (("-o", True), ("-a", False)):
-        if joint in words[1:-1]:
-            at = words.index(joint, 1)
-            sides = _test(words[:at], files), _test(words[at + 1 :], files)
-            return decides if decides in sides else None if None in sides else not decides
-    match words:
-        case []:
-            return False
-        case ["!", *rest] if rest:
-            truth = _test(rest, files)
-            return truth if truth is None else not truth
-        case [("-z" | "-n") as kind, word]:
-            return None if word is None else (word == "") == (kind == "-z")
-        case [("-e" | "-f" | "-s"), path] if path in (CFG, ENV, CUSTOM):
-            return path in files
-        case [left, ("=" | "==" | "!=") as kind, right]:
-            return None if left is None or right is None else (left == right) == (kind != "!=")
-        case [word] if word is not None:
-            return word != ""
-    return None
-
-
-# --- which entry
-
-
-def _split(default: str) -> tuple[str, str]:
-    """The entry that a default names, and what it names within it. `>>` stands for a `>` of the name."""
-    head, rest = re.fullmatch(r"((?:[^>]|>>)*)(?:>(.*))?", default, re.DOTALL).groups()  # type: ignore[union-attr]
-    return head.replace(">>", ">"), rest or ""
-
-
-def _number(default: str) -> int | None:
-    """The number that a default begins with, as GRUB reads it: what follows it is passed over."""
-    text = default.lstrip(" \t\n\r\v\f")
-    found = re.match(r"0x(?P<hex>[0-9a-fA-F]*)|0(?P<octal>[0-7]+)|(?P<decimal>[0-9]+)", text)
-    if not found or found["hex"] == "":
-        return None
-    base = 16 if found["hex"] else 8 if found["octal"] else 10
-    value = int(found[found.lastgroup or 0], base)
-    if value >= 2**64:
-        return -1
-    return (value & 0xFFFFFFFF) - (value & 0x80000000) * 2  # (int) of an unsigned long
-
-
-def _pick(entries: Sequence[_Entry], default: str | None) -> _Entry:
-    """The entry that a default names; the first one where it names none. Raises Untold."""
-    if default is None:
-        raise Untold("its default depends on what only the machine tells")
-    if not entries:
-        raise Untold("its menu has no entry")
-    number, name = _number(default), _split(default)[0]
-    named = [at for at, each in enumerate(entries) if name in (each.title, each.id)]
-    if number is not None:
-        at = number if 0 <= number < len(entries) else 0
-        matter = [each for each in entries[: at + 1] if not each.sure]
-    elif named:
-        at = named[0]
-        matter = [each for each in entries[:at] if each.nameless] + [
-            each for each in [entries[at]] if not each.sure
-        ]
-    else:
-        at = 0
-        matter = [each for each in entries if each.nameless] + [each for each in entries[:1] if not each.sure]
-    if matter:
-        raise Untold(f"its default ({shown_name(default)}) depends on an entry that only some machines have")
-    return entries[at]
+def _chosen(entries: Sequence[_Entry], default: str, *, steady: bool) -> Boot:
+    """What a default names: entries within submenus, parted by `>`. steady: whether it names it each time."""
+    for _ in range(_DEPTH):
+        name, rest = _split(default)
+        entry = _pick(entries, name)
+        if not entry.submenu:
+            kernel = _kernel(entry)
+            named = name in (entry.title, entry.id) and kernel in name
+            way: Way = "named" if named else "first" if entry is entries[0] else "other"
+            return Boot(kernel, _shown(entry.title), way if steady else "other")
+        entries, default = entry.entries, rest
+    raise Untold("its submenus nest too deep")
 
 
 def _counts(default: str) -> bool:
     """Whether a default chooses by a number, at any depth. A lone 0 is the first entry of every menu."""
     head, *rest = default.split(">")
-    return bool(_number(head)) or any(_number(part) is not None for part in rest)
+    return any(map(str.isdecimal, rest)) or (head.isdecimal() and head != "0")
 
 
-def _way(run: _Run, entry: _Entry, kernel: str) -> Way:
-    """How its menu chooses an entry. `Ubuntu`, the first one, gets each newest kernel from update-grub."""
-    name = _split(run.env.get("default") or "")[0]
-    if name in (entry.title, entry.id) and kernel in name:
-        return "named"
-    return "first" if entry is run.entries[0] else "other"
+def _split(default: str) -> tuple[str, str]:
+    """The entry that a default names, and what it names within it. `>>` stands for a `>` of the name."""
+    parts = re.split(r"(?<!>)>(?!>)", default, maxsplit=1)
+    return parts[0].replace(">>", ">"), "".join(parts[1:])
 
 
-def _once(environment: str) -> bool:
-    """Whether an entry is set for the next boot alone."""
-    return any(row.startswith("next_entry=") and row != "next_entry=" for row in environment.splitlines())
+def _pick(entries: Sequence[_Entry], name: str) -> _Entry:
+    """The entry of that number or name; the first one where none has it."""
+    if not entries:
+        raise Untold("its menu has no entry")
+    number = int(name) if re.fullmatch(r"0|[1-9]\d{0,3}", name) else None
+    if number is None and re.match(r"[\s\d+\\-]", name):
+        raise Untold(f"its default ({_shown(name)}) is neither a name nor a plain number")
+    if number is not None:
+        at = number if number < len(entries) else 0
+        matter = entries[: at + 1]
+    else:
+        at = next((at for at, each in enumerate(entries) if name in (each.title, each.id)), 0)
+        matter = [entries[at]]
+    if not all(each.always for each in matter):
+        raise Untold(f"its default ({_shown(name)}) depends on an entry that only some machines have")
+    return entries[at]
 
 
 _IMAGE = re.compile(r"(?:vmlinu[xz]|Image|kernel)-([0-9][A-Za-z0-9._+~-]{0,99}?)(?:[.]efi(?:[.]signed)?)?")
 
 
-def _kernel(entry: _Entry, run: _Run) -> str:
-    """The release of the kernel that an entry loads. Raises Untold."""
-    run.kernels.clear()
-    run.all(entry.block)
-    found = {_release(path) for path in run.kernels}
-    title = shown_name(entry.title)
-    if not found:
-        raise Untold(f"its entry '{title}' loads no kernel")
-    if len(found) > 1:
-        raise Untold(f"its entry '{title}' loads one of several kernels")
-    release = found.pop()
+def _kernel(entry: _Entry) -> str:
+    """The release of the kernel that an entry loads."""
+    if len({*entry.kernels}) != 1:
+        many = "one of several kernels" if entry.kernels else "no kernel"
+        raise Untold(f"its entry '{_shown(entry.title)}' loads {many}")
+    release = _IMAGE.fullmatch(entry.kernels[0].rpartition("/")[2])
     if not release:
-        raise Untold(f"its entry '{title}' loads a kernel whose file does not name its release")
-    return release
+        raise Untold(f"its entry '{_shown(entry.title)}' loads a kernel whose file does not name its release")
+    return release[1]
 
 
-def _release(path: str | None) -> str:
-    found = _IMAGE.fullmatch((path or "").rpartition("/")[2])
-    return found[1] if found else ""
+def _shown(text: str) -> str:
+    return plain(text)[:_SHOWN].strip()

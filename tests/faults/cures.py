@@ -74,7 +74,13 @@ CURES: Mapping[str, tuple[Printed, ...] | str] = {
     "net.NETDEV.active": (Printed(f"net.{NETDEV}.active", f"sudo nmcli con down sparkrig-{NETDEV}"),),
     "net.NETDEV.mtu": (Printed(f"net.{NETDEV}.mtu", f"sudo ip link set {NETDEV} mtu 1500"),),
     "net.NETDEV.address": (Printed(f"net.{NETDEV}.address", f"sudo ip addr add 10.9.0.1/24 dev {NETDEV}"),),
-    "net.NETDEV.ipv6": (Printed(f"net.{NETDEV}.ipv6", f"sudo sysctl -qw net.ipv6.conf.{NETDEV}.disable_ipv6=0"),),
+    "net.NETDEV.ipv6": (
+        Printed(
+            f"net.{NETDEV}.ipv6",
+            f"sudo sysctl -qw net.ipv6.conf.{NETDEV}.disable_ipv6=0"
+            f" && sudo ip -6 addr add fe80::9/64 dev {NETDEV}",
+        ),
+    ),
     "net.plan": "a route of somebody else's is taken away by a person",
     "rdma.NETDEV.device": "a kernel module of the ConnectX-7; the guests' devices are made in software",
     "rdma.NETDEV.gid": "it follows from the address, whose cure is here",

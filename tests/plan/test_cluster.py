@@ -163,7 +163,7 @@ def test_a_lone_spark_with_a_declared_fabric_and_no_cable_is_fine(deploy: Deploy
 
 def pinned(kernel: str) -> Edit:
     """GRUB's menu boots that kernel next, and none of its modules is installed."""
-    entry = f"grub menuentry x {{ linux /boot/vmlinuz-{kernel}; }}"
+    entry = f"grub menuentry x {{\ngrub linux /boot/vmlinuz-{kernel}\ngrub }}"
     menu = f"simulated 0\ngrub\n/boot/grub/grub.cfg\n{entry}\ngrub-whole\n"
 
     def edit(text: str) -> str:
@@ -333,7 +333,8 @@ def test_leave_to_restart_docker_is_taken_at_its_word(deploy: Deploy) -> None:
 
 def test_a_kernel_without_its_module_that_grub_does_not_boot_holds_nothing_up(deploy: Deploy) -> None:
     """The newest one lacks its module; GRUB's menu pins another, which has it."""
-    menu = "grub\n/boot/grub/grub.cfg\ngrub menuentry x { linux /boot/vmlinuz-6.17.0-1026-nvidia; }\ngrub-whole\n"
+    entry = "grub menuentry x {\ngrub linux /boot/vmlinuz-6.17.0-1026-nvidia\ngrub }"
+    menu = f"grub\n/boot/grub/grub.cfg\n{entry}\ngrub-whole\n"
     pin = swap("simulated 0\n", f"simulated 0\n{menu}")
     torn = swap("modules-nvidia-580-open-6.17.0-1029-nvidia ", "modules-nvidia-580-open-5.0 ")
     run = deploy([Host("@fake/spark-c", pin(torn(converged("a"))))], "-y")

@@ -669,7 +669,7 @@ def test_a_kernel_that_grubs_menu_pins_boots_next_and_only_that_one_is_judged() 
 
 
 def test_the_look_at_the_packages_reads_grubs_menu_too() -> None:
-    rows = ["grub", "/boot/grub/grub.cfg", "grub menuentry x { linux /boot/vmlinuz-1.0; }"]
+    rows = ["grub", "/boot/grub/grub.cfg", "grub menuentry x {", "grub linux /boot/vmlinuz-1.0", "grub }"]
     rows += ["grub-whole", "simulated 0"]
     assert driver.parse(iter(rows)).grub == Boot("1.0", "x") and driver.parse(["simulated 0"]).grub is None
 
