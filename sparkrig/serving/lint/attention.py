@@ -10,11 +10,7 @@ from sparkrig.serving.lint.claims import (
     APRIL,
     DOCAI,
     HARDWARE,
-    MAY,
     MID_MAY,
-    MODELS,
-    NOVEMBER,
-    NVIDIA,
     READ,
     VLLM,
     Claim,
@@ -24,8 +20,7 @@ from sparkrig.serving.lint.rule import Rules
 # full attention with heads of 256, by its config.json: Qwen3-Next, Qwen3.5, Qwen3.6, Qwen3.8
 _WIDE_HEADS = re.compile(r"qwen-?3\.?[568](?!\d)|qwen3-next")
 _FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
-# DSA by the model's name [@vllm-45317]; GLM-5.3-Flash has another attention
-_SPARSE = re.compile(r"deepseek-v3\.2|glm-?5(?:\.[12])?(?![.\d])")
+# sparse attention by the model's name [@vllm-45317]; GLM-5.3-Flash has another one
 _GLM_SPARSE = re.compile(r"glm-?5(?:\.[12])?(?![.\d])")
 
 
@@ -34,34 +29,6 @@ RULES = Rules("kernels")
 
 def _kv(case: Case) -> str:
     return case.launch.text("kv-cache-dtype").lower()
-
-
-@RULES.rule(
-    "flashinfer-attention",
-    "warning",
-    "attention goes through TRITON_ATTN",
-    (
-        Claim("FlashInfer crashes with FP8 models on SM121", MODELS, MAY),
-        Claim("it has accuracy bugs with FP8 on Blackwell (vLLM's issue 35138)", HARDWARE, MID_MAY),
-        Claim("it failed on the Spark with Nemotron-3-Nano", "flashinfer-2252", "2025-12-20"),
-    ),
-    "--attention-backend TRITON_ATTN",
-    holds="vLLM before 0.20; FlashInfer with an FP8 KV cache is verified on GB10 since 0.24.0 [vllm-recipes]",
-    before=(0, 20),
-    against=(
-        Claim(
-            "NVIDIA's recipe for Qwen3.6-35B-A3B-NVFP4 takes --attention-backend flashinfer",
-            NVIDIA,
-            NOVEMBER,
-        ),
-    ),
-)
-def flashinfer_attention(case: Case) -> Iterator[Hit]:
-    setting, backend = case.attention
-    if "FLASHINFER" in backend:
-        fp8 = [case.said] if case.format == "fp8" else []
-        fp8 += ["the KV cache is FP8"] if _kv(case).startswith("fp8") else []
-        yield Hit(", and ".join([setting, *fp8]))
 
 
 @RULES.rule(
@@ -185,31 +152,6 @@ def nvfp4_kv_latent(case: Case) -> Iterator[Hit]:
         f"--kv-cache-dtype {_kv(case)}, and {case.called} has multi-head latent attention",
         severity=severity,
     )
-
-
-@RULES.rule(
-    "sparse-attention",
-    "warning",
-    "sparse attention as of DeepSeek-V3.2 and GLM-5.1 has a backend for SM12x",
-    (
-        Claim(
-            "GLM-5.1 on four Sparks, nightly of 0.22.1: No valid attention backend found for cuda",
-            "vllm-45317",
-            "2026-06-11",
-        ),
-        Claim("GLM-5.2 in an image of 2026-07: sm121_fp8_mqa_logits.cuh is missing", "sparkrun-220", "2026-07-10"),
-    ),
-    "a newer image, or one that adds it: vllm-node-b12x",
-    holds="vLLM before 0.24; 43477 of vLLM added SM120 in 2026-06; a note for forks and nightlies",
-    before=(0, 24),
-    undated=True,
-)
-def sparse_attention(case: Case) -> Iterator[Hit]:
-    if _SPARSE.search(case.name):
-        yield Hit(
-            f"{case.called} has sparse attention, for which vLLM before 0.24 has no backend on SM12x",
-            severity=None if case.official and case.version else "note",
-        )
 
 
 @RULES.rule(

@@ -14,8 +14,6 @@ from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.lint.version import NGC, Version, version
 
-# no version reads VLLM_ATTENTION_BACKEND since: models/vllm/flags.yaml, [@vllm-50292]
-_NO_BACKEND_VARIABLE = (0, 15)
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
     ("gguf", r"-i?q\d(?:-\w{1,40}){0,8}\.gguf"),  # what its tensors were before is in the name as well
@@ -195,14 +193,10 @@ class Case:
         return known.startswith("moe") if known else bool(_MIXTURE.search(self.name))
 
     @cached_property
-    def deltanet(self) -> bool:
-        """Whether it is known to have GatedDeltaNet layers, by its name or the catalogue's for it."""
-        return any(_DELTANET.search(each) for each in (self.name, self.model.name if self.model else ""))
-
-    @cached_property
     def hybrid(self) -> bool:
         """Whether it has layers with a state, be they GatedDeltaNet's or Mamba's."""
-        return self.deltanet or bool(self.model and "hybrid" in self.model.architecture)
+        named = any(_DELTANET.search(each) for each in (self.name, self.model.name if self.model else ""))
+        return named or bool(self.model and "hybrid" in self.model.architecture)
 
     @property
     def gpt_oss(self) -> bool:
@@ -377,18 +371,12 @@ class Case:
     def attention(self) -> tuple[str, str]:
         """What sets the attention backend, and the backend in capitals."""
         flag, table = self.launch.text("attention-backend"), self.launch.table("attention-config")
-        old = self.version is None or self.version < _NO_BACKEND_VARIABLE
-        variable = self.launch.variable("VLLM_ATTENTION_BACKEND") if old else ""
         if flag:
             return f"--attention-backend {flag}", flag.upper()
         if "backend" in table:
             return f"--attention-config.backend {table['backend']}", str(table["backend"]).upper()
-        return (f"VLLM_ATTENTION_BACKEND={variable}", variable.upper()) if variable else ("", "")
+        return "", ""
 
     def missing(self, *names: str) -> list[str]:
         """Variables that are not set; empty where the environment is not all known."""
         return [name for name in names if name not in self.launch.environment] if self.launch.whole else []
-
-
-def month(ngc: tuple[int, int]) -> str:
-    return f"{ngc[0]}.{ngc[1]:02}"

@@ -9,18 +9,15 @@ from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     CORTI,
     JUNE,
-    MARCH,
     NOVEMBER,
     NVIDIA,
     READ,
-    THREAD,
     Claim,
 )
 from sparkrig.serving.lint.rule import Rules
 
 _FILES = 65536  # more than the usual 1024: our own reasoning
 _FORWARD = (26, 8)  # CUDA 13.4 on the driver of CUDA 13.0 [@langx101]
-_FIRST_ARM = (0, 10, 1)  # published for arm64 after it [@vllm-22206, @vllm-23210]
 
 
 RULES = Rules("container")
@@ -47,18 +44,14 @@ def infiniband(case: Case) -> Iterator[Hit]:
     "image-architecture",
     "error",
     "the image is for arm64",
-    (
-        Claim("a Spark's processor is arm64, and runs no amd64 image", "epappas", NOVEMBER),
-        Claim("vllm/vllm-openai was amd64 alone until 0.10.1", "vllm-22206", "2025-08-04"),
-    ),
+    (Claim("a Spark's processor is arm64, and runs no amd64 image", "epappas", NOVEMBER),),
     "an image with arm64: docker manifest inspect IMAGE",
 )
 def image_architecture(case: Case) -> Iterator[Hit]:
     said = re.search(r"(?:amd64|x86[-_]?64)", case.image)
-    old = case.stock and case.version is not None and case.version < _FIRST_ARM
     if case.container.architecture not in ("", "arm64"):
         yield Hit(f"{case.container.image or 'the image'} for {case.container.architecture}")
-    elif said or old:
+    elif said:
         yield Hit(f"{case.container.image} is for amd64")
 
 
@@ -74,18 +67,6 @@ def image_cuda(case: Case) -> Iterator[Hit]:
     found = re.search(r"cu(12\d|11\d)|cuda-?(1[12]\.\d)", case.image)
     if found:
         yield Hit(f"{case.container.image} is for CUDA {found[2] or f'{found[1][:2]}.{found[1][2:]}'}")
-
-
-@RULES.rule(
-    "image-other-model",
-    "warning",
-    "the image is made for more than one model",
-    (Claim("hellohal2064's is for Qwen3-Next-80B and CUDA 13.1, and crashed in a loop", THREAD, MARCH),),
-    "eugr/spark-vllm-docker",
-)
-def image_other_model(case: Case) -> Iterator[Hit]:
-    if "hellohal2064/" in case.image and "qwen3-next" not in case.name:
-        yield Hit(case.container.image)
 
 
 @RULES.rule(

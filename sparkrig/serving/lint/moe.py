@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.serving.lint.case import Case, Hit
-from sparkrig.serving.lint.claims import APRIL, AUGUST, DOCAI, HARDWARE, MAY, MID_MAY, MODELS, Claim
+from sparkrig.serving.lint.claims import AUGUST, Claim
 from sparkrig.serving.lint.rule import Rules
 
 # for weights that are quantized: vllm/model_executor/layers/fused_moe/oracle/unquantized.py of 0.29.0 refuses
@@ -32,61 +32,6 @@ RULES = Rules("kernels")
 
 def _backend(case: Case) -> str:
     return case.launch.text("moe-backend").lower().replace("-", "_")
-
-
-@RULES.rule(
-    "moe-backend",
-    "warning",
-    "a mixture of experts in NVFP4 is given --moe-backend marlin",
-    (
-        Claim("the default backend produces garbage on SM121, without an error", MODELS, MAY),
-        Claim("marlin is required for mixtures of experts", HARDWARE, MID_MAY),
-        Claim("FlashInfer's MoE backends are absent on SM121", HARDWARE, MID_MAY),
-    ),
-    "--moe-backend marlin, or read some answers before you trust another one",
-    holds="vLLM before 0.20; later ones choose well by themselves [vllm-recipes-632]",
-    before=(0, 20),
-    against=(
-        Claim("FLASHINFER_CUTLASS chosen by vLLM itself gives sensible answers with NVFP4", DOCAI, APRIL),
-        Claim(
-            "0.24.0 chooses FLASHINFER_CUTLASS by itself on GB10, which is faster than Marlin",
-            "vllm-recipes-632",
-            "2026-07-13",
-        ),
-        Claim(
-            "Marlin widens NVFP4 so much that a model that fits did not load",
-            "vllm-50925",
-            "2026-08-03",
-        ),
-    ),
-)
-def moe_backend(case: Case) -> Iterator[Hit]:
-    known = _backend(case) in ("", "auto", "flashinfer_trtllm")
-    if case.mixture and case.format == "nvfp4" and known:
-        backend = case.launch.text("moe-backend")
-        asked = f"--moe-backend {backend}" if backend else "no --moe-backend"
-        yield Hit(f"{asked}, and {case.called} is a mixture of experts")
-
-
-@RULES.rule(
-    "nvfp4-mixture-early",
-    "warning",
-    "a mixture of experts in NVFP4 has vLLM 0.13 or later",
-    (
-        Claim(
-            "GLM-4.6 in NGC 25.11 (0.11.0): FlashInfer kernels unavailable for ModelOptNvFp4FusedMoE",
-            "vllm-30163",
-            "2025-12-06",
-        ),
-        Claim("in v0.12.0: Failed to run cutlass FP4 gemm on sm120", "vllm-30163", "2025-12-06"),
-    ),
-    "an image with vLLM 0.13 or later",
-    holds="vLLM 0.11 and 0.12 as published",
-    before=(0, 13),
-)
-def nvfp4_mixture_early(case: Case) -> Iterator[Hit]:
-    if case.official and case.mixture and case.format == "nvfp4":
-        yield Hit(f"{case.said}, with vLLM {'.'.join(map(str, case.version or ()))}")
 
 
 @RULES.rule(

@@ -21,7 +21,7 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 from sparkrig.serving.model import Model
 
-_NO_RAY = ((26, 5),)  # [@nvidia-playbook]
+_NO_RAY = (26, 5)  # the first of NVIDIA's images without it [@nvidia-playbook]
 # the flags that set where the copies of data parallelism run
 _COPIES = frozenset(
     {"data-parallel-size-local", "data-parallel-rank", "data-parallel-start-rank", "data-parallel-backend"}
@@ -220,26 +220,6 @@ def headless(case: Case) -> Iterator[Hit]:
 
 
 @RULES.rule(
-    "ray-not-in-image",
-    "error",
-    "an image that is to use Ray has it",
-    (
-        Claim(
-            "nvcr.io/nvidia/vllm:26.05-py3 ships without Ray, and the playbook installs it",
-            NVIDIA,
-            NOVEMBER,
-        ),
-        Claim("no ray binary in NVIDIA's newest image", CORTI, JUNE),
-    ),
-    "pip install 'ray[default]>=2.9' before it, or --nnodes 2 without Ray",
-    holds="NGC 26.05",
-)
-def ray_not_in_image(case: Case) -> Iterator[Hit]:
-    if case.ray and case.ngc in _NO_RAY and not case.launch.installs_ray:
-        yield Hit(f"Ray in {case.container.image}")
-
-
-@RULES.rule(
     "ray-dropped",
     "warning",
     "Ray was added to an image of vLLM that does not bring it",
@@ -249,6 +229,7 @@ def ray_not_in_image(case: Case) -> Iterator[Hit]:
             "dynamo-8515",
             "2026-04-22",
         ),
+        Claim("nvcr.io/nvidia/vllm:26.05-py3 ships without Ray, and the playbook installs it", NVIDIA, NOVEMBER),
         Claim("Ray is not in the aarch64 images", "capetron", NOVEMBER),
         Claim("no ray binary in NVIDIA's newest image", CORTI, JUNE),
     ),
@@ -258,7 +239,7 @@ def ray_not_in_image(case: Case) -> Iterator[Hit]:
     against=(Claim("eugr's images have it where they are built so", "eugr", NOVEMBER),),
 )
 def ray_dropped(case: Case) -> Iterator[Hit]:
-    later = case.ngc is not None and case.ngc > max(_NO_RAY)
+    later = case.ngc is not None and case.ngc >= _NO_RAY
     if case.ray and (case.stock or later) and not case.launch.installs_ray:
         yield Hit(f"Ray in {case.container.image}")
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Hit, month
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.claims import (
     APRIL,
     CATALOGUE,
     DOCAI,
-    HARDWARE,
     MAY,
-    MID_MAY,
     MODELS,
     NOVEMBER,
     READ,
@@ -21,27 +19,15 @@ from sparkrig.serving.lint.claims import (
 from sparkrig.serving.lint.rule import Rules
 from sparkrig.text import listed
 
-_NO_FASTSAFETENSORS = ((26, 3), (26, 4))  # [@conselara-hardware]
 # of the hub's cache; whole copies in a folder of that name work, as [@dgx-forge] mounts one
 _SNAPSHOT = re.compile(r"models--[^/]{1,200}/snapshots(?:/|$)|/snapshots/[0-9a-f]{40}(?:/|$)")
 
 
-# the first minor version of vLLM that has a model, the more specific name first [@vllm-recipes]
+# the first minor version of vLLM that has a model, of those that are newer than 0.24 [@vllm-recipes]
 _LEAST = (
-    (r"diffusion-?gemma", (0, 24)),
-    (r"gemma-?4-12b", (0, 23)),
-    (r"gemma-?4-", (0, 19)),
-    (r"qwen-?3\.[568](?!\d)", (0, 17)),
-    (r"nemotron-3-super", (0, 17)),
-    (r"nemotron-3-ultra", (0, 22)),
-    (r"nemotron-3-nano-omni", (0, 20)),
     (r"nemotron-3\.5-lightning", (0, 27)),
-    (r"deepseek-v4", (0, 20)),
-    (r"mimo-v2\.[56]", (0, 21)),
-    (r"minimax-m3", (0, 24)),
     (r"muse-glimmer", (0, 27)),
     (r"kimi-k3", (0, 27)),
-    (r"granite-vision-4\.1", (0, 21)),  # [@guardkit-granite]
 )
 
 
@@ -92,14 +78,7 @@ def _instead(case: Case) -> str:
     "model-newer",
     "warning",
     "the image's vLLM is not older than the model",
-    (
-        Claim("vLLM's recipes have the least version of each model", "vllm-recipes", "2026-08-21"),
-        Claim(
-            "Nemotron-3-Super in NVFP4 does not load in NGC 26.02 (0.15.1): MIXED_PRECISION is not known",
-            "playbooks-77",
-            "2026-04-25",
-        ),
-    ),
+    (Claim("vLLM's recipes have the least version of each model", "vllm-recipes", "2026-08-21"),),
     "a newer image",
     holds="models of 2026 that have an architecture of their own",
 )
@@ -144,23 +123,6 @@ def mtp_weights(case: Case) -> Iterator[Hit]:
     method = str(case.launch.table("speculative-config").get("method", ""))
     if case.checkpoint and case.checkpoint.draft is False and "mtp" in method:
         yield Hit(f"speculative decoding by MTP, and {case.checkpoint.id} has no weights for it")
-
-
-@RULES.rule(
-    "fastsafetensors",
-    "warning",
-    "--load-format fastsafetensors is asked of an image that has it",
-    (Claim("ImportError in NGC 26.03 and 26.04", HARDWARE, MID_MAY),),
-    "leave --load-format away",
-    holds="NGC 26.03 and 26.04",
-)
-def fastsafetensors(case: Case) -> Iterator[Hit]:
-    if case.launch.text("load-format") != "fastsafetensors":
-        return
-    if case.ngc in _NO_FASTSAFETENSORS:
-        yield Hit(f"--load-format fastsafetensors in NVIDIA's {month(case.ngc)}")
-    elif not case.launch.container and not case.launch.wrapper:
-        yield Hit("--load-format fastsafetensors in an image that is not seen", severity="note")
 
 
 @RULES.rule(

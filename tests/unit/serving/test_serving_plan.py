@@ -732,10 +732,9 @@ def test_the_lint_reads_the_very_command() -> None:
     wish = asked(serve_flags={"gpu-memory-utilization": 0.95})
     with pytest.raises(Refusal, match=r"utilization-refused: --gpu-memory-utilization 0\.95"):
         plan.refuse(plan.lint_of(wish, CATALOGUE.find, "solo", None, "aarch64"))
-    ray = asked("qwen3-235b-a22b", serve_image="nvcr.io/nvidia/vllm:26.05-py3")
-    with pytest.raises(Refusal, match="ray"):
-        plan.refuse(plan.lint_of(ray, CATALOGUE.find, "ray", None, "aarch64"))
-    plan.refuse(plan.lint_of(ray, CATALOGUE.find, "multinode", None, "aarch64"))
+    pair = asked("qwen3-235b-a22b", serve_image="nvcr.io/nvidia/vllm:26.10-py3")
+    for form in ("ray", "multinode"):
+        plan.refuse(plan.lint_of(pair, CATALOGUE.find, form, None, "aarch64"))
     old = asked(serve_image="vllm/vllm-openai:v0.28.0", serve_flags={"swap-space": 4})
     with pytest.raises(Refusal, match="flag-unknown: --swap-space"):
         plan.refuse(plan.lint_of(old, CATALOGUE.find, "solo", (0, 28, 0), "aarch64", knowledge()))
