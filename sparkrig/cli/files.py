@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.serving.flags import Knowledge
+    from sparkrig.serving.lint.rule import Rule
     from sparkrig.serving.model import Catalogue
 
 
@@ -63,6 +64,14 @@ def catalogue(inventory: Path | None = None) -> Catalogue:
 
     with refusals():
         return catalogue_files.catalogue(beside=catalogue_files.own(inventory))
+
+
+def lint_rules() -> tuple[Rule, ...]:
+    """The rules of lint with those of the project's own folder; exit code 1 where one cannot stand."""
+    from sparkrig.io import catalogue_files, lint_rules
+
+    with refusals():
+        return lint_rules.rules(catalogue_files.own())
 
 
 def flag_tables() -> Knowledge:

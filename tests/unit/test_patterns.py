@@ -17,7 +17,7 @@ from sparkrig import shapes
 from sparkrig.bandwidth import nccl_errors
 from sparkrig.checks import kind
 from sparkrig.serving import parsers, recipe, startup
-from sparkrig.serving.lint import cache, case, weights
+from sparkrig.serving.lint import cache, case
 from tests import patterns
 
 FEW = (8, 12, 16, 20, 24, 28, 32)  # what doubles with each would never end at once
@@ -38,7 +38,6 @@ TABLES: dict[str, Any] = {
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
     ],
-    "sparkrig/serving/lint/weights.py re.search(name, case.name)": [each for each, _ in weights._LEAST],
     "sparkrig/serving/parsers.py re.match(each.name, last)": [each.name for each in parsers.FAMILIES],
     "sparkrig/serving/recipe.py re.search(sign, command, re.MULTILINE)": [*recipe._COMMANDS],
     "sparkrig/serving/startup.py re.search(sign, line.text)": [

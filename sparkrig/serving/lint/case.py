@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -172,6 +172,11 @@ class Case:
         return "fp8" if self.quantization == "fp8" and self.format in ("bf16", "") else self.format
 
     @property
+    def computed_format(self) -> str:
+        """The format as far as it is told, or what vLLM is to make of plain weights."""
+        return self.quantization if self.quantization and self.told_format in ("bf16", "") else self.told_format
+
+    @property
     def called(self) -> str:
         """The model as a person would call it: a name rather than a path inside a container."""
         names = [each for each in self.launch.names if not each.startswith("/")]
@@ -197,10 +202,6 @@ class Case:
         """Whether it has layers with a state, be they GatedDeltaNet's or Mamba's."""
         named = any(_DELTANET.search(each) for each in (self.name, self.model.name if self.model else ""))
         return named or bool(self.model and "hybrid" in self.model.architecture)
-
-    @property
-    def gpt_oss(self) -> bool:
-        return re.search(r"gpt-?oss", self.name) is not None and self.format == "mxfp4"
 
     @cached_property
     def latent(self) -> bool:
@@ -363,6 +364,11 @@ class Case:
         return self.official or self.bare
 
     @property
+    def fork(self) -> bool:
+        """Whether what serves may know more than that release."""
+        return not self.released
+
+    @property
     def severity(self) -> Severity | None:
         """Of a hit: the rule's own for that very release, a note where a fork may know more."""
         return None if self.released else "note"
@@ -380,3 +386,6 @@ class Case:
     def missing(self, *names: str) -> list[str]:
         """Variables that are not set; empty where the environment is not all known."""
         return [name for name in names if name not in self.launch.environment] if self.launch.whole else []
+
+
+Check = Callable[[Case], Iterable[Hit]]

@@ -18,9 +18,8 @@ from scripts.vllm_flags import command_line, rules, table, variables
 from scripts.vllm_flags.package_index import Index, Package
 from scripts.vllm_flags.report import report
 from scripts.vllm_flags.source import Source
-from sparkrig.io import catalogue_files, vllm_flags
+from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table
-from sparkrig.serving.lint.judgement import BY_ID
 from sparkrig.serving.lint.version import Version
 
 SERVE = """
@@ -352,7 +351,7 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
 def test_what_a_rule_reads_is_found_through_what_it_uses() -> None:
     named = rules.named(vllm_flags.knowledge())
     for name, rule in (
-        ("--attention-config", "muse-attention"),  # through a property of the case
+        ("--async-scheduling", "mimo-async"),  # of a row
         ("--gpu-memory-utilization", "weights-too-large"),  # through a function
         ("--data-parallel-size-local", "second-node"),  # through a constant
         ("--enforce-eager", "enforce-eager"),
@@ -360,7 +359,7 @@ def test_what_a_rule_reads_is_found_through_what_it_uses() -> None:
     ):
         assert rule in named[name], (name, rule)
     theirs = {each for names in named.values() for each in names} - {rules.PARSER}
-    assert theirs <= {*BY_ID}
+    assert theirs <= {rule.id for rule in lint_rules.rules()}
 
 
 @dataclass
