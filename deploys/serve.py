@@ -235,8 +235,8 @@ class Server:
         form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
         vllm = serving.version_of(chosen) if chosen else None
         machine = self.spark.found.identity.machine
-        rules = lint_rules.rules(_own())
-        return plan.lint_of(wish, _catalogue().find, form, vllm, machine, rules, vllm_flags.knowledge())
+        rules, tables = lint_rules.rules(_own()), vllm_flags.knowledge(_own())
+        return plan.lint_of(wish, _catalogue().find, form, vllm, machine, rules, tables)
 
     @property
     def has_image(self) -> bool:

@@ -75,11 +75,11 @@ def lint_rules() -> tuple[Rule, ...]:
 
 
 def flag_tables() -> Knowledge:
-    """What each version of vLLM takes; exit code 1 where the file of it cannot stand."""
-    from sparkrig.io import vllm_flags
+    """What each version of vLLM takes, by the project's own file where there is one; exit code 1 as above."""
+    from sparkrig.io import catalogue_files, vllm_flags
 
     with refusals():
-        return vllm_flags.knowledge()
+        return vllm_flags.knowledge(catalogue_files.own())
 
 
 def try_doctor(file: Path) -> None:

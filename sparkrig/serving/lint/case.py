@@ -12,7 +12,7 @@ from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
-from sparkrig.serving.lint.version import NGC, Version, version
+from sparkrig.serving.lint.version import Version, version
 
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
@@ -348,7 +348,7 @@ class Case:
         if self.launch.installs_vllm:
             return None
         if self.ngc:
-            return NGC.get(self.ngc)
+            return self.tables.images.get("{:02}.{:02}".format(*self.ngc)) if self.tables else None
         # a digest alone has no version; a tag of someone else's image is no version of vLLM
         tag = re.search(r":v?(\d+\.\d+\.\d+)", self.image)
         return version(tag[1]) if self.stock and tag else None

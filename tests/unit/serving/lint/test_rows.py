@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from sparkrig.io import catalogue_files, lint_rules
+from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.refusal import Refusal
 from sparkrig.serving.container import Container
+from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import conditions, judgement
 from sparkrig.serving.lint.case import Case
@@ -231,6 +232,21 @@ def test_a_row_that_cannot_stand_is_refused_by_its_file_its_name_and_the_field(t
         ],
         holds,
     )
+
+
+def test_flags_and_images_of_one_s_own_are_known_without_a_release(tmp_path: Path) -> None:
+    def told(name: str, file: str, text: str) -> Knowledge:
+        own = tmp_path / name / "vllm"
+        own.mkdir(parents=True)
+        (own / file).write_text(text)
+        return vllm_flags.knowledge(own.parent)
+
+    images = told("images", "images.yaml", "nvidia: {'27.01': 0.35.0, '26.10': 0.31.9}\n").images
+    assert (images["27.01"], images["26.10"], images["26.09"]) == ((0, 35, 0), (0, 31, 9), (0, 29, 0))
+    newer = told("flags", "flags.yaml", "{read: 2027-01-01, versions: {}, flags: {}, variables: {}}\n")
+    assert (newer.read.year, newer.images["26.09"]) == (2027, (0, 29, 0))
+    with pytest.raises(Refusal, match=r"vllm/images.yaml: nvidia.27.01"):
+        told("bad", "images.yaml", "nvidia: {'27.01': new}\n")
 
 
 def test_a_file_that_is_no_topic_is_refused_with_the_topics(tmp_path: Path) -> None:

@@ -595,7 +595,7 @@ def test_a_gguf_file_is_that_whatever_it_was_made_of() -> None:
 def test_the_version_that_an_image_tells() -> None:
     def holds(image: str, expected: Version | None) -> None:
         (one,) = launch_text.read(run(image=image))
-        assert Case(one, find).version == expected
+        assert Case(one, find, tables=TABLES).version == expected
         assert Case(one, find, None, (1, 0, 0)).version == (1, 0, 0)
 
     each_row(
