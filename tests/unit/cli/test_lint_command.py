@@ -240,6 +240,23 @@ def test_the_whole_catalogue_and_a_name_that_is_not_in_it() -> None:
     )
 
 
+def test_rows_of_the_project_are_asked_and_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("deploys", "models/lint", "models/vllm"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "deploys/cluster.py").touch()
+    monkeypatch.chdir(tmp_path)
+    assert "context-unset" in typed("vllm serve a/B").stdout
+    (tmp_path / "models/lint/serving.yaml").write_text("context-unset: {severity: off}\n")
+    (tmp_path / "models/vllm/images.yaml").write_text("nvidia: {'27.03': 0.33.0}\n")
+    shown = typed("docker run nvcr.io/nvidia/vllm:27.03-py3 vllm serve a/B").stdout
+    assert "context-unset" not in shown and "vLLM 0.33.0" in shown
+    assert "context-unset" not in typed("--list").stdout
+    (tmp_path / "models/lint/serving.yaml").write_text("mine: {severity: note}\n")
+    result = typed("vllm serve a/B")
+    assert (result.exit_code, len(result.stderr.splitlines())) == (1, 1)
+    assert "models/lint/serving.yaml: mine.meaning: Field required. Try: mend it" in result.stderr
+
+
 def test_a_service_is_told_what_to_write_into_the_compose_file() -> None:
     service = "services:\n  a:\n    image: vllm-node\n    command: " + f"{SERVE} {RAY}\n"
     shown = typed("-", text=service).stdout

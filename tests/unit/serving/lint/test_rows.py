@@ -128,8 +128,43 @@ def test_no_row_is_broken_outside_its_versions() -> None:
             before = (rule.first[0], rule.first[1] - 1, 99) if rule.first else None
             for version in (before, rule.end or None):
                 assert version is None or not asked_of(rule, made([when], version)), version
-            if rule.end:
-                assert asked_of(rule, made([when], None)) is (rule.undated is not None) or when.traits
+            undated = judgement.judge(made([when], None), [rule])
+            if rule.end and "official" not in when.traits and "stock" not in when.traits:
+                assert {each.severity for each in undated} == {rule.undated} - {None}
+
+    each_row(ROWS, holds)
+
+
+def unlike(asked: Any) -> Any:
+    """What a condition does not ask for, as a condition."""
+    if isinstance(asked, Range):
+        beyond = [each + step for each, step in ((asked.least, -1), (asked.most, 1)) if each is not None]
+        beyond += [each for each in (asked.above, asked.below) if each is not None]
+        return (f"{beyond[0]:g}",) if beyond else asked.other
+    if isinstance(asked, tuple):
+        return ("unlike",)
+    return not asked if isinstance(asked, bool) else {"given": "absent", "absent": "given"}[asked]
+
+
+def near(when: Condition) -> Iterator[Condition]:
+    """The condition with one thing otherwise, of what a name cannot imply."""
+    for part in ("flags", "variables"):
+        asked = getattr(when, part)
+        for name in asked:
+            yield when.model_copy(update={part: {**asked, name: unlike(asked[name])}})
+    for part in ("image", "drafting", "attention", "model"):
+        if getattr(when, part):
+            yield when.model_copy(update={part: ("unlike",)})
+    if when.gpus:
+        yield when.model_copy(update={"flags": {**when.flags, "tensor-parallel-size": (f"{when.gpus + 1}",)}})
+
+
+def test_no_row_is_broken_where_one_thing_is_otherwise() -> None:
+    def holds(rule: Rule) -> None:
+        for when in rule.when:
+            for other in near(when):
+                case = made([other], within(rule))
+                assert not conditions.holds(when, case), (other, case.launch)
 
     each_row(ROWS, holds)
 
