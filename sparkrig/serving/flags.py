@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from sparkrig.serving.lint.families import Family
 from sparkrig.serving.lint.version import Version, version
 
 # switch on: has no --no-NAME; texts: every word up to the next flag
@@ -126,7 +127,8 @@ class Table:
 class Knowledge:
     """Every version that was read, oldest first, by its minor version: (0, 24).
 
-    read: the day of the last look; images: the version in each of NVIDIA's images, by its month: 26.08.
+    read: the day of the last look; images: the version in each of NVIDIA's images, by its month: 26.08; families:
+    of models, by their names.
     """
 
     read: date
@@ -134,6 +136,7 @@ class Knowledge:
     histories: Mapping[str, _FlagRow]
     variables: Mapping[str, str | None]
     images: Mapping[str, Version] = field(default_factory=dict)
+    families: tuple[Family, ...] = ()
     _tables: dict[Version, Table] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -258,9 +261,9 @@ class File(_Strict):
     flags: dict[str, _FlagRow]
     variables: dict[str, str | None]
 
-    def knowledge(self, images: Mapping[str, Version] | None = None) -> Knowledge:
+    def knowledge(self) -> Knowledge:
         releases = {_minor(name): Release(**row.model_dump()) for name, row in self.versions.items()}
-        return Knowledge(self.read, dict(sorted(releases.items())), self.flags, self.variables, images or {})
+        return Knowledge(self.read, dict(sorted(releases.items())), self.flags, self.variables)
 
 
 class Images(_Strict):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
 from sparkrig.serving import arguments
 from sparkrig.serving.lint.case import Case, Hit, Severity
+from sparkrig.serving.lint.families import named
 from sparkrig.serving.lint.rule import Asked, Condition, Range, Rule
 from sparkrig.text import listed
 
@@ -30,10 +30,9 @@ def _milder(rule: Rule, case: Case) -> Severity | None:
 
 
 def holds(asked: Condition, case: Case) -> bool:
-    name = f"-{re.sub(r'[^a-z0-9.]+', '-', case.name)}-"
     return (
-        all(getattr(case, trait) for trait in asked.traits)
-        and _one(asked.model, lambda word: f"-{word}-" in name)
+        all(getattr(case, trait.replace("-", "_")) for trait in asked.traits)
+        and (not asked.model or named(asked.model, case.name))
         and _one(asked.format, lambda word: word == case.computed_format)
         and _one(asked.image, lambda word: word in case.image)
         and _one(asked.drafting, lambda word: word == case.drafting)

@@ -8,19 +8,18 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
 
+from sparkrig.serving.lint import families
 from sparkrig.serving.lint.case import Severity
 from sparkrig.serving.lint.claims import Claim, Sentence
+from sparkrig.serving.lint.families import Words
 from sparkrig.serving.lint.version import Version, version
 
 Topic = Literal[
     "memory", "quantization", "kernels", "weights", "nodes", "container", "environment", "serving", "input"
 ]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-Trait = Literal[
-    "fork", "hybrid", "latent", "mixture", "official", "paired", "patched", "pooling", "released", "stock"
-]
+Trait = Literal["fork", "official", "paired", "patched", "released", "stock"] | families.Trait
 Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
-Words = Annotated[tuple[Sentence, ...], Field(strict=False)]
 Claims = Annotated[tuple[Claim, ...], Field(strict=False)]
 
 

@@ -19,9 +19,16 @@ from sparkrig.serving.lint.rule import Condition, Range, Rule
 from sparkrig.serving.lint.version import Version
 from tests.tables import each_row
 
+TABLES = vllm_flags.knowledge()
 ROWS = {rule.id: rule for rule in lint_rules.rules() if rule.when}
 # what makes a launch so, by the name of its model
-NAMED = {"latent": "kimi-k2", "hybrid": "qwen3-next", "pooling": "embedding", "mixture": "30b-a3b"}
+NAMED = {
+    "latent": "kimi-k2",
+    "hybrid": "qwen3-next",
+    "pooling": "embedding",
+    "mixture": "30b-a3b",
+    "wide-heads": "qwen3.8",
+}
 FORMATS = {"int4-gptq": "gptq"}
 
 
@@ -77,6 +84,7 @@ def made(parts: list[Condition], version: Version | None, word: int = 0) -> Case
         ),
         lambda _: None,
         vllm=version,
+        tables=TABLES,
     )
 
 
@@ -270,8 +278,8 @@ def test_a_row_that_cannot_stand_is_refused_by_its_file_its_name_and_the_field(t
 
 
 def test_flags_and_images_of_one_s_own_are_known_without_a_release(tmp_path: Path) -> None:
-    def told(name: str, file: str, text: str) -> Knowledge:
-        own = tmp_path / name / "vllm"
+    def told(name: str, file: str, text: str, folder: str = "vllm") -> Knowledge:
+        own = tmp_path / name / folder
         own.mkdir(parents=True)
         (own / file).write_text(text)
         return vllm_flags.knowledge(own.parent)
@@ -280,6 +288,11 @@ def test_flags_and_images_of_one_s_own_are_known_without_a_release(tmp_path: Pat
     assert (images["27.01"], images["26.10"], images["26.09"]) == ((0, 35, 0), (0, 31, 9), (0, 29, 0))
     newer = told("flags", "flags.yaml", "{read: 2027-01-01, versions: {}, flags: {}, variables: {}}\n")
     assert (newer.read.year, newer.images["26.09"]) == (2027, (0, 29, 0))
+    moe = told("families", "families.yaml", "mine: {model: ['mine-*'], is: [mixture], format: fp8}\n", "lint")
+    case = Case(Launch("made", "me/Mine-12"), lambda _: None, tables=moe)
+    assert (case.mixture, case.told_format, case.latent) == (True, "fp8", False)
+    with pytest.raises(Refusal, match=r"lint/families.yaml: mine.format"):
+        told("worse", "families.yaml", "mine: {model: [a], format: 8}\n", "lint")
     with pytest.raises(Refusal, match=r"vllm/images.yaml: nvidia.27.01"):
         told("bad", "images.yaml", "nvidia: {'27.01': new}\n")
 

@@ -580,7 +580,7 @@ def test_a_gguf_file_is_that_whatever_it_was_made_of() -> None:
 
     def holds(file: str, expected: str) -> None:
         (one,) = launch_text.read(f"llama-server -m /models/{file}")
-        assert Case(one, find).format == expected
+        assert Case(one, find, tables=TABLES).format == expected
 
     each_row(
         [
@@ -655,7 +655,7 @@ def test_a_node_of_ray_is_asked_for_its_container_alone() -> None:
 def test_the_format_of_a_checkpoint() -> None:
     def holds(name: str, expected: str) -> None:
         (one,) = launch_text.read(f"vllm serve {name}")
-        assert Case(one, find).format == expected
+        assert Case(one, find, tables=TABLES).format == expected
 
     each_row(
         [
@@ -681,7 +681,7 @@ def test_the_format_of_a_checkpoint() -> None:
 def test_what_a_name_tells_of_the_architecture() -> None:
     def holds(name: str, mixture: bool, hybrid: bool) -> None:
         (one,) = launch_text.read(f"vllm serve {name}")
-        case = Case(one, find)
+        case = Case(one, find, tables=TABLES)
         assert (case.mixture, case.hybrid) == (mixture, hybrid)
 
     each_row(
