@@ -17,7 +17,7 @@ from sparkrig import shapes
 from sparkrig.bandwidth import nccl_errors
 from sparkrig.checks import kind
 from sparkrig.serving import parsers, recipe, startup
-from sparkrig.serving.lint import cache, case
+from sparkrig.serving.lint import case
 from tests import patterns
 
 FEW = (8, 12, 16, 20, 24, 28, 32)  # what doubles with each would never end at once
@@ -34,7 +34,6 @@ TABLES: dict[str, Any] = {
     "sparkrig/redaction/credentials.py re.compile(re.escape(sheet.text[start:end.end()]))": [],
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
     "sparkrig/redaction/wifi.py re.compile(profile)": [],
-    "sparkrig/serving/lint/cache.py re.search(self.name, case.name)": [each.name for each in cache._MEASURED],
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
     ],

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from sparkrig.serving import arguments, budget, model
 from sparkrig.serving.lint.case import Case, Check, Hit
-from sparkrig.serving.lint.version import Version
 
 MEMORY_GIB = 121.69  # by which vLLM counts [@eugr-dsv4-1m, @eugr-396]
 _HIGHEST = 0.90
@@ -17,50 +15,7 @@ _STEP = 0.01
 _LONGEST_STEP = (
     32768  # the activations of a longer one were never logged: it is bounded by the requests [@chenboju]
 )
-_FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
-_FLASH_NEXT_GIB = 126  # of which the table is 47.7 [@sglang-37995]
-_SERVED = 131_072  # tokens on one Spark [@nashi-registry]
 _NODES: tuple[model.Nodes, ...] = get_args(model.Nodes)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What starts of one model logged.
-
-    taken: GiB of a node that are not left for the KV cache: share x 121.69 less what was left; gib, tokens: of the
-    KV cache that one request needs; kv: how --kv-cache-dtype begins, empty for none; backend: --moe-backend of the
-    build that it holds for, empty for any; since: the version that it was logged of, empty where a build is
-    enough.
-    """
-
-    name: str
-    nodes: int
-    taken: float
-    gib: float
-    tokens: int
-    kv: tuple[str, ...]
-    backend: str = ""
-    since: Version = ()
-
-    def concerns(self, case: Case) -> bool:
-        if case.version and case.version < self.since:
-            return False
-        kv = case.launch.text("kv-cache-dtype").lower()
-        build = not self.backend or case.launch.text("moe-backend").lower() == self.backend
-        known = re.search(self.name, case.name) is not None and case.world == self.nodes
-        return known and build and any(kv == each or (each and kv.startswith(each)) for each in self.kv)
-
-
-# Only what the budget cannot compute: no source has the shape of the first, nor the size of the second's weights,
-# for which four bits each leave 15 GiB more than its start had.
-_MEASURED = (
-    # 0.85 leaves 10.33 and 10.61 of 11.04 GiB [@eugr-dsv4-1m]
-    Measured(r"deepseek-v4-flash-0731", 2, 0.85 * MEMORY_GIB - 10.61, 11.04, 1_048_576, ("fp8",), "b12x"),
-    # 0.80 leaves 22.5 of 23.25 GiB [@eugr-396]; a recipe of 2026-05 has that share and window [@recipe-registry]
-    Measured(
-        r"minimax-m2\.7-awq", 2, 0.80 * MEMORY_GIB - 22.5, 23.25, 196_608, ("", "auto", "bfloat16"), since=(0, 29)
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -74,7 +29,7 @@ class Room:
 
 
 def kv_cache_short(case: Case) -> Iterator[Hit]:
-    room = _measured(case) or _computed(case)
+    room = _computed(case)
     if room is None or room.needed <= room.left:
         return
     short = room.needed - max(room.left, 0)
@@ -96,16 +51,6 @@ def _up(share: float) -> float:
 
 def _share(case: Case) -> float:
     return case.launch.number("gpu-memory-utilization") or 0.92
-
-
-def _measured(case: Case) -> Room | None:
-    row = next((each for each in _MEASURED if each.concerns(case)), None)
-    tokens = case.launch.whole_number("max-model-len", 0)
-    if row is None or not tokens or tokens < 0 or "kv-cache-memory-bytes" in case.launch.flags:
-        return None
-    sure = case.version is not None or not row.since
-    left = _share(case) * MEMORY_GIB - row.taken
-    return Room(row.gib * tokens / row.tokens, left, tokens, 0 if sure else budget.SPREAD_GIB[2])
 
 
 def _computed(case: Case) -> Room | None:
@@ -146,11 +91,6 @@ def _budgeted(
     if use.step > _LONGEST_STEP:
         spread = float("inf")  # never more than a note
     return Room(made.needed, left, tokens, spread)
-
-
-def _flash_next(case: Case) -> bool:
-    """Whether it is that model on one Spark."""
-    return bool(_FLASH_NEXT.search(case.name)) and case.format == "nvfp4" and case.world == 1
 
 
 CHECKS: Mapping[str, Check] = {

@@ -23,10 +23,10 @@ def broken(rule: Rule, case: Case) -> Iterator[Hit]:
 
 
 def _milder(rule: Rule, case: Case) -> Severity | None:
-    """Where a fork may know more, or the version of a rule that has ended is not known."""
+    """Where a fork may know more, or the version is not known."""
     if rule.elsewhere and case.fork:
         return rule.elsewhere
-    return rule.undated if rule.end and case.version is None else None
+    return rule.undated if case.version is None else None
 
 
 def holds(asked: Condition, case: Case) -> bool:

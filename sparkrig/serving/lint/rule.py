@@ -86,10 +86,10 @@ class Rule(_Strict):
 
     id: stable; meaning: what holds where the rule is kept; reasons: who asks for it and why; against: claims of
     the opposite; better: a setting to try; composed: the same in a compose file, where it differs; holds: versions
-    in words; since, before: the same of vLLM, the second no longer among them; undated: the severity of a rule
-    that has ended where the version is not known, None where it is not asked; elsewhere: the severity for a fork
-    of vLLM, None for the same; engines: whose launches it is asked of, empty for all; when: any of these breaks
-    it, unless one of the others holds. What code computes has no `when`.
+    in words; since, before: the same of vLLM, the second no longer among them; undated: the severity where the
+    version is not known, None for the same, or for no question where the rule has ended; elsewhere: the severity
+    for a fork of vLLM, None for the same; engines: whose launches it is asked of, empty for all; when: any of
+    these breaks it, unless one of the others holds. What code computes has no `when`.
     """
 
     id: str

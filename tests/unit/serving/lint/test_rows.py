@@ -67,6 +67,8 @@ def made(parts: list[Condition], version: Version | None, word: int = 0) -> Case
             flags["speculative-config"] = (kept if isinstance(kept, dict) else {}) | {
                 "method": value(part.drafting, word)
             }
+        if part.gpus:
+            flags.setdefault("tensor-parallel-size", f"{part.gpus}")
         if part.attention:
             flags["attention-backend"] = value(part.attention, word)
         variables |= {name: given for name, asked in part.variables.items() if (given := value(asked, word))}
@@ -148,7 +150,7 @@ def unlike(asked: Any) -> Any:
     if isinstance(asked, Range):
         beyond = [each + step for each, step in ((asked.least, -1), (asked.most, 1)) if each is not None]
         beyond += [each for each in (asked.above, asked.below) if each is not None]
-        return (f"{beyond[0]:g}",) if beyond else asked.other
+        return (f"{beyond[0]:.15g}",) if beyond else asked.other
     if isinstance(asked, tuple):
         return ("unlike",)
     return not asked if isinstance(asked, bool) else {"given": "absent", "absent": "given"}[asked]
