@@ -1,4 +1,4 @@
-"""Rules of the KV cache: whether one request of the longest context fits into what the share leaves."""
+"""Computed rules of the KV cache: whether one request of the longest context fits into what the share leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of the image, and what docker gives a container."""
+"""Computed rules of the image, and what docker gives a container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of variables that NCCL, Ray and vLLM read."""
+"""Computed rules of variables that NCCL, Ray and vLLM read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of words that vLLM would not take."""
+"""Computed rules of words that vLLM would not take."""
 
 from __future__ import annotations
 

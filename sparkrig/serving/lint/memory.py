@@ -1,8 +1,7 @@
-"""Rules of what vLLM may take of a memory that CPU and GPU share."""
+"""Computed rules of what vLLM may take of a memory that CPU and GPU share."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from sparkrig.serving import engines
@@ -17,8 +16,6 @@ _TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-3
 _LARGE = 0.6
 # scales and layers of 16 bits beside the 4 bits of the name: 75 GiB of Nemotron-3-Super, of which it shows 63
 _BESIDE = 1.19
-_FEW_BLOCKS, _FEW_LONG = 0.36, 65_536  # [@rwlove-13226]
-_HYBRID_35B = re.compile(r"qwen3\.[56]-35b-a3b")
 _BF16_GIB = 100e9 / 2**30  # BF16 fits where the weights are below about 100 GB [@conselara-models]
 
 

@@ -1,4 +1,4 @@
-"""Rules of how many Sparks serve, and how they find each other."""
+"""Computed rules of how many Sparks serve, and how they find each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of formats of weights, and what vLLM makes of them."""
+"""Computed rules of formats of weights, and what vLLM makes of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of checkpoints, their loading and the caches beside them."""
+"""Computed rules of checkpoints, their loading and the caches beside them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,6 @@ from sparkrig.text import listed
 
 # of the hub's cache; whole copies in a folder of that name work, as [@dgx-forge] mounts one
 _SNAPSHOT = re.compile(r"models--[^/]{1,200}/snapshots(?:/|$)|/snapshots/[0-9a-f]{40}(?:/|$)")
-
-
-# the first minor version of vLLM that has a model, of those that are newer than 0.24 [@vllm-recipes]
-_LEAST = (
-    (r"nemotron-3\.5-lightning", (0, 27)),
-    (r"muse-glimmer", (0, 27)),
-    (r"kimi-k3", (0, 27)),
-)
 
 
 def checkpoint_bad(case: Case) -> Iterator[Hit]:

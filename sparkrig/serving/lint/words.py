@@ -1,4 +1,4 @@
-"""Rules of flags, values and variables that a version of vLLM does not know.
+"""Computed rules of flags, values and variables that a version of vLLM does not know.
 
 models/vllm/flags.yaml has what each version takes. A fork adds words of its own, so that for an image that is
 neither vLLM's nor NVIDIA's a note is enough; where the version is not known, every version that was read is asked.
@@ -17,7 +17,6 @@ from sparkrig.serving.lint.version import Version
 from sparkrig.serving.runtimes import LLAMA
 from sparkrig.text import listed
 
-_FLAGS, _READ = "models/vllm/flags.yaml", "2026-11-24"
 # what vLLM is given by sparkrig itself or by a script, and never reads
 _NOT_FLAGS = frozenset({"model"})
 # a flag that went long before the newest version is gone from what is installed today: our own reasoning
@@ -31,7 +30,6 @@ _INSTEAD = (("ATTENTION", "attention-backend"), ("_MOE_", "moe-backend"), ("GEMM
 _PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
 _SPARSE = "B12X_MLA_SPARSE"
-_PLAIN_NODE = re.compile(r"(?:^|/)vllm-node(?::|$)")
 
 
 # as llama.cpp's images are tagged: server-cuda13-b10884
