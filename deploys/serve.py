@@ -22,7 +22,7 @@ from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, Found, stale
 from sparkrig.host import targets, trust
 from sparkrig.host.images import Image, one
-from sparkrig.io import recipe_file, vllm_flags
+from sparkrig.io import lint_rules, recipe_file, vllm_flags
 from sparkrig.io.catalogue_files import catalogue, own
 from sparkrig.operations import image, serving, weights
 from sparkrig.operations.group import Group, together
@@ -43,10 +43,15 @@ _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step end
 
 
 @cache
-def _catalogue() -> Catalogue:
-    """With the entries of the project that the inventory on the command line is of."""
+def _own() -> Path | None:
+    """The folder models/ of the project that the inventory on the command line is of."""
     named = next((Path(word) for word in sys.argv[1:] if word.endswith(".py") and Path(word).is_file()), None)
-    return catalogue(beside=own(named))
+    return own(named)
+
+
+@cache
+def _catalogue() -> Catalogue:
+    return catalogue(beside=_own())
 
 
 @cache
@@ -230,7 +235,8 @@ class Server:
         form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
         vllm = serving.version_of(chosen) if chosen else None
         machine = self.spark.found.identity.machine
-        return plan.lint_of(wish, _catalogue().find, form, vllm, machine, vllm_flags.knowledge())
+        rules, tables = lint_rules.rules(_own()), vllm_flags.knowledge(_own())
+        return plan.lint_of(wish, _catalogue().find, form, vllm, machine, rules, tables)
 
     @property
     def has_image(self) -> bool:

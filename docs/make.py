@@ -6,7 +6,6 @@ import json
 import re
 import runpy
 from collections.abc import Iterable, Mapping
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,6 @@ from docs import alerts, commands, dashboard, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.io.catalogue_files import catalogue
-from sparkrig.serving.lint.claims import Claim
-from sparkrig.serving.lint.judgement import RULES
-from sparkrig.serving.lint.rule import Rule
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
 from tests.faults import table as faults
@@ -27,7 +23,6 @@ PAGE = HERE / "settings.md"
 FABRIC = HERE / "fabric.md"
 DRIFT = HERE / "drift.md"
 MODELS = HERE / "models.md"
-LINT = HERE / "lint.md"
 SOURCES = HERE / "sources.md"
 WATCHING = HERE / "watching.md"
 GROUP_DATA = HERE.parent / "inventories" / "group_data" / "all.py"
@@ -199,23 +194,6 @@ def _named(log: Log) -> str:
     return f"{log.name} [@{log.source}]"
 
 
-def with_rules(text: str) -> str:
-    """The same of docs/lint.md and the table of rules."""
-    heads = ("rule", "severity", "what holds", "who asks for it", "who says otherwise", "versions")
-    rows = [
-        (
-            _code(rule.id),
-            _standing(rule),
-            rule.meaning,
-            _sources(rule.reasons),
-            _sources(rule.against),
-            rule.holds,
-        )
-        for rule in RULES
-    ]
-    return _marked(text, "rules", _table(heads, rows))
-
-
 def with_metrics(text: str) -> str:
     """The same of docs/watching.md and the tables of metrics and alerts."""
     program = runpy.run_path(str(HERE.parent / "templates" / "watch" / "metrics.py"))
@@ -227,13 +205,6 @@ def with_metrics(text: str) -> str:
     return _marked(text, "alerts", _table(("alert", "fires where", "for", "about"), alerts.table()))
 
 
-def _standing(rule: Rule) -> str:
-    """Its severity, whether a source contests it, and its age where that is a year by the newest source of all."""
-    newest = date.fromisoformat(max(each.newest for each in RULES if len(each.newest) == len("2026-11-24")))
-    marks = [", contested"] * rule.contested + [f", no source since {rule.newest}"] * rule.old(newest)
-    return rule.severity + "".join(marks)
-
-
 def sources() -> str:
     """The text of docs/sources.md."""
     rows = [
@@ -241,10 +212,6 @@ def sources() -> str:
         for key, each in sorted(catalogue().sources.items())
     ]
     return "\n".join([SOURCES_HEAD + "\n".join(_table(("key", "title", "where", "date"), rows)), ""])
-
-
-def _sources(claims: Iterable[Claim]) -> str:
-    return "; ".join(dict.fromkeys(f"{claim.source} ({claim.date})" for claim in claims))
 
 
 def _checkpoint(each: Checkpoint) -> str:
@@ -312,7 +279,6 @@ if __name__ == "__main__":
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
     DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
     MODELS.write_text(with_memory(with_models(MODELS.read_text(encoding="utf-8"))), encoding="utf-8")
-    LINT.write_text(with_rules(LINT.read_text(encoding="utf-8")), encoding="utf-8")
     SOURCES.write_text(sources(), encoding="utf-8")
     WATCHING.write_text(with_metrics(WATCHING.read_text(encoding="utf-8")), encoding="utf-8")
     alerts.RULES.write_text(alerts.rules(), encoding="utf-8")

@@ -109,6 +109,7 @@ def load() -> None:
     keep_catalogue()
     import_module("sparkrig.io.catalogue_files").catalogue()
     import_module("sparkrig.io.vllm_flags").knowledge()
+    import_module("sparkrig.io.lint_rules").shipped()
     spare_pyinfra()
     _compile_once()
     for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):

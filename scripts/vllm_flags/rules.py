@@ -1,7 +1,8 @@
 """Which flags and variables of vLLM a rule of lint reads, and which it names in its advice.
 
-A rule declares nothing for this: its judge is followed through the functions, the constants and the properties of
-a case that it uses, and of the words there those count that vLLM has, or once had, as a flag or variable.
+A row of models/lint/ names them. Code declares nothing for this: it is followed through the functions, the
+constants and the properties of a case that it uses, and of the words there those count that vLLM has, or once had,
+as a flag or variable.
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
+from sparkrig.io import lint_rules
 from sparkrig.serving import arguments
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint.case import Case
-from sparkrig.serving.lint.judgement import JUDGES
-from sparkrig.serving.lint.rule import Judge, Rule
+from sparkrig.serving.lint.judgement import CHECKS
+from sparkrig.serving.lint.rule import Rule
 
 PARSER = "sparkrig/serving/arguments.py"
 _OURS = "sparkrig.serving"
@@ -32,19 +34,24 @@ def named(known: Knowledge) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for name in arguments._KNOWN:
         found.setdefault(f"--{name}", set()).add(PARSER)
-    for rule, judge in JUDGES.items():
-        for word in _names(rule, judge, flags):
+    for rule in lint_rules.rules():
+        for word in _names(rule, flags):
             found.setdefault(word, set()).add(rule.id)
     return found
 
 
-def _names(rule: Rule, judge: Judge, flags: set[str]) -> Iterator[str]:
-    read = {*_Reading().words(judge)}
+def _names(rule: Rule, flags: set[str]) -> Iterator[str]:
+    read = {*(_asked(rule) if rule.when else _Reading().words(CHECKS[rule.id]))}
     texts = [*read, *_texts(rule)]
     yield from (f"--{each}" for each in read if each in flags)
     for text in texts:
         yield from (f"--{each}" for each in _FLAG.findall(text) if each in flags)
         yield from _VARIABLE.findall(text)
+
+
+def _asked(rule: Rule) -> Iterator[str]:
+    for each in (*rule.when, *rule.unless):
+        yield from (part for name in (*each.flags, *each.variables) for part in (name, name.partition(".")[0]))
 
 
 def _texts(rule: Rule) -> Iterator[str]:

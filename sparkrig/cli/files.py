@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.serving.flags import Knowledge
+    from sparkrig.serving.lint.rule import Rule
     from sparkrig.serving.model import Catalogue
 
 
@@ -65,12 +66,20 @@ def catalogue(inventory: Path | None = None) -> Catalogue:
         return catalogue_files.catalogue(beside=catalogue_files.own(inventory))
 
 
-def flag_tables() -> Knowledge:
-    """What each version of vLLM takes; exit code 1 where the file of it cannot stand."""
-    from sparkrig.io import vllm_flags
+def lint_rules() -> tuple[Rule, ...]:
+    """The rules of lint with those of the project's own folder; exit code 1 where one cannot stand."""
+    from sparkrig.io import catalogue_files, lint_rules
 
     with refusals():
-        return vllm_flags.knowledge()
+        return lint_rules.rules(catalogue_files.own())
+
+
+def flag_tables() -> Knowledge:
+    """What each version of vLLM takes, by the project's own file where there is one; exit code 1 as above."""
+    from sparkrig.io import catalogue_files, vllm_flags
+
+    with refusals():
+        return vllm_flags.knowledge(catalogue_files.own())
 
 
 def try_doctor(file: Path) -> None:

@@ -68,7 +68,8 @@ def lint(
     tables = files.flag_tables()
     told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
     cases = [Case(launch, known.find, sparks or nodes, version, tables) for launch, nodes in told]
-    found = [judgement.judge(case) for case in cases]
+    rules = files.lint_rules()
+    found = [judgement.judge(case, rules) for case in cases]
     if as_json:
         launches = [_plain(case, each) for case, each in zip(cases, found, strict=True)]
         document: schema.Lint = {"schema": "sparkrig.lint/1", "launches": launches}
@@ -179,10 +180,8 @@ def _show(cases: Sequence[Case], found: Sequence[Sequence[Finding]], *, verbose:
 
 
 def _list() -> None:
-    from sparkrig.serving.lint.judgement import RULES
-
     console, drawing = _screen(verbose=True)
-    for line in drawing.rules(RULES, files.flag_tables()):
+    for line in drawing.rules(files.lint_rules(), files.flag_tables()):
         console.print(line, soft_wrap=True)
 
 

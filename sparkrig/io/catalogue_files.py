@@ -114,7 +114,7 @@ def read(file: Path) -> dict[Any, Any]:
     except OSError as error:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file.parent)}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", _mend(file)) from None
+        raise Refusal(f"{file} is no YAML: {' '.join(str(error).split())}", mend(file)) from None
     if not isinstance(found, dict):
         raise Refusal(f"{file}: fields with their values expected", f"compare it with {FOLDER}/gpt-oss-120b.yaml")
     return found
@@ -125,12 +125,12 @@ def checked(kind: type[_Part], found: Any, file: Path, key: object = "") -> _Par
     try:
         return kind.model_validate(found)
     except ValidationError as error:
-        raise Refusal(f"{file}: {_first(error, key)}", _mend(file)) from None
+        raise Refusal(f"{file}: {_first(error, key)}", mend(file)) from None
 
 
-def _mend(file: Path) -> str:
+def mend(file: Path) -> str:
     """What to do about a file that cannot stand: the catalogue's was changed, any other is the user's own."""
-    if file.parent == FOLDER:
+    if FOLDER in file.parents:
         return f"git diff {quoted_path(file)}"
     return f"mend it, or put it aside: mv {quoted_path(file)} {quoted_path(f'{file}.old')}"
 

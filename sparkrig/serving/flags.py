@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
+from sparkrig.serving.lint.families import Family
 from sparkrig.serving.lint.version import Version, version
 
 # switch on: has no --no-NAME; texts: every word up to the next flag
@@ -124,12 +125,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Knowledge:
-    """Every version that was read, oldest first, by its minor version: (0, 24). read: the day of the last look."""
+    """Every version that was read, oldest first, by its minor version: (0, 24).
+
+    read: the day of the last look; images: the version in each of NVIDIA's images, by its month: 26.08; families:
+    of models, by their names.
+    """
 
     read: date
     releases: Mapping[Version, Release]
     histories: Mapping[str, _FlagRow]
     variables: Mapping[str, str | None]
+    images: Mapping[str, Version] = field(default_factory=dict)
+    families: tuple[Family, ...] = ()
     _tables: dict[Version, Table] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -257,6 +264,22 @@ class File(_Strict):
     def knowledge(self) -> Knowledge:
         releases = {_minor(name): Release(**row.model_dump()) for name, row in self.versions.items()}
         return Knowledge(self.read, dict(sorted(releases.items())), self.flags, self.variables)
+
+
+class Images(_Strict):
+    """The version of vLLM in images whose tag does not show it.
+
+    nvidia: by the year and month of its tag.
+    """
+
+    nvidia: dict[
+        Annotated[str, StringConstraints(pattern=r"^\d\d\.\d\d$")],
+        Annotated[str, StringConstraints(pattern=r"^\d+\.\d+\.\d+$")],
+    ]
+
+    @property
+    def versions(self) -> dict[str, Version]:
+        return {month: version(each) or () for month, each in self.nvidia.items()}
 
 
 def at(found: Any, minor: Version) -> Any:

@@ -6,7 +6,7 @@ Sources: [@nvidia-playbook, @eugr, @epappas, @capetron] (mounts, limits, both fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
@@ -21,6 +21,7 @@ from sparkrig.serving.layout import Layout
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
+from sparkrig.serving.lint.rule import Rule
 from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
@@ -386,7 +387,13 @@ def _ports(found: Serving, mine: Settings) -> None:
 
 
 def lint_of(
-    asked: Wish, find: Find, form: str, vllm: Version | None, machine: str, tables: Knowledge | None = None
+    asked: Wish,
+    find: Find,
+    form: str,
+    vllm: Version | None,
+    machine: str,
+    rules: Iterable[Rule],
+    tables: Knowledge | None = None,
 ) -> list[Finding]:
     """What `sparkrig lint` finds in the very command that is to run. tables: the flags of each version."""
     given = ["--platform", f"linux/{_MACHINES[machine]}"] if machine == "aarch64" else []
@@ -399,7 +406,7 @@ def lint_of(
     words = ["docker", *docker_words(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
     (found,) = launch_text.typed(words)
-    return judgement.judge(Case(found, find, asked.nodes, vllm, tables))
+    return judgement.judge(Case(found, find, asked.nodes, vllm, tables), rules)
 
 
 def refuse(found: Sequence[Finding]) -> None:

@@ -115,6 +115,14 @@ def test_a_model_that_was_saved_in_the_inventory_s_project_is_served(deploy: Dep
     config = Path("tests/fixtures/checkpoints/Qwen--Qwen3-8B/config.json").read_text(encoding="utf-8")
     model = checkpoint_files.read("Qwen/Qwen3-8B", checkpoint_files.Files(config))
     catalogue_files.save(model, tmp_path / "models", "of a test")
+    rows = tmp_path / "models" / "lint" / "memory.yaml"
+    rows.parent.mkdir()
+    claim = "{source: our own run, date: 2026-11-28, says: it ends}"
+    told = f"severity: error, meaning: not that one, better: another one, reasons: [{claim}]"
+    rows.write_text(f"not-ours: {{{told}, when: {{model: [qwen3-8b]}}}}\n")
+    refused = served_by(deploy, a, Spark(), *words)
+    assert refused.code == 1 and "Refused: not-ours: " in refused.stderr, "the project's own rule of lint"
+    rows.unlink()
     run = deploy(started(a, Spark(), "qwen3-8b"), *words, file=FILE)
     assert run.code == 0, tail(run)
     assert "qwen3-8b answers on port 8000" in run.stderr

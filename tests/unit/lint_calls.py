@@ -7,7 +7,7 @@ from click.testing import CliRunner, Result
 from sparkrig.cli.lint import lint
 from tests.unit.launch_texts import pair, serve
 
-BAD = serve("Qwen/Qwen3-30B-A3B", "--quantization mxfp4 --enforce-eager --speculative-config.method mtp")
+BAD = serve("Qwen/Qwen3-30B-A3B", "-tp 2 --enforce-eager --speculative-config.method mtp")
 
 
 SCRIPT = f"{BAD}\n{pair('infiniband')}\n"

@@ -16,7 +16,7 @@ import pytest
 from sparkrig import shapes, signatures
 from sparkrig.checks import kind
 from sparkrig.serving import parsers, recipe, startup
-from sparkrig.serving.lint import cache, case, weights
+from sparkrig.serving.lint import case
 from tests import patterns
 
 FEW = (8, 12, 16, 20, 24, 28, 32)  # what doubles with each would never end at once
@@ -32,11 +32,9 @@ TABLES: dict[str, Any] = {
     "sparkrig/redaction/credentials.py re.compile(re.escape(sheet.text[start:end.end()]))": [],
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
     "sparkrig/redaction/wifi.py re.compile(profile)": [],
-    "sparkrig/serving/lint/cache.py re.search(self.name, case.name)": [each.name for each in cache._MEASURED],
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
     ],
-    "sparkrig/serving/lint/weights.py re.search(name, case.name)": [each for each, _ in weights._LEAST],
     "sparkrig/serving/parsers.py re.match(each.name, last)": [each.name for each in parsers.FAMILIES],
     "sparkrig/serving/recipe.py re.search(sign, command, re.MULTILINE)": [*recipe._COMMANDS],
     "sparkrig/serving/startup.py re.search(sign, line.text)": [

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
+from sparkrig.io import lint_rules
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.lint.claims import Claim
-from sparkrig.serving.lint.judgement import RULES
 from sparkrig.serving.startup import REFERENCES, TOTALS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,7 +46,7 @@ def texts() -> Mapping[str, str]:
 
 
 def claims() -> Iterator[Claim]:
-    for rule in RULES:
+    for rule in lint_rules.rules():
         yield from (*rule.reasons, *rule.against)
 
 

@@ -1,17 +1,13 @@
-"""Rules of the KV cache: whether one request of the longest context fits into what the share leaves."""
+"""Computed rules of the KV cache: whether one request of the longest context fits into what the share leaves."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import get_args
 
 from sparkrig.serving import arguments, budget, model
-from sparkrig.serving.lint.case import Case, Hit
-from sparkrig.serving.lint.claims import APRIL, DOCAI, Claim
-from sparkrig.serving.lint.rule import Rules
-from sparkrig.serving.lint.version import Version
+from sparkrig.serving.lint.case import Case, Check, Hit
 
 MEMORY_GIB = 121.69  # by which vLLM counts [@eugr-dsv4-1m, @eugr-396]
 _HIGHEST = 0.90
@@ -19,53 +15,7 @@ _STEP = 0.01
 _LONGEST_STEP = (
     32768  # the activations of a longer one were never logged: it is bounded by the requests [@chenboju]
 )
-_FLASH_NEXT = re.compile(r"qwen-?3\.8-flash-next")
-_FLASH_NEXT_GIB = 126  # of which the table is 47.7 [@sglang-37995]
-_SERVED = 131_072  # tokens on one Spark [@nashi-registry]
 _NODES: tuple[model.Nodes, ...] = get_args(model.Nodes)
-
-
-RULES = Rules("memory")
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What starts of one model logged.
-
-    taken: GiB of a node that are not left for the KV cache: share x 121.69 less what was left; gib, tokens: of the
-    KV cache that one request needs; kv: how --kv-cache-dtype begins, empty for none; backend: --moe-backend of the
-    build that it holds for, empty for any; since: the version that it was logged of, empty where a build is
-    enough.
-    """
-
-    name: str
-    nodes: int
-    taken: float
-    gib: float
-    tokens: int
-    kv: tuple[str, ...]
-    backend: str = ""
-    since: Version = ()
-
-    def concerns(self, case: Case) -> bool:
-        if case.version and case.version < self.since:
-            return False
-        kv = case.launch.text("kv-cache-dtype").lower()
-        build = not self.backend or case.launch.text("moe-backend").lower() == self.backend
-        known = re.search(self.name, case.name) is not None and case.world == self.nodes
-        return known and build and any(kv == each or (each and kv.startswith(each)) for each in self.kv)
-
-
-# Only what the budget cannot compute: no source has the shape of the first, nor the size of the second's weights,
-# for which four bits each leave 15 GiB more than its start had.
-_MEASURED = (
-    # 0.85 leaves 10.33 and 10.61 of 11.04 GiB [@eugr-dsv4-1m]
-    Measured(r"deepseek-v4-flash-0731", 2, 0.85 * MEMORY_GIB - 10.61, 11.04, 1_048_576, ("fp8",), "b12x"),
-    # 0.80 leaves 22.5 of 23.25 GiB [@eugr-396]; a recipe of 2026-05 has that share and window [@recipe-registry]
-    Measured(
-        r"minimax-m2\.7-awq", 2, 0.80 * MEMORY_GIB - 22.5, 23.25, 196_608, ("", "auto", "bfloat16"), since=(0, 29)
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -78,30 +28,8 @@ class Room:
     spread: float
 
 
-@RULES.rule(
-    "kv-cache-short",
-    "warning",
-    "the KV cache holds one request of the longest context",
-    (
-        Claim(
-            "1,048,576 tokens need 11.04 GiB, 0.85 leaves 10.33 and 10.61: two starts failed",
-            "eugr-dsv4-1m",
-            "2026-08-25",
-        ),
-        Claim(
-            "196,608 tokens need 23.25 GiB, 0.80 leaves 22.5: it does not start, and does at 0.85",
-            "eugr-396",
-            "2026-09-14",
-        ),
-        Claim(
-            "vLLM refuses where one request does not fit; the budget is that of `sparkrig models`", DOCAI, APRIL
-        ),
-    ),
-    "a smaller --max-model-len, or a higher --gpu-memory-utilization up to 0.90",
-    holds="models whose shape or starts are known; a note where the sum can be off by as much",
-)
 def kv_cache_short(case: Case) -> Iterator[Hit]:
-    room = _measured(case) or _computed(case)
+    room = _computed(case)
     if room is None or room.needed <= room.left:
         return
     short = room.needed - max(room.left, 0)
@@ -123,16 +51,6 @@ def _up(share: float) -> float:
 
 def _share(case: Case) -> float:
     return case.launch.number("gpu-memory-utilization") or 0.92
-
-
-def _measured(case: Case) -> Room | None:
-    row = next((each for each in _MEASURED if each.concerns(case)), None)
-    tokens = case.launch.whole_number("max-model-len", 0)
-    if row is None or not tokens or tokens < 0 or "kv-cache-memory-bytes" in case.launch.flags:
-        return None
-    sure = case.version is not None or not row.since
-    left = _share(case) * MEMORY_GIB - row.taken
-    return Room(row.gib * tokens / row.tokens, left, tokens, 0 if sure else budget.SPREAD_GIB[2])
 
 
 def _computed(case: Case) -> Room | None:
@@ -175,54 +93,6 @@ def _budgeted(
     return Room(made.needed, left, tokens, spread)
 
 
-@RULES.rule(
-    "ple-table",
-    "warning",
-    "Qwen3.8-Flash-Next on one Spark reads its table from disk",
-    (
-        Claim(
-            "126 GiB with its table of 47.7: one Spark fits only with the table in a file",
-            "sglang-37995",
-            "2026-09-04",
-        ),
-        Claim("an offload to host memory frees nothing: it is the same memory", "sglang-37995", "2026-09-04"),
-    ),
-    "VLLM_PLE_TABLE_MEMORY=disk or VLLM_PLE_MMAP=1, as the image has it",
-    holds="images that can read it from disk; vLLM's own up to 0.33 has VLLM_PLE_CPU_OFFLOAD in 0.30 alone",
-)
-def ple_table(case: Case) -> Iterator[Hit]:
-    if _flash_next(case) and not case.table_on_disk:
-        yield Hit(
-            f"{_FLASH_NEXT_GIB} GiB of weights and table on one Spark, and no variable puts the table on disk",
-            severity=case.severity,
-        )
-
-
-def _flash_next(case: Case) -> bool:
-    """Whether it is that model on one Spark."""
-    return bool(_FLASH_NEXT.search(case.name)) and case.format == "nvfp4" and case.world == 1
-
-
-@RULES.rule(
-    "flash-next-solo",
-    "warning",
-    "Qwen3.8-Flash-Next on one Spark has few requests of short contexts",
-    (
-        Claim("262,144 tokens, 8 requests and MTP 4 at 0.80: negative KV cache", "eugr-388", "2026-09-11"),
-        Claim("a retry at 0.90 with 2 requests rebooted the Spark", "eugr-388", "2026-09-11"),
-        Claim(
-            "32,768 tokens without MTP at 0.72 have 8.22 GiB of KV cache, and -0.39 at 0.65",
-            "eugr-388",
-            "2026-09-14",
-        ),
-        Claim("a recipe that serves has 131,072 tokens, one request and 0.80", "nashi-registry", "2026-09"),
-    ),
-    "--max-model-len 131072 --max-num-seqs 1, or both Sparks",
-    holds="NVFP4 with its table on disk",
-    against=(Claim("64 requests with MTP 3 are served in another image", "inference-atlas-68", "2026-08-28"),),
-)
-def flash_next_solo(case: Case) -> Iterator[Hit]:
-    tokens = case.launch.whole_number("max-model-len", 262_144) or 0
-    at_once = case.launch.whole_number("max-num-seqs", 256) or 0
-    if _flash_next(case) and tokens > _SERVED and not [*ple_table(case)]:
-        yield Hit(f"{at_once} requests of up to {tokens} tokens on one Spark")
+CHECKS: Mapping[str, Check] = {
+    "kv-cache-short": kv_cache_short,
+}

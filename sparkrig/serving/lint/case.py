@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -12,45 +12,30 @@ from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
-from sparkrig.serving.lint.version import NGC, Version, version
+from sparkrig.serving.lint.families import Family, Trait, named
+from sparkrig.serving.lint.version import Version, version
 
-# no version reads VLLM_ATTENTION_BACKEND since: models/vllm/flags.yaml, [@vllm-50292]
-_NO_BACKEND_VARIABLE = (0, 15)
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
     ("gguf", r"-i?q\d(?:-\w{1,40}){0,8}\.gguf"),  # what its tensors were before is in the name as well
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
-    # FP4 experts beside FP8 layers, as its config.json has it [@eugr-dsv4-1m, @vllm-recipes]
-    ("fp4 and fp8", r"deepseek-v4"),
-    ("mxfp4", r"mxfp4|gpt-?oss|mimo-v2\.6"),
+    ("mxfp4", r"mxfp4"),
     ("int4-gptq", r"gptq"),
     ("int4-awq", r"awq"),
     ("gguf", r"gguf|\bq\d_k"),
     ("int4", r"int4|w4a16|auto-?round|4bit"),
-    ("fp8", r"fp8|w8a8|deepseek-(?:v3|r1)|minimax-m\d|kimi-k2"),
+    ("fp8", r"fp8|w8a8"),
 )
-_MIXTURE = re.compile(
-    r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|(?<!\d)\d+x\d+b|mixtral|moe|gpt-?oss|deepseek-(?:v[234]|r1)|glm-?(?:4\.[5-9]|5)"
-    r"|minimax-m\d|kimi-k\d|qwen3-next|llama-?4"
-)
+# 30B-A3B, 8x7B
+_MIXTURE = re.compile(r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|(?<!\d)\d+x\d+b")
 _PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
 _SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8x7B and 141 B of 8x22B
-# makers whose plain names are unquantized weights; others publish FP8 or FP4 under a plain name
-_PLAIN = re.compile(
-    r"^(?:qwen/qwen\d|google/(?:diffusion)?gemma|mistralai/mixtral|allenai/|ibm-granite/|meta-llama/llama-[34])"
-)
-# a model that embeds or ranks, and generates nothing
-_POOLS = re.compile(r"embed|rerank|colbert|bge-")
-# multi-head latent attention by name: [@eugr-dsv4-1m]
-_LATENT = re.compile(r"deepseek-?(?:v[234]|r1)|glm-?5|kimi-k\d|mistral-small-4")
 # a file of vLLM's own where a container sees it
 _VLLM_FILE = re.compile(r"/(?:dist|site)-packages/vllm/")
 # speculative decoding by what its own model is called, where the method is not named
 _DRAFTS = ("dspark", "dflash", "eagle3", "mtp")
 _BITS = {"bf16": 16, "fp8": 8, "nvfp4": 4.5, "mxfp4": 4.25, "int4-gptq": 4, "int4-awq": 4, "int4": 4}
-# Gated DeltaNet: Qwen3-Next and Qwen3-Coder-Next, and by vLLM's log [@docai-122b] what is built on Qwen3.5
-_DELTANET = re.compile(r"qwen-?3\.?[56](?!\d)|qwen3-(?:coder-)?next|kimi-linear")
 
 
 class Checkpoint(Protocol):
@@ -166,12 +151,29 @@ class Case:
         if self.checkpoint:
             return self.checkpoint.format
         said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
-        return said or ("bf16" if _PLAIN.match(self.launch.model.lower()) else "")
+        return said or next((each.format for each in self.families if each.format and self._told(each)), "")
+
+    def _told(self, family: Family) -> bool:
+        """Whether a family's format is that of the weights: BF16 only of what is served by that very name."""
+        return family.format != "bf16" or named(family.model, self.launch.model)
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        known = self.tables.families if self.tables else ()
+        return tuple(each for each in known if named(each.model, self.name))
+
+    def _family(self, trait: Trait) -> bool:
+        return any(trait in each.traits for each in self.families)
 
     @property
     def served_format(self) -> str:
         """What vLLM computes with: FP8 where --quantization fp8 makes it of BF16."""
         return "fp8" if self.quantization == "fp8" and self.format in ("bf16", "") else self.format
+
+    @property
+    def computed_format(self) -> str:
+        """The format as far as it is told, or what vLLM is to make of plain weights."""
+        return self.quantization if self.quantization and self.told_format in ("bf16", "") else self.told_format
 
     @property
     def called(self) -> str:
@@ -192,32 +194,28 @@ class Case:
     @cached_property
     def mixture(self) -> bool:
         known = self.model.architecture if self.model else ""
-        return known.startswith("moe") if known else bool(_MIXTURE.search(self.name))
-
-    @cached_property
-    def deltanet(self) -> bool:
-        """Whether it is known to have GatedDeltaNet layers, by its name or the catalogue's for it."""
-        return any(_DELTANET.search(each) for each in (self.name, self.model.name if self.model else ""))
+        return known.startswith("moe") if known else bool(_MIXTURE.search(self.name)) or self._family("mixture")
 
     @cached_property
     def hybrid(self) -> bool:
         """Whether it has layers with a state, be they GatedDeltaNet's or Mamba's."""
-        return self.deltanet or bool(self.model and "hybrid" in self.model.architecture)
-
-    @property
-    def gpt_oss(self) -> bool:
-        return re.search(r"gpt-?oss", self.name) is not None and self.format == "mxfp4"
+        return self._family("hybrid") or bool(self.model and "hybrid" in self.model.architecture)
 
     @cached_property
     def latent(self) -> bool:
         """Whether it has multi-head latent attention."""
-        return bool(_LATENT.search(self.name))
+        return self._family("latent")
+
+    @property
+    def wide_heads(self) -> bool:
+        """Whether its full attention has heads of 256."""
+        return self._family("wide-heads")
 
     @cached_property
     def pooling(self) -> bool:
         """Whether it embeds or ranks, and generates nothing."""
         asked = {self.launch.text("runner"), self.launch.text("convert"), self.launch.text("task")}
-        return bool(asked & {"pooling", "embed", "classify", "reward", "score"} or _POOLS.search(self.name))
+        return bool(asked & {"pooling", "embed", "classify", "reward", "score"}) or self._family("pooling")
 
     @cached_property
     def speculative(self) -> Mapping[str, Any]:
@@ -353,7 +351,7 @@ class Case:
         if self.launch.installs_vllm:
             return None
         if self.ngc:
-            return NGC.get(self.ngc)
+            return self.tables.images.get("{:02}.{:02}".format(*self.ngc)) if self.tables else None
         # a digest alone has no version; a tag of someone else's image is no version of vLLM
         tag = re.search(r":v?(\d+\.\d+\.\d+)", self.image)
         return version(tag[1]) if self.stock and tag else None
@@ -369,6 +367,11 @@ class Case:
         return self.official or self.bare
 
     @property
+    def fork(self) -> bool:
+        """Whether what serves may know more than that release."""
+        return not self.released
+
+    @property
     def severity(self) -> Severity | None:
         """Of a hit: the rule's own for that very release, a note where a fork may know more."""
         return None if self.released else "note"
@@ -377,18 +380,15 @@ class Case:
     def attention(self) -> tuple[str, str]:
         """What sets the attention backend, and the backend in capitals."""
         flag, table = self.launch.text("attention-backend"), self.launch.table("attention-config")
-        old = self.version is None or self.version < _NO_BACKEND_VARIABLE
-        variable = self.launch.variable("VLLM_ATTENTION_BACKEND") if old else ""
         if flag:
             return f"--attention-backend {flag}", flag.upper()
         if "backend" in table:
             return f"--attention-config.backend {table['backend']}", str(table["backend"]).upper()
-        return (f"VLLM_ATTENTION_BACKEND={variable}", variable.upper()) if variable else ("", "")
+        return "", ""
 
     def missing(self, *names: str) -> list[str]:
         """Variables that are not set; empty where the environment is not all known."""
         return [name for name in names if name not in self.launch.environment] if self.launch.whole else []
 
 
-def month(ngc: tuple[int, int]) -> str:
-    return f"{ngc[0]}.{ngc[1]:02}"
+Check = Callable[[Case], Iterable[Hit]]

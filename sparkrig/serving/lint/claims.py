@@ -1,8 +1,24 @@
-"""Claims with their sources and dates; the sources that many rules name."""
+"""What a source claims about launching vLLM."""
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict, StringConstraints, WithJsonSchema
+
+_TEXT = WithJsonSchema({"type": "string"})  # what a row may hold is no promise of what is printed
+Sentence = Annotated[str, StringConstraints(min_length=1, pattern=r"^\S[^\r\n]*$"), _TEXT]
+
+
+def _plain(day: object) -> object:
+    """A whole day is a date in YAML, a month is text."""
+    return day.isoformat() if isinstance(day, datetime.date) else day
+
+
+def _open(schema: dict[str, Any]) -> None:
+    del schema["additionalProperties"]
 
 
 @dataclass(frozen=True)
@@ -14,18 +30,8 @@ class Claim:
     we read it.
     """
 
-    says: str
-    source: str
-    date: str
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=False, json_schema_extra=_open)
 
-
-MODELS, BENCH = "conselara-models, vLLM 0.19.0", "conselara-benchmarks, vLLM 0.19.0"
-COMPARISON, HARDWARE = "conselara-comparison, vLLM 0.19.0", "conselara-hardware, vLLM 0.19.0"
-THREAD, DOCAI = "forum-365083, vLLM 0.17.0rc1", "docai-122b, vLLM 0.19.2rc1"
-READER = "forum-365083-thread, a reader"
-MIA, CORTI, VLLM, NVIDIA = "mia-exl3-47", "corti-nemotron", "vllm-source", "nvidia-playbook"
-CATALOGUE = "models/"
-MAY, MARCH, APRIL, NOVEMBER, READ = "2026-05-09", "2026-03", "2026-04-25", "2026-11-20", "2026-11-21"
-READ_25 = "2026-11-25"
-MID_MAY, JUNE, AUGUST = "2026-05-14", "2026-06-14", "2026-08-30"
-VLLM_0190 = "vLLM 0.19.0 in NGC 26.04; not known beyond"
+    says: Sentence
+    source: Sentence
+    date: Annotated[str, StringConstraints(pattern=r"^20\d\d(-\d\d){0,2}$"), BeforeValidator(_plain), _TEXT]

@@ -12,50 +12,23 @@ from dataclasses import dataclass
 
 from sparkrig.serving.engines import VLLM
 from sparkrig.serving.lint import (
-    attention,
     cache,
+    conditions,
     container,
     environment,
     input,  # noqa: A004 - the topic, which shadows no call here
-    kernels,
     memory,
-    moe,
     nodes,
     quantization,
-    serving,
     weights,
     words,
 )
-from sparkrig.serving.lint.case import Case, Hit, Severity
-from sparkrig.serving.lint.rule import Judge, Rule
-from sparkrig.serving.runtimes import LLAMA, SGLANG
+from sparkrig.serving.lint.case import Case, Check, Hit, Severity
+from sparkrig.serving.lint.rule import Rule
 
-JUDGES: Mapping[Rule, Judge] = {
-    rule: judge
-    for topic in (
-        memory,
-        cache,
-        quantization,
-        kernels,
-        moe,
-        attention,
-        cache,
-        weights,
-        nodes,
-        container,
-        environment,
-        serving,
-        input,
-        words,
-    )
-    for rule, judge in topic.RULES.judges.items()
-}
-RULES: tuple[Rule, ...] = tuple(JUDGES)
-BY_ID: Mapping[str, Rule] = {rule.id: rule for rule in RULES}
+_TOPICS = (memory, cache, quantization, weights, nodes, container, environment, input, words)
+CHECKS: Mapping[str, Check] = {id: check for topic in _TOPICS for id, check in topic.CHECKS.items()}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
-_OF_EVERY_ENGINE = frozenset({"other-engine", "image-architecture", "no-gpu", "secret-argument"})
-# SGLang's weights are those of the checkpoint that it names; a GGUF file is another one, of another size
-_OF_ONE = {SGLANG.id: frozenset({"weights-too-large"}), LLAMA.id: frozenset({"llama-load-mode"})}
 
 
 @dataclass(frozen=True)
@@ -80,15 +53,20 @@ class Finding:
         return self.severity != "note" and not self.contested
 
 
-def judge(case: Case) -> list[Finding]:
+def judge(case: Case, rules: Iterable[Rule]) -> list[Finding]:
     """What a launch breaks, the worst first."""
-    asked = [rule for rule in RULES if rule.concerns(case.version) and _is_asked(rule, case)]
+    asked = [rule for rule in rules if rule.concerns(case.version) and _is_asked(rule, case)]
     found = [
         Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity)
         for rule in asked
-        for hit in JUDGES[rule](case)
+        for hit in _hits(rule, case)
     ]
     return sorted(found, key=_weight)
+
+
+def _hits(rule: Rule, case: Case) -> Iterable[Hit]:
+    """A row with conditions is matched, any other one computed."""
+    return conditions.broken(rule, case) if rule.when else CHECKS[rule.id](case)
 
 
 def _better(case: Case, rule: Rule, hit: Hit) -> str:
@@ -101,8 +79,8 @@ def _weight(finding: Finding) -> int:
 
 
 def _is_asked(rule: Rule, case: Case) -> bool:
-    if case.launch.engine != VLLM:
-        return rule.id in _OF_EVERY_ENGINE | _OF_ONE.get(case.launch.engine, frozenset())
+    if case.launch.engine != VLLM or rule.engines != (VLLM,):
+        return not rule.engines or case.launch.engine in rule.engines
     return not case.launch.ray or rule.topic in _OF_RAY
 
 

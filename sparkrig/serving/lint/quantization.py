@@ -1,25 +1,10 @@
-"""Rules of formats of weights, and what vLLM makes of them."""
+"""Computed rules of formats of weights, and what vLLM makes of them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from sparkrig.serving.lint.case import Case, Hit, Severity
-from sparkrig.serving.lint.claims import (
-    BENCH,
-    HARDWARE,
-    MARCH,
-    MAY,
-    MID_MAY,
-    MODELS,
-    READ,
-    READER,
-    THREAD,
-    VLLM,
-    Claim,
-)
-from sparkrig.serving.lint.rule import Rules
+from sparkrig.serving.lint.case import Case, Check, Hit
 
 # what --quantization may be called for a format
 _METHODS = {
@@ -33,117 +18,16 @@ _METHODS = {
     "gguf": {"gguf"},
 }
 _KNOWN = frozenset(method for methods in _METHODS.values() for method in methods)
-_PREFERRED = ("int4-gptq", "fp8", "bf16")  # the decision tree of [@conselara-models], after gpt-oss
 
 
-RULES = Rules("quantization")
-
-
-@RULES.rule(
-    "mxfp4-on-bf16",
-    "error",
-    "--quantization mxfp4 is kept for gpt-oss",
-    (
-        Claim(
-            "the loader takes gpt-oss's 3D uint8 tensors alone; BF16 ends in IndexError (fused_moe/layer.py)",
-            MODELS,
-            MAY,
-        ),
-        Claim("IndexError and a shape mismatch", HARDWARE, MID_MAY),
-    ),
-    "no --quantization for BF16, or a checkpoint that is quantized",
-    holds="vLLM before 0.20, whose loader is for gpt-oss alone; a warning where the version is not known",
-    before=(0, 20),
-    undated=True,
-)
-def mxfp4_on_bf16(case: Case) -> Iterator[Hit]:
-    if case.quantization == "mxfp4" and case.told_format == "bf16":
-        severity: Severity | None = None if case.version else "warning"
-        yield Hit(f"--quantization mxfp4, and {case.said}", severity=severity)
-
-
-@RULES.rule(
-    "mxfp4-not-gpt-oss",
-    "warning",
-    "a model with --quantization mxfp4 is gpt-oss by its name",
-    (
-        Claim("the loader only takes gpt-oss's own 3D uint8 tensors", MODELS, MAY),
-        Claim("mxfp4 works for gpt-oss's own checkpoints only", HARDWARE, MID_MAY),
-    ),
-    "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
-    holds="vLLM before 0.20; later ones have gpt_oss_mxfp4 for gpt-oss",
-    before=(0, 20),
-    undated=True,
-    against=(Claim("vLLM has mxfp4 beside gpt_oss_mxfp4 since 0.20", "models/vllm/flags.yaml", "2026-11-24"),),
-)
-def mxfp4_not_gpt_oss(case: Case) -> Iterator[Hit]:
-    if case.quantization == "mxfp4" and case.told_format != "bf16" and not re.search(r"gpt-?oss", case.name):
-        yield Hit(f"--quantization mxfp4, and {case.called} is no gpt-oss by its name")
-
-
-@RULES.rule(
-    "gpt-oss-mxfp4",
-    "note",
-    "gpt-oss is given --quantization mxfp4",
-    (Claim("first branch of the decision tree: openai/gpt-oss-* is mxfp4", MODELS, MAY),),
-    "--quantization mxfp4",
-    holds="vLLM before 0.20",
-    before=(0, 20),
-    against=(Claim("without the flag vLLM takes the format of the checkpoint's config.json", VLLM, READ),),
-)
-def gpt_oss_mxfp4(case: Case) -> Iterator[Hit]:
-    if case.gpt_oss and not case.quantization:
-        yield Hit("gpt-oss without --quantization")
-
-
-@RULES.rule(
-    "gptq-marlin",
-    "note",
-    "a GPTQ-Int4 checkpoint is not held to --quantization gptq",
-    (
-        Claim("gptq_marlin is the recommended one", MODELS, MAY),
-        Claim("gptq_marlin is fully supported on SM121", HARDWARE, MID_MAY),
-        Claim("Qwen3-235B ran with it on two Sparks", BENCH, "2026-05-03"),
-        Claim("without the flag vLLM chooses gptq_marlin itself where it can", VLLM, READ),
-    ),
-    "leave --quantization away, or --quantization gptq_marlin",
-)
-def gptq_marlin(case: Case) -> Iterator[Hit]:
-    if case.format == "int4-gptq" and case.quantization == "gptq":
-        yield Hit(f"--quantization gptq, and {case.said}")
-
-
-@RULES.rule(
-    "quantization-differs",
-    "warning",
-    "--quantization is the checkpoint's own format",
-    (Claim("vLLM refuses a method other than the one in the checkpoint's config.json", VLLM, READ),),
-    "leave --quantization away: vLLM reads the format from the checkpoint's config.json",
-)
 def quantization_differs(case: Case) -> Iterator[Hit]:
     methods = _METHODS.get(case.told_format)
     # a fork has methods of its own, such as modelopt_gb10_hybrid
     ours = case.quantization in _KNOWN
-    if ours and methods and case.quantization not in methods and case.quantization != "mxfp4":
+    if ours and methods and case.quantization not in methods:
         yield Hit(f"--quantization {case.quantization}, and {case.said}")
 
 
-@RULES.rule(
-    "quantized-on-the-fly",
-    "note",
-    "an FP8 checkpoint is taken where there is one",
-    (
-        Claim(
-            "FP8 made while loading makes no sense where the publisher has an FP8 checkpoint",
-            READER,
-            MARCH,
-        ),
-    ),
-    "the model's FP8 checkpoint, without --quantization",
-    against=(
-        Claim("48.6 tok/s with --quantization fp8 on the BF16 checkpoint of Qwen3.5-35B-A3B", THREAD, MARCH),
-    ),
-)
 def quantized_on_the_fly(case: Case) -> Iterator[Hit]:
     if case.quantization == "fp8" and case.format == "bf16":
         other = _of_format(case, "fp8")
@@ -155,25 +39,7 @@ def _of_format(case: Case, kind: str) -> str:
     return next((each.id for each in known if each.format == kind and not each.bad), "")
 
 
-@RULES.rule(
-    "better-format",
-    "note",
-    "the best format of a model is taken: mxfp4 of gpt-oss, else GPTQ-Int4, else FP8, else BF16",
-    (
-        Claim(
-            "the decision tree: GPTQ-Int4 runs through Marlin, FP8 needs care on SM121, BF16 needs room",
-            MODELS,
-            MAY,
-        ),
-    ),
-    "the checkpoint that is named",
-    holds="vLLM before 0.20",
-    before=(0, 20),
-)
-def better_format(case: Case) -> Iterator[Hit]:
-    if case.format not in _PREFERRED or case.quantization:
-        return
-    for kind in _PREFERRED[: _PREFERRED.index(case.format)]:
-        if other := _of_format(case, kind):
-            yield Hit(f"{case.said}, and there is one in {kind}", other)
-            return
+CHECKS: Mapping[str, Check] = {
+    "quantization-differs": quantization_differs,
+    "quantized-on-the-fly": quantized_on_the_fly,
+}

@@ -1,51 +1,144 @@
-"""One thing that a launch should be, and the rules of one topic with what judges them."""
+"""A rule on launching vLLM as a file of models/lint/ has it: what is known, who says so, and when it is broken."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import date
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from sparkrig.serving.lint.case import Case, Hit, Severity
-from sparkrig.serving.lint.claims import Claim
-from sparkrig.serving.lint.version import Version
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
+
+from sparkrig.serving.lint import families
+from sparkrig.serving.lint.case import Severity
+from sparkrig.serving.lint.claims import Claim, Sentence
+from sparkrig.serving.lint.families import Words
+from sparkrig.serving.lint.version import Version, version
 
 Topic = Literal[
     "memory", "quantization", "kernels", "weights", "nodes", "container", "environment", "serving", "input"
 ]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-Judge = Callable[[Case], Iterable[Hit]]
+Trait = Literal["fork", "official", "paired", "patched", "released", "stock"] | families.Trait
+Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
+Claims = Annotated[tuple[Claim, ...], Field(strict=False)]
 
 
-@dataclass(frozen=True)
-class Rule:
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, populate_by_name=True)
+
+
+class Range(_Strict):
+    """Of a value that is given: its bounds as a number, and words that it is none of; `*` stands for anything."""
+
+    least: Annotated[float | None, Field(alias="from", strict=False)] = None
+    most: Annotated[float | None, Field(alias="to", strict=False)] = None
+    above: Annotated[float | None, Field(strict=False)] = None
+    below: Annotated[float | None, Field(strict=False)] = None
+    other: Words = ()
+
+
+def _kind(asked: object) -> str | None:
+    kinds = {bool: "switch", str: "presence", Range: "range", dict: "range", list: "words", tuple: "words"}
+    return kinds.get(type(asked))
+
+
+# a switch that is on or off; whether it is given at all; one of these words; a range
+Asked = Annotated[
+    Annotated[bool, Tag("switch")]
+    | Annotated[Literal["given", "absent"], Tag("presence")]
+    | Annotated[Words, Tag("words")]
+    | Annotated[Range, Tag("range")],
+    Discriminator(
+        _kind,
+        custom_error_type="asked",
+        custom_error_message="true, false, given, absent, a list of words or a range expected",
+    ),
+]
+
+
+class Condition(_Strict):
+    """What a launch has, all of it.
+
+    model: a part of its name, from one dash to another; is: what follows from the launch, as Case has it; format:
+    of the weights; image: a part of its name; gpus: that one copy takes; drafting: how tokens are drafted;
+    attention: the backend; flags, variables: by name, a field of a JSON object as FLAG.FIELD.
+    """
+
+    model: Words = ()
+    traits: Annotated[tuple[Trait, ...], Field(alias="is", strict=False)] = ()
+    format: Words = ()
+    image: Words = ()
+    gpus: int | None = None
+    drafting: Words = ()
+    attention: Words = ()
+    flags: Mapping[str, Asked] = {}
+    variables: Mapping[str, Asked] = {}
+
+    @model_validator(mode="after")
+    def _asks(self) -> Condition:
+        if not self.model_fields_set:
+            raise ValueError("it asks for nothing")
+        return self
+
+
+class Rule(_Strict):
     """One thing that a launch should be.
 
     id: stable; meaning: what holds where the rule is kept; reasons: who asks for it and why; against: claims of
-    the opposite, empty where there are none; holds: versions in words; since, before: the same of vLLM for a
-    comparison, empty where they are not known; undated: whether a rule that has ended is asked of an image whose
-    version is not known; better: a setting to try; composed: the same in a compose file, where it differs.
+    the opposite; better: a setting to try; composed: the same in a compose file, where it differs; holds: versions
+    in words; since, before: the same of vLLM, the second no longer among them; undated: the severity where the
+    version is not known, None for the same, or for no question where the rule has ended; elsewhere: the severity
+    for a fork of vLLM, None for the same; engines: whose launches it is asked of, empty for all; when: any of
+    these breaks it, unless one of the others holds. What code computes has no `when`.
     """
 
     id: str
-    severity: Severity
     topic: Topic
-    meaning: str
-    reasons: tuple[Claim, ...]
-    better: str
+    severity: Severity
+    meaning: Sentence
+    reasons: Annotated[Claims, Field(min_length=1)]
+    against: Claims = ()
+    better: Sentence
     composed: str = ""
-    holds: str = "any version"
-    against: tuple[Claim, ...] = ()
-    since: Version = ()
-    before: Version = ()
-    undated: bool = False
+    holds: Sentence = "any version"
+    since: Minor = ""
+    before: Minor = ""
+    undated: Severity | None = None
+    elsewhere: Severity | None = None
+    engines: Words = ("vllm",)
+    when: Annotated[tuple[Condition, ...], Field(strict=False)] = ()
+    unless: Annotated[tuple[Condition, ...], Field(strict=False)] = ()
 
-    def concerns(self, version: Version | None) -> bool:
+    @model_validator(mode="before")
+    @classmethod
+    def _alone(cls, row: Any) -> Any:
+        """One condition stands without a list."""
+        if not isinstance(row, Mapping):
+            return row
+        ones = {key: [row[key]] for key in ("when", "unless") if isinstance(row.get(key), Mapping)}
+        return {**row, **ones}
+
+    @model_validator(mode="after")
+    def _stands(self) -> Rule:
+        if self.severity == "error" and self.against:
+            raise ValueError("what somebody contests is a warning at most")
+        if self.since and self.before and self.first >= self.end:
+            raise ValueError(f"it begins with {self.since}, which is not before {self.before}")
+        return self
+
+    @property
+    def first(self) -> Version:
+        return version(self.since) or ()
+
+    @property
+    def end(self) -> Version:
+        return version(self.before) or ()
+
+    def concerns(self, found: Version | None) -> bool:
         """Whether the rule holds for a version of vLLM; None: not known, so only what has not ended may."""
-        if version is None:
-            return not self.before or self.undated
-        return (not self.since or version >= self.since) and (not self.before or version < self.before)
+        if found is None:
+            return not self.end or self.undated is not None
+        return found >= self.first and (not self.end or found < self.end)
 
     @property
     def contested(self) -> bool:
@@ -61,23 +154,3 @@ class Rule:
         """Whether no source of the last year speaks of it."""
         last_year = f"{today.replace(year=today.year - 1, day=min(today.day, 28))}"
         return self.newest < last_year[: len(self.newest)]  # a date may be a month
-
-
-class Rules:
-    """The rules of one topic in the order in which they are written, each with what judges it."""
-
-    def __init__(self, topic: Topic) -> None:
-        self._topic = topic
-        self.judges: dict[Rule, Judge] = {}
-
-    def rule(
-        self, id: str, severity: Severity, meaning: str, reasons: tuple[Claim, ...], better: str, **more: Any
-    ) -> Callable[[Judge], Judge]:
-        """Add a rule, judged by the function below. more: as Rule has it."""
-        made = Rule(id, severity, self._topic, meaning, reasons, better, **more)
-
-        def add(judge: Judge) -> Judge:
-            self.judges[made] = judge
-            return judge
-
-        return add

@@ -1,4 +1,4 @@
-"""Rules of flags, values and variables that a version of vLLM does not know.
+"""Computed rules of flags, values and variables that a version of vLLM does not know.
 
 models/vllm/flags.yaml has what each version takes. A fork adds words of its own, so that for an image that is
 neither vLLM's nor NVIDIA's a note is enough; where the version is not known, every version that was read is asked.
@@ -12,14 +12,11 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from sparkrig.serving.flags import Flag, Knowledge, Table
-from sparkrig.serving.lint.case import Case, Hit
-from sparkrig.serving.lint.claims import Claim
-from sparkrig.serving.lint.rule import Rules
+from sparkrig.serving.lint.case import Case, Check, Hit
 from sparkrig.serving.lint.version import Version
 from sparkrig.serving.runtimes import LLAMA
 from sparkrig.text import listed
 
-_FLAGS, _READ = "models/vllm/flags.yaml", "2026-11-24"
 # what vLLM is given by sparkrig itself or by a script, and never reads
 _NOT_FLAGS = frozenset({"model"})
 # a flag that went long before the newest version is gone from what is installed today: our own reasoning
@@ -33,16 +30,12 @@ _INSTEAD = (("ATTENTION", "attention-backend"), ("_MOE_", "moe-backend"), ("GEMM
 _PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
 _SPARSE = "B12X_MLA_SPARSE"
-_PLAIN_NODE = re.compile(r"(?:^|/)vllm-node(?::|$)")
 
 
 # as llama.cpp's images are tagged: server-cuda13-b10884
 _LLAMA_BUILD = re.compile(r"(?:^|-)b(\d{4,6})(?:-|@|$)")
 _LOADS = ("mmap", "no-mmap", "mlock", "direct-io", "dio", "no-direct-io", "ndio")
 _NO_MMAP = 10884  # the first build that was seen to refuse them [@tscibilia]
-
-
-RULES = Rules("input")
 
 
 def _table(case: Case) -> Table | None:
@@ -53,17 +46,6 @@ def _release(table: Table) -> str:
     return f"vLLM {table.release.version}"
 
 
-@RULES.rule(
-    "flag-unknown",
-    "error",
-    "each flag is one that this version of vLLM has",
-    (
-        Claim("vLLM ends with `unrecognized arguments`; its source has the flags of each version", _FLAGS, _READ),
-        Claim("--swap-space is gone since 0.18.0", "unsloth-zoo-1210", "2026-09-14"),
-    ),
-    "leave it away, or the name that is meant",
-    holds="vLLM 0.11 to 0.33, which were read; a warning where the version is not known, a note for forks",
-)
 def flag_unknown(case: Case) -> Iterator[Hit]:
     if case.tables is None:
         return
@@ -111,14 +93,6 @@ def _minor(version: Version | None) -> str:
     return ".".join(map(str, version or ()))
 
 
-@RULES.rule(
-    "flag-value",
-    "error",
-    "each value is one that the flag takes",
-    (Claim("vLLM ends with `invalid choice`; its source has the values of each version", _FLAGS, _READ),),
-    "one of the flag's values: vllm serve --help=FLAG",
-    holds="vLLM 0.11 to 0.33, which were read; a warning where the version is not known, a note for forks",
-)
 def flag_value(case: Case) -> Iterator[Hit]:
     table = _table(case)
     for name, value in _values(case):
@@ -165,49 +139,6 @@ def _values(case: Case) -> Iterator[tuple[str, str]]:
             yield from ((field, each) for field, each in fields.items() if "$" not in each)
 
 
-@RULES.rule(
-    "b12x-name",
-    "warning",
-    "B12X attention is called as the image calls it",
-    (
-        Claim(
-            "eugr's image without B12X's own build calls it B12X_ATTN, and refuses B12X", "eugr-393", "2026-09-13"
-        ),
-        Claim(
-            "the image of sparkrun's recipe has no B12X_MLA_SPARSE any more, and calls it B12X",
-            "recipe-registry-23",
-            "2026-09-09",
-        ),
-    ),
-    "--attention-backend B12X_ATTN, or the image vllm-node-b12x",
-    holds="vllm-node of 2026-09-13; B12X_MLA_SPARSE in images since 2026-09-09",
-    against=(Claim("vLLM calls it B12X since 0.30 of 2026-09-22", _FLAGS, _READ),),
-)
-def b12x_name(case: Case) -> Iterator[Hit]:
-    asked = case.launch.text("attention-backend")
-    if asked.upper() == "B12X" and _PLAIN_NODE.search(case.image):
-        yield Hit(f"--attention-backend {asked} in {case.container.image}")
-    if asked.upper() == _SPARSE:
-        better = "--attention-backend B12X, or an image of before 2026-09-09 by its digest"
-        yield Hit(f"--attention-backend {asked}, which newer images call B12X", better)
-
-
-@RULES.rule(
-    "variable-unknown",
-    "warning",
-    "each variable is one that this version of vLLM reads",
-    (
-        Claim(
-            "VLLM_FLASHINFER_MOE_BACKEND is ignored by 0.26, with a line in the log", "minefield-19", "2026-07-31"
-        ),
-        Claim("nothing in 0.26.0 reads VLLM_ATTENTION_BACKEND, and nothing says so", "vllm-50292", "2026-07-29"),
-        Claim("VLLM__USE_TRITON_MOE and VLLM_USE_MARLIN_MOE did nothing to a launch", "eugr-88", "2026-03-08"),
-        Claim("vLLM's source has the variables of each version", _FLAGS, _READ),
-    ),
-    "leave it away, or the flag that does it",
-    holds="vLLM 0.11 to 0.33, which were read; a note for forks, where it only switches something off, and where "
-    "a flag or the format of the weights chooses in its place",
-)
 def variable_unknown(case: Case) -> Iterator[Hit]:
     if case.tables is None:
         return
@@ -250,17 +181,6 @@ def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool
     return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity)
 
 
-@RULES.rule(
-    "llama-load-mode",
-    "error",
-    "llama.cpp is told how to load by --load-mode",
-    (
-        Claim("--mmap, --no-mmap, --mlock and --direct-io are gone from its parser", "llama-28334", "2026-09-09"),
-        Claim("three servers end with `error: invalid argument: --mmap` since b10884", "tscibilia", "2026-09-10"),
-    ),
-    "--load-mode none in place of --no-mmap; mmap, mlock or dio of the others",
-    holds="llama.cpp since b10884, by the tag of its image; a note where that is not seen",
-)
 def llama_load_mode(case: Case) -> Iterator[Hit]:
     gone = [f"--{name}" for name in _LOADS if name in case.launch.flags]
     tag = _LLAMA_BUILD.search(case.image.rpartition(":")[2])
@@ -268,16 +188,17 @@ def llama_load_mode(case: Case) -> Iterator[Hit]:
         yield Hit(f"{listed(gone)}: gone since b{_NO_MMAP}", severity=None if tag else "note")
 
 
-@RULES.rule(
-    "version-newer",
-    "note",
-    "the version of vLLM is one whose flags are known",
-    (Claim("the newest that was read is 0.33.0 of 2026-11-02", _FLAGS, _READ),),
-    "a newer sparkrig",
-    holds="vLLM beyond 0.33",
-)
 def version_newer(case: Case) -> Iterator[Hit]:
     if case.tables and case.version and case.version[:2] > max(case.tables.releases):
         newest = case.tables.newest
         known = f"{newest.version} of {newest.released}"
         yield Hit(f"vLLM {_minor(case.version)} is newer than the newest that these rules know, {known}")
+
+
+CHECKS: Mapping[str, Check] = {
+    "flag-unknown": flag_unknown,
+    "flag-value": flag_value,
+    "variable-unknown": variable_unknown,
+    "llama-load-mode": llama_load_mode,
+    "version-newer": version_newer,
+}

@@ -70,6 +70,12 @@ def test_the_wheel_has_every_file_of_the_product(wheel: zipfile.ZipFile) -> None
         for file in (ROOT / room).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    sure = {"templates/guard.py", "models/sources.yaml", "models/vllm/flags.yaml", "deploys/cluster.py"}
+    sure = {
+        "templates/guard.py",
+        "models/sources.yaml",
+        "models/vllm/flags.yaml",
+        "models/lint/kernels.yaml",
+        "deploys/cluster.py",
+    }
     assert {f"sparkrig/{file}" for file in sure} <= here
     assert here - {*wheel.namelist()} == set()

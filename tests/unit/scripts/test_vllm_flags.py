@@ -18,9 +18,8 @@ from scripts.vllm_flags import command_line, rules, table, variables
 from scripts.vllm_flags.package_index import Index, Package
 from scripts.vllm_flags.report import report
 from scripts.vllm_flags.source import Source
-from sparkrig.io import catalogue_files, vllm_flags
+from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table
-from sparkrig.serving.lint.judgement import BY_ID
 from sparkrig.serving.lint.version import Version
 
 SERVE = """
@@ -325,7 +324,7 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
             Flag("kv-cache-dtype", values=("auto", "fp8")),
             Flag("gpu-memory-utilization", default=0.9),
             Flag("swap-space", deprecated="swap-space is deprecated."),
-            names=frozenset({"VLLM_USE_FLASHINFER_MOE_FP4"}),
+            names=frozenset({"VLLM_PLE_MMAP"}),
         ),
         (0, 2): release(
             2,
@@ -341,8 +340,8 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
         "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- dspark-kv-fp8, ",
         "  --gpu-memory-utilization: also --device-memory-utilization   <- ",
         "  --gpu-memory-utilization: 0.9, then 0.92   <- ",
-        "Removed variables (1)\n  VLLM_USE_FLASHINFER_MOE_FP4   <- cutlass-fp4, fp4-workaround",
-        "  VLLM_USE_FLASHINFER_MOE_FP4: gone since 0.2   <- ",
+        "Removed variables (1)\n  VLLM_PLE_MMAP   ",
+        "  VLLM_PLE_MMAP: gone since 0.2   <- ",
         "Added flags (1)\n  --new-switch: switch",
         "  --new-switch: no word; one word for us",
     ):
@@ -352,16 +351,15 @@ def test_the_report_names_the_rules(tmp_path: Path) -> None:
 def test_what_a_rule_reads_is_found_through_what_it_uses() -> None:
     named = rules.named(vllm_flags.knowledge())
     for name, rule in (
-        ("--attention-config", "flashinfer-attention"),  # through a property of the case
-        ("VLLM_ATTENTION_BACKEND", "flashinfer-attention"),
+        ("--async-scheduling", "mimo-async"),  # of a row
         ("--gpu-memory-utilization", "weights-too-large"),  # through a function
         ("--data-parallel-size-local", "second-node"),  # through a constant
-        ("--enforce-eager", "cudagraph-size"),
+        ("--enforce-eager", "enforce-eager"),
         ("--kv-cache-dtype", "kv-cache-fp8"),
     ):
         assert rule in named[name], (name, rule)
     theirs = {each for names in named.values() for each in names} - {rules.PARSER}
-    assert theirs <= {*BY_ID}
+    assert theirs <= {rule.id for rule in lint_rules.rules()}
 
 
 @dataclass

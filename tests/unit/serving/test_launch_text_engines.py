@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from sparkrig.io import lint_rules
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving import engines, launch_text
 from sparkrig.serving.launch import Launch
@@ -132,20 +133,25 @@ def test_an_image_is_of_one_engine() -> None:
 
 def test_what_is_asked_of_every_engine() -> None:
     def rules(text: str) -> set[str]:
-        return {each.rule.id for each in judgement.judge(Case(one(text), lambda _: None))}
+        return {each.rule.id for each in judgement.judge(Case(one(text), lambda _: None), lint_rules.rules())}
 
     assert rules("sglang serve --model-path Q/M --mem-fraction-static 0.95") == {"other-engine"}
     bad = "docker run --platform linux/amd64 lmsysorg/sglang sglang serve --model-path Q/M"
     assert rules(bad) == {"other-engine", "image-architecture", "no-gpu"}
     large = "sglang serve --model-path Qwen/Qwen3-235B-A22B-GPTQ-Int4 --tp {} --api-key x"
     known = catalogue().find
-    assert {each.rule.id for each in judgement.judge(Case(one(large.format(1)), known))} == {
+    assert {each.rule.id for each in judgement.judge(Case(one(large.format(1)), known), lint_rules.rules())} == {
         *("other-engine", "secret-argument"),
     }
     whole = "sglang serve --model-path Qwen/Qwen3.5-122B-A10B --tp {}"
-    disk = judgement.judge(Case(one("sglang serve --model-path RadixArk/Qwen3.8-Flash-Next-NVFP4"), known))
+    disk = judgement.judge(
+        Case(one("sglang serve --model-path RadixArk/Qwen3.8-Flash-Next-NVFP4"), known), lint_rules.rules()
+    )
     assert {each.rule.id for each in disk} == {"other-engine"}, "its table may be on the disk"
-    found = {tp: {each.rule.id for each in judgement.judge(Case(one(whole.format(tp)), known))} for tp in (1, 2)}
+    found = {
+        tp: {each.rule.id for each in judgement.judge(Case(one(whole.format(tp)), known), lint_rules.rules())}
+        for tp in (1, 2)
+    }
     assert found == {1: {"other-engine", "weights-too-large"}, 2: {"other-engine"}}
-    (note,) = judgement.judge(Case(one("ollama serve"), lambda _: None))
+    (note,) = judgement.judge(Case(one("ollama serve"), lambda _: None), lint_rules.rules())
     assert (note.severity, note.found) == ("note", "it launches Ollama, and lint judges launches of vLLM")

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from sparkrig.cli import models as verb
 from sparkrig.clusters import serving_order
 from sparkrig.fleet import Fleet
+from sparkrig.io import lint_rules
 from sparkrig.refusal import Refusal
 from sparkrig.reports import storage
 from sparkrig.serving import copies, layout, plan, recipe_launch, served, trouble, unit_files
@@ -347,7 +348,7 @@ def test_lint_finds_no_error_in_any_of_the_launches() -> None:
     def holds(sparks: int, data: dict[str, Any]) -> None:
         wish = asked(BIG, sparks, **data)
         for form in ("multinode", "ray"):
-            told = plan.lint_of(wish, CATALOGUE.find, form, (0, 19, 0), "aarch64")
+            told = plan.lint_of(wish, CATALOGUE.find, form, (0, 19, 0), "aarch64", lint_rules.rules())
             assert [each.rule.id for each in told if each.severity == "error"] == []
 
     each_row(

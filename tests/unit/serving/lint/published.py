@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from sparkrig.io import catalogue_files, vllm_flags
+from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving import container
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch
@@ -57,4 +57,6 @@ def told_version(facts: Mapping[str, Any]) -> Version | None:
 
 def judged(facts: Mapping[str, Any]) -> list[Finding]:
     launch = built(facts)
-    return judgement.judge(Case(launch, KNOWN.find, max(2, facts["hosts"]), told_version(facts), TABLES))
+    return judgement.judge(
+        Case(launch, KNOWN.find, max(2, facts["hosts"]), told_version(facts), TABLES), lint_rules.rules()
+    )
