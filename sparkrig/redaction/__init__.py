@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from sparkrig.redaction import addresses, credentials, hardware, ids, names, servers, wifi
 from sparkrig.redaction.book import Book, Known
 from sparkrig.redaction.sheet import BASE64, STRING, Sheet, clean, decoded, decoded_words, from_json, squashed
+from sparkrig.secrecy.sieve import Sieve
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,9 @@ class Redactor:
     def learn(self, text: str) -> None:
         """Note what a text shows in an unmistakable form, so that its other forms are found too, in all texts."""
         bare = clean(text)
-        for each in (bare, *decoded_words(bare)):
+        for sieve in map(Sieve, (bare, *decoded_words(bare))):
             for kind in (hardware, wifi, servers, names, ids, credentials):
-                kind.learn(self._book, each)
+                kind.learn(self._book, sieve)
 
     def redact(self, text: str) -> str:
         """The text without control characters, and with a pseudonym for each value.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from sparkrig.redaction.sheet import LEFT, RIGHT, hex_digits, spellings, squashed
+from sparkrig.redaction.words import either, letters
 
+Forms = Callable[[str], Iterable[str]]
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 # fmt: off
@@ -95,6 +97,7 @@ class Book:
         self.serials: dict[str, None] = {}
         self.secrets: dict[str, None] = {}
         self._patterns: dict[str, re.Pattern[str] | None] = {}
+        self._meant: dict[str, dict[str, str]] = {}  # a form in lower case, and its value
         self._take_in()
 
     def _take_in(self) -> None:
@@ -173,24 +176,27 @@ class Book:
         """Whether a name is a word that stands in texts for other reasons."""
         return len(name) < 3 or name.isdigit() or name.lower() in self.ordinary
 
-    def words(self, name: str, values: Iterable[str], *, anywhere: bool = False) -> re.Pattern[str] | None:
-        """A pattern of any of those values in any spelling, kept under that name until more is learnt."""
+    def words(
+        self, name: str, values: Iterable[str], forms: Forms = spellings, *, anywhere: bool = False
+    ) -> re.Pattern[str] | None:
+        """A pattern of any of those values in any of their forms, kept under that name until more is learnt."""
+        if name not in self._patterns:
+            spelt = [(form, value) for value in values for form in forms(value)]
+            self._meant[name] = {form.lower(): value for form, value in spelt}
         left, right = ("", "") if anywhere else (LEFT, RIGHT)
+        return self.pattern(name, lambda: (letters(form) for form, _ in spelt), left, right)
 
-        def forms() -> Iterable[str]:
-            spelt = {each for value in values for each in spellings(value)}
-            longest = sorted(spelt, key=lambda each: (-len(each), each))
-            return map(re.escape, longest)
-
-        return self.pattern(name, forms, left, right)
+    def meant(self, name: str, written: str) -> str:
+        """The value that is written so, where `words` of that name found it."""
+        return self._meant[name].get(written.lower(), written)
 
     def pattern(
-        self, name: str, forms: Callable[[], Iterable[str]], left: str = "", right: str = ""
+        self, name: str, forms: Callable[[], Iterable[Sequence[str]]], left: str = "", right: str = ""
     ) -> re.Pattern[str] | None:
-        """A pattern of any of those forms, in any case, kept under that name until more is learnt."""
+        """A pattern of any of those forms, made of patterns, kept under that name until more is learnt."""
         if name not in self._patterns:
-            either = "|".join(forms())
-            self._patterns[name] = re.compile(f"{left}(?:{either}){right}", re.I) if either else None
+            words = either(forms())
+            self._patterns[name] = re.compile(f"{left}{words}{right}") if words else None
         return self._patterns[name]
 
     def forget(self, *names: str) -> None:

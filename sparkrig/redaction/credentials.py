@@ -12,6 +12,7 @@ from sparkrig.redaction.book import Book
 from sparkrig.redaction.sheet import INNER, MARK, Sheet, decoded, unquoted
 from sparkrig.secrecy import places
 from sparkrig.secrecy.names import names_a_secret
+from sparkrig.secrecy.sieve import Sieve
 
 # --- tokens
 
@@ -19,10 +20,10 @@ from sparkrig.secrecy.names import names_a_secret
 _TELLING = re.compile(r"(?=[^\d\n]{0,200}\d)(?=[^A-Za-z\n]{0,200}[A-Za-z])[^\s]{8,200}")
 
 
-def learn(book: Book, text: str) -> None:
+def learn(book: Book, text: Sieve) -> None:
     """Note each secret that is no word, so that it is found where no name stands before it."""
-    for start, end in places.spans(text):
-        book.add_secret(text[start:end], least=_TELLING)
+    for start, end in places.spans(text.text):
+        book.add_secret(text.text[start:end], least=_TELLING)
 
 
 def tokens(book: Book, sheet: Sheet) -> None:
@@ -69,7 +70,10 @@ _PEM_END = re.compile(r"-----END [A-Za-z0-9 ]{1,40}-----")
 _PUTTY = re.compile(r"(?:Public|Private)-Lines: \d+((?:\s+[A-Za-z0-9+/=]{4,})+)(?=\s|$)")
 _PUBLIC = re.compile(r"AAAA[A-Z][0-9A-Za-z][A-Za-z0-9+/]{10,}={0,3}")
 _FINGERPRINT = re.compile(r"(?:(?<=SHA256:)|(?<=SHA512:))[A-Za-z0-9+/]{20,}={0,2}")
-_MD5 = re.compile(r"(?i)(?:(?<=MD5:)|(?<![0-9a-f:]))(?:[0-9a-f]{2}:){15}[0-9a-f]{2}(?![0-9a-f:])")
+_MD5 = re.compile(
+    r"[0-9A-Fa-f](?:(?<=(?i:MD5):.)|(?<![0-9A-Fa-f:].))[0-9A-Fa-f]:(?:[0-9A-Fa-f]{2}:){14}[0-9A-Fa-f]{2}"
+    r"(?![0-9A-Fa-f:])"
+)
 _HASHED_HOST = re.compile(r"\|1\|[A-Za-z0-9+/]{20,}={0,2}\|[A-Za-z0-9+/]{20,}={0,2}")
 _BLOB = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{43})(?=[^\s]{0,200}?[a-z])(?=[^\s]{0,200}?[A-Z])(?=[^\s]{0,200}?\d)"

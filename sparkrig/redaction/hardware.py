@@ -6,30 +6,30 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.redaction.book import Book
-from sparkrig.redaction.sheet import NO_HEX_LEFT, NO_HEX_RIGHT, Sheet, groups, hex_digits
+from sparkrig.redaction.sheet import HEX, NO_HEX_RIGHT, Sheet, groups, hex_digits
+from sparkrig.redaction.words import letters
+from sparkrig.secrecy.sieve import Sieve
 
 _BETWEEN = r"(?:\\?:|-|_|\.|%3[aA]|\\x3a)"
 _SIX_PAIRS = re.compile(
-    rf"{NO_HEX_LEFT}(?<![0-9A-Fa-f]:)[0-9A-Fa-f]{{2}}({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4}}[0-9A-Fa-f]{{2}}"
+    rf"{HEX}(?<![0-9A-Fa-f]:.)[0-9A-Fa-f]({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4}}[0-9A-Fa-f]{{2}}"
     rf"{NO_HEX_RIGHT}(?!\1[0-9A-Fa-f])"
 )
-_PAIRS = re.compile(
-    rf"{NO_HEX_LEFT}[0-9A-Fa-f]{{2}}({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4,}}[0-9A-Fa-f]{{2}}{NO_HEX_RIGHT}"
-)
+_PAIRS = re.compile(rf"{HEX}[0-9A-Fa-f]({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4,}}[0-9A-Fa-f]{{2}}{NO_HEX_RIGHT}")
 # without its zeros, also behind a bridge's priority, as ip-link(8) prints it: 8000.2:42:19:8c:7a:61
 _SHORT_PAIRS = re.compile(
-    r"(?:(?<![\w:.-])|(?<=(?<!\w)[0-9A-Fa-f]{4}\.))[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){5}(?![\w:.-])"
+    r"[0-9A-Fa-f](?=.?:)(?:(?<![\w:.-].)|(?<=(?<!\w)[0-9A-Fa-f]{4}\..))[0-9A-Fa-f]?(?::[0-9A-Fa-f]{1,2}){5}(?![\w:.-])"
 )
-_DOTTED = re.compile(r"(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
-_QUADS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{4}(?:\\?:[0-9A-Fa-f]{4}){3}(?![0-9A-Fa-f]|\\?:)")
-_SIXTEEN = re.compile(rf"{NO_HEX_LEFT}(?:0x)?([0-9A-Fa-f]{{16}}){NO_HEX_RIGHT}")
+_DOTTED = re.compile(r"[0-9A-Fa-f](?<![\w.].)[0-9A-Fa-f]{3}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
+_QUADS = re.compile(r"[0-9A-Fa-f](?<![0-9A-Fa-f:].)[0-9A-Fa-f]{3}(?:\\?:[0-9A-Fa-f]{4}){3}(?![0-9A-Fa-f]|\\?:)")
+_SIXTEEN = re.compile(rf"{HEX}(?:(?<=0)x[0-9A-Fa-f]{{16}}|[0-9A-Fa-f]{{15}}){NO_HEX_RIGHT}")
 _IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
 _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
 # six bytes and no more: as a tool dumps them, as C and Python write them
 _BYTES = (
     re.compile(
-        r"(?i)(?<![0-9a-z.:_-])(?<![0-9a-f]{2} )[0-9a-f]{2}(?: [0-9a-f]{2}){5}"
-        r"(?! [0-9a-f]{2}(?![0-9a-z]))(?![0-9a-z:-])"
+        r"[0-9A-Fa-f](?<![0-9A-Za-z.:_-].)(?<![0-9A-Fa-f]{2} .)[0-9A-Fa-f](?: [0-9A-Fa-f]{2}){5}"
+        r"(?! [0-9A-Fa-f]{2}(?![0-9A-Za-z]))(?![0-9A-Za-z:-])"
     ),
     re.compile(
         r"(?i)(?<!0x[0-9a-f]{2}[, ])(?<!0x[0-9a-f]{2}, )0x[0-9a-f]{2}(?:(?:, ?| )0x[0-9a-f]{2}){5}(?![0-9a-z])"
@@ -59,14 +59,14 @@ _SHORT_RUN = re.compile(r"(?i)(?<=client-id )[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){6,}
 _DHCP = ((14, "01"), (28, "0001"), (20, "0003"))
 
 
-def learn(book: Book, text: str) -> None:
+def learn(book: Book, text: Sieve) -> None:
     """Note each MAC in a form that is sure."""
-    for found in _SIX_PAIRS.finditer(text):
+    for found in text.finditer(_SIX_PAIRS):
         book.add_mac(hex_digits(found[0]))
-    for found in _DOTTED.finditer(text):
+    for found in text.finditer(_DOTTED):
         if not hex_digits(found[0]).isdigit():
             book.add_mac(hex_digits(found[0]))
-    for found in _EUI_TAIL.finditer(text):
+    for found in text.finditer(_EUI_TAIL):
         book.add_mac(book.mac_of(groups(found[0])))
 
 
@@ -119,7 +119,7 @@ def macs(book: Book, sheet: Sheet) -> None:
         return None if hex_digits(found[0]).isdigit() and hex_digits(found[0]) not in book.macs else whole(found)
 
     def sixteen(found: re.Match[str]) -> str | None:
-        digits = found[1].lower()
+        digits = found[0].lower()[-16:]
         made = digits[6:10] in ("fffe", "0300") and found[0].startswith("0x")
         return whole(found) if made or book.mac_of(digits) in book.macs else None
 
@@ -143,13 +143,14 @@ def macs(book: Book, sheet: Sheet) -> None:
 
 def _known_macs(book: Book) -> re.Pattern[str] | None:
     """Every MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it."""
-    gap = r"(?:\\x3a|%3a|\\x|[^0-9a-z\n]{0,2})"
+    gap = r"(?i:\\x3a|%3a|\\x|[^0-9a-z\n]{0,2})"
+    middle = f"(?i:{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00))?{gap}"
 
-    def forms() -> Iterable[str]:
+    def forms() -> Iterable[list[str]]:
         for mac in book.macs:
-            first = f"(?:{mac[:2]}|{int(mac[:2], 16) ^ 2:02x})"
-            pairs = [first, *re.findall("..", mac[2:])]
-            middle = f"(?:{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00))?"
-            yield gap.join(pairs[:3]) + middle + gap + gap.join(pairs[3:])
+            for first in (mac[:2], f"{int(mac[:2], 16) ^ 2:02x}"):
+                pairs = [letters(each) for each in (first, *re.findall("..", mac[2:]))]
+                gaps = (gap, gap, middle, gap, gap, "")
+                yield [each for pair, behind in zip(pairs, gaps, strict=True) for each in (*pair, behind) if each]
 
     return book.pattern("mac", forms)

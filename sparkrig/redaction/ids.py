@@ -6,17 +6,18 @@ import hashlib
 import re
 
 from sparkrig.redaction.book import Book, is_serial
-from sparkrig.redaction.sheet import EMPTY, MARK, NO_HEX_LEFT, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
+from sparkrig.redaction.sheet import EMPTY, HEX, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
+from sparkrig.secrecy.sieve import Sieve
 
 # --- identifiers of 128 bits
 
 _UUID = re.compile(
-    rf"{NO_HEX_LEFT}[0-9a-fA-F]{{8}}(-|_|\\x2d|\\\\x2d|%2D)(?:[0-9a-fA-F]{{4}}\1){{3}}[0-9a-fA-F]{{12}}{NO_HEX_RIGHT}"
+    rf"{HEX}[0-9a-fA-F]{{7}}(-|_|\\x2d|\\\\x2d|%2D)(?:[0-9a-fA-F]{{4}}\1){{3}}[0-9a-fA-F]{{12}}{NO_HEX_RIGHT}"
 )
-_BARE_ID = re.compile(rf"{NO_HEX_LEFT}[0-9a-fA-F]{{32}}{NO_HEX_RIGHT}")
+_BARE_ID = re.compile(rf"{HEX}[0-9a-fA-F]{{31}}{NO_HEX_RIGHT}")
 _ID_DIGEST = re.compile(r"(?m)^machine_id=([0-9a-f]{64})$")
 
-_DOCKER = re.compile(r"(?<![A-Z0-9:])(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}(?![A-Z0-9:])")
+_DOCKER = re.compile(r"[A-Z2-7](?<![A-Z0-9:].)[A-Z2-7]{3}:(?:[A-Z2-7]{4}:){10}[A-Z2-7]{4}(?![A-Z0-9:])")
 _SHORT = (  # identifiers of fewer bits, behind a label that shows that they are such
     re.compile(
         r"(?i)(?:\buuid=[\"']?|by-uuid/|by\\+x2duuid-)([0-9a-f]{4}(?:-|\\+x2d)[0-9a-f]{4}|[0-9a-f]{16})(?![0-9a-f-])"
@@ -82,9 +83,9 @@ _WORLDWIDE = re.compile(r"(?i)(?:\bwwn-0x|\beui\.|\bnguid\.|\bnaa\.)([0-9a-f]{12
 _CABLE = re.compile(r"(?m)^\S+ cable ([0-9a-f]{4})$")
 
 
-def learn(book: Book, text: str) -> None:
+def learn(book: Book, text: Sieve) -> None:
     """Note each serial number that has a label."""
-    for found in _SERIAL_LABEL.finditer(text):
+    for found in text.finditer(_SERIAL_LABEL):
         if is_serial(found[1]):
             book.serials.setdefault(found[1])
     book.forget("serial")

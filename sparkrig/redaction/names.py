@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from sparkrig.redaction import servers
 from sparkrig.redaction.book import HOME_DOMAINS, SYSTEM_USERS, Book
-from sparkrig.redaction.sheet import BEGIN, LEFT, MARK, RIGHT, Sheet, spellings
+from sparkrig.redaction.sheet import BEGIN, LEFT, MARK, RIGHT, Sheet
+from sparkrig.redaction.words import letters
+from sparkrig.secrecy.sieve import Sieve
 
 # --- machines and users
 
@@ -80,17 +81,17 @@ _OF_DEVICES = re.compile(
 
 def _is_login(found: re.Match[str], text: str) -> bool:
     """Whether `this@that` is a user at a machine, and no unit, image, or netdev on top of another."""
-    start = text.rfind("\n", 0, found.start()) + 1
-    return not _UNIT.fullmatch(found[2]) and not re.fullmatch(r"\s*\d+: ", text[start : found.start()])
+    line = text[max(0, found.start() - 40) : found.start()].rpartition("\n")[2]
+    return not _UNIT.fullmatch(found[2]) and not re.fullmatch(r"\s*\d+: ", line)
 
 
-def learn(book: Book, text: str) -> None:
+def learn(book: Book, text: Sieve) -> None:
     """Note each name in a form that is sure."""
-    for found in _AT.finditer(text):
+    for found in text.finditer(_AT):
         host = found[2].rstrip(".-")
-        if "." not in host and not book.is_ordinary(host) and _is_login(found, text):
+        if "." not in host and not book.is_ordinary(host) and _is_login(found, text.text):
             book.add_machine(host)
-    for found in _HOME.finditer(text):
+    for found in text.finditer(_HOME):
         if not book.is_ordinary(found[1]) and found[1] not in SYSTEM_USERS:
             book.users.setdefault(found[1])
     book.forget("user")
@@ -109,22 +110,21 @@ def machines(book: Book, sheet: Sheet) -> None:
     def over_lines(found: re.Match[str]) -> str | None:
         """A name that was broken at the end of a line: behind a hyphen, or at a terminal's last column."""
         head, broken, _ = found[0].partition("\n")
-        start = found.string.rfind("\n", 0, found.start()) + 1
+        start = found.string.rfind("\n", max(0, found.start() - _COLUMNS), found.start()) + 1
         if not broken or (head[-1] not in "-.\\" and found.start() + len(head) - start < _COLUMNS):
             return None
         return f"{name(_BREAK.sub('', found[0]))}\n"
 
     sheet.sub(_TAILNET, lambda found: name(found[0]))
     sheet.sub(_FACTORY, lambda found: name(_SEPARATOR.sub("-", found[0])))
-    if known := book.words("machine", [each for each in book.names if not book.is_ordinary(each)]):
-        sheet.sub(known, lambda found: name(_plainly(found[0], book.names)))
+    if known := book.words("machine", (each for each in book.names if not book.is_ordinary(each))):
+        sheet.sub(known, lambda found: name(book.meant("machine", found[0])))
     if torn := book.pattern("torn", lambda: map(_torn, filter(_is_long, book.names)), LEFT, RIGHT):
         sheet.sub(torn, over_lines)
     servers.hosts(book, sheet)
-    domains = {each.strip(".").lower() for each in (*book.known.domains, *book.domains)}
-    if domains := {each for each in domains if "." in each}:
-        either = "|".join(re.escape(each) for each in sorted(domains, key=len, reverse=True))
-        sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), domain)
+    domains = (each.strip(".").lower() for each in (*book.known.domains, *book.domains))
+    if known := book.words("domain", (each for each in domains if "." in each), lambda each: (each,)):
+        sheet.sub(known, domain)
     servers.domains(book, sheet)
     sheet.sub(_AT, at, 2)
     sheet.sub(_LOCAL, lambda found: name(found[1]), 1)
@@ -145,15 +145,9 @@ def _is_long(name: str) -> bool:
     return len(name) > 5
 
 
-def _torn(name: str) -> str:
-    return r"(?:\\?\n[ \t]{0,40})?".join(map(re.escape, name))
-
-
-def _plainly(written: str, names: Mapping[str, None]) -> str:
-    """The name that is meant by another spelling of it."""
-    if written.lower() in names:
-        return written.lower()
-    return next(each for each in names if written.lower() in {form.lower() for form in spellings(each)})
+def _torn(name: str) -> list[str]:
+    first, *others = letters(name)
+    return [first, *(rf"(?:\\?\n[ \t]{{0,40}})?{each}" for each in others)]
 
 
 def users(book: Book, sheet: Sheet) -> None:
@@ -187,7 +181,7 @@ def users(book: Book, sheet: Sheet) -> None:
     sheet.sub(_AT, at, 1)
     for pattern in _USER_LABELS:
         sheet.sub(pattern, lambda found: name(found[1]), 1)
-    if known := book.words("user", [each for each in book.users if not book.is_ordinary(each)]):
+    if known := book.words("user", (each for each in book.users if not book.is_ordinary(each))):
         sheet.sub(known, lambda found: name(found[0]))
     for short in book.users:  # two letters that are no word stand for themselves in a path
         if len(short) < 3 and short.lower() not in book.ordinary:

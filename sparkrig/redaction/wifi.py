@@ -11,16 +11,15 @@ from collections.abc import Iterable
 from sparkrig.redaction.book import Book
 from sparkrig.redaction.sheet import (
     EMPTY,
-    LEFT,
     MARK,
     QUOTED,
-    RIGHT,
     START,
     Sheet,
     plainly,
     spellings,
     unquoted,
 )
+from sparkrig.secrecy.sieve import Sieve
 
 _ID = rf"(?:[0-9a-fA-F-]{{36}}|{MARK})"
 _LABELS = tuple(
@@ -81,19 +80,19 @@ def _is_wired(book: Book, value: str) -> bool:
     return value in book.wired or bool(_NO_WIFI.fullmatch(value))
 
 
-def learn(book: Book, text: str) -> None:
+def learn(book: Book, text: Sieve) -> None:
     """Note each name that stands behind a label."""
     for pattern in _WIRED:
-        book.wired.update(unquoted(found[1])[1] for found in pattern.finditer(text))
+        book.wired.update(unquoted(found[1])[1] for found in text.finditer(pattern))
     spelt = {form for name in book.ssids for form in spellings(name)}
-    names = [unquoted(found[1])[1] for pattern in _LABELS for found in pattern.finditer(text)]
-    any_kind = [unquoted(found[1])[1] for pattern in _CONNECTIONS for found in pattern.finditer(text)]
+    names = [unquoted(found[1])[1] for pattern in _LABELS for found in text.finditer(pattern)]
+    any_kind = [unquoted(found[1])[1] for pattern in _CONNECTIONS for found in text.finditer(pattern)]
     names += [each for each in any_kind if not _is_wired(book, each)]
     for each in names:
         if each not in spelt and not _is_filler(each):
             book.ssids.setdefault(each)
             book.ssids.setdefault(plainly(each))
-    book.forget("ssid")
+    book.forget("ssid", "ssid bytes", "ssid ordinary")
 
 
 def ssids(book: Book, sheet: Sheet) -> None:
@@ -107,20 +106,25 @@ def ssids(book: Book, sheet: Sheet) -> None:
     def of_any_kind(found: re.Match[str]) -> str | None:
         return None if _is_wired(book, unquoted(found[1])[1]) else labelled(found)
 
-    forms = {form.lower(): name for name in book.ssids for form in _byte_forms(name)}
-    if forms:
-        either = "|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True))
-        sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), lambda found: named(forms[found[0].lower()]))
-    if known := book.words("ssid", [each for each in book.ssids if not book.is_ordinary(each)]):
-        spelt = {form.lower(): name for name in book.ssids for form in spellings(name)}
-        sheet.sub(known, lambda found: named(spelt[found[0].lower()]))
+    if known := book.words("ssid bytes", book.ssids, _byte_forms):
+        sheet.sub(known, lambda found: named(book.meant("ssid bytes", found[0])))
+    if known := book.words("ssid", (each for each in book.ssids if not book.is_ordinary(each))):
+        sheet.sub(known, lambda found: named(book.meant("ssid", found[0])))
     for pattern in _LABELS:
         sheet.sub(pattern, labelled, 1)
     for pattern in _CONNECTIONS:
         sheet.sub(pattern, of_any_kind, 1)
-    for name in filter(book.is_ordinary, book.ssids):  # where a profile has it for its name
-        profile = rf"""(?m)(?:^id=|/|connection ['"])({re.escape(name)})(?=['"]|\.nmconnection|$)"""
-        sheet.sub(re.compile(profile), labelled, 1)
+    if ordinary := book.pattern(
+        "ssid ordinary", lambda: _escaped(filter(book.is_ordinary, book.ssids)), *_PROFILE
+    ):
+        sheet.sub(ordinary, labelled, 1)
+
+
+_PROFILE = (r"""(?:(?m:^)id=|/|connection ['"])(""", r""")(?=['"]|\.nmconnection|(?m:$))""")
+
+
+def _escaped(names: Iterable[str]) -> Iterable[list[str]]:
+    return (list(map(re.escape, name)) for name in names)
 
 
 def _byte_forms(name: str) -> Iterable[str]:

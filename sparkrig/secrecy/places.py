@@ -13,6 +13,7 @@ from string import ascii_letters, digits
 
 from sparkrig.secrecy import forms
 from sparkrig.secrecy.names import is_list, is_phrase, is_sure, names_a_secret
+from sparkrig.secrecy.sieve import Sieve
 
 Span = tuple[int, int]
 
@@ -92,8 +93,9 @@ _PATTERNS = (
 
 def spans(text: str) -> list[Span]:
     """Where each secret begins and ends, in order; none overlaps another."""
-    found = [each.span(each.re.groups) for pattern in _PATTERNS for each in pattern.finditer(text)]
-    found += named(text)
+    sieve = Sieve(text)
+    found = [each.span(each.re.groups) for pattern in _PATTERNS for each in sieve.finditer(pattern)]
+    found += _named(sieve)
     told: list[Span] = []
     for start, end in sorted(found):
         if told and start < told[-1][1]:
@@ -105,8 +107,14 @@ def spans(text: str) -> list[Span]:
 
 def named(text: str) -> Iterator[Span]:
     """What follows names of secrets."""
-    place = 0
-    while stem := _STEM.search(text, place):
+    return _named(Sieve(text))
+
+
+def _named(sieve: Sieve) -> Iterator[Span]:
+    text, place = sieve.text, 0
+    for stem in sieve.everywhere(_STEM):
+        if stem.start() < place:
+            continue
         start, end = _name(text, stem.start(), stem.end(), place)
         place = end
         name = text[start:end]
