@@ -6,10 +6,11 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sparkrig.redaction.book import Book
 from sparkrig.redaction.sheet import INNER, MARK, Sheet, decoded, unquoted
+from sparkrig.redaction.words import anywhere
 from sparkrig.secrecy import places
 from sparkrig.secrecy.names import names_a_secret
 from sparkrig.secrecy.sieve import Sieve
@@ -32,8 +33,7 @@ def tokens(book: Book, sheet: Sheet) -> None:
     def replaced(value: str) -> str | None:
         return None if re.fullmatch(f"{MARK}+", value) else f"token-{book.number('token', value)}"
 
-    if known := book.words("token", book.secrets, anywhere=True):
-        sheet.sub(known, lambda found: replaced(found[0]))
+    sheet.known(book.words("token", book.secrets), replaced, anywhere)
     sheet.put_at(places.spans(sheet.text), replaced)
 
 
@@ -88,16 +88,22 @@ def keys(book: Book, sheet: Sheet) -> None:
         sheet.sub(re.compile(either), lambda found: f"key-{book.number('key', digests[found[0]])}")
     sheet.sub(_PEM, lambda found: f"key-{book.number('key', found[0])}")
     sheet.sub(_PUTTY, lambda found: f" key-{book.number('key', found[1])}", 1)
-    while end := _PEM_END.search(sheet.text):  # a key whose beginning was cut off
-        start = end.start()
-        while line := _LINE_OF_A_KEY.search(sheet.text[max(0, start - 100) : start]):
-            start -= len(line[0])
-        cut = re.compile(re.escape(sheet.text[start : end.end()]))
-        sheet.sub(cut, lambda found: f"key-{book.number('key', found[0])}")
+    sheet.put_at(_ends_of_keys(sheet), lambda written: f"key-{book.number('key', written)}")
     for pattern in (_FINGERPRINT, _MD5, _HASHED_HOST):
         sheet.sub(pattern, lambda found: f"key-{book.number('key', found[0])}")
     # OpenSSH's form, which our own parser reads (sparkrig.host.trust)
     sheet.sub(_PUBLIC, lambda found: f"AAAApseudonym{book.number('key', found[0].rstrip('=')):07d}")
+
+
+def _ends_of_keys(sheet: Sheet) -> Iterator[tuple[int, int]]:
+    """Where a key stands whose beginning was cut off."""
+    least = 0
+    for end in sheet.finditer(_PEM_END):
+        start = end.start()
+        while line := _LINE_OF_A_KEY.search(sheet.text[max(least, start - 100) : start]):
+            start -= len(line[0])
+        least = end.end()
+        yield start, least
 
 
 def blobs(book: Book, sheet: Sheet) -> None:

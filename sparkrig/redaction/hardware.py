@@ -7,7 +7,6 @@ from collections.abc import Iterable
 
 from sparkrig.redaction.book import Book
 from sparkrig.redaction.sheet import HEX, NO_HEX_RIGHT, Sheet, groups, hex_digits
-from sparkrig.redaction.words import letters
 from sparkrig.secrecy.sieve import Sieve
 
 _BETWEEN = r"(?:\\?:|-|_|\.|%3[aA]|\\x3a)"
@@ -135,22 +134,41 @@ def macs(book: Book, sheet: Sheet) -> None:
     sheet.sub(_IN_NAME, lambda found: whole(found, 1), 1)
     sheet.sub(_SIXTEEN, sixteen)
     sheet.sub(_EUI_TAIL, tail)
-    if known := _known_macs(book):
-        sheet.sub(
-            known, lambda found: _respelt(found[0], _run(book, hex_digits(found[0])) or hex_digits(found[0]))
-        )
+    sheet.put_at(_known(book, sheet.text), lambda written: _respelt(written, _of_known(book, hex_digits(written))))
 
 
-def _known_macs(book: Book) -> re.Pattern[str] | None:
-    """Every MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it."""
-    gap = r"(?i:\\x3a|%3a|\\x|[^0-9a-z\n]{0,2})"
-    middle = f"(?i:{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00))?{gap}"
+def _of_known(book: Book, digits: str) -> str:
+    return _run(book, digits) or digits
 
-    def forms() -> Iterable[list[str]]:
-        for mac in book.macs:
-            for first in (mac[:2], f"{int(mac[:2], 16) ^ 2:02x}"):
-                pairs = [letters(each) for each in (first, *re.findall("..", mac[2:]))]
-                gaps = (gap, gap, middle, gap, gap, "")
-                yield [each for pair, behind in zip(pairs, gaps, strict=True) for each in (*pair, behind) if each]
 
-    return book.pattern("mac", forms)
+# --- a MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it
+
+_GAPS = (r"[^0-9a-z\n]{0,2}", r"(?:\\x3a|%3a|[^0-9a-z\n]{0,2})", r"(?:\\x|[^0-9a-z\n]{0,2})")
+_ESCAPED = re.compile(r"(?i)\\x|%3a")
+
+
+def _spelt(gap: str) -> Iterable[re.Pattern[str]]:
+    half = gap.join(["[0-9a-f]{2}"] * 3)
+    for middle in (f"{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00)", ""):
+        yield re.compile(f"(?i)(?=({half}{middle}{gap}{half}))")
+
+
+_PLAIN, *_OTHERS = (tuple(_spelt(gap)) for gap in _GAPS)
+_SPELT = (*_PLAIN, *(each for others in _OTHERS for each in others))
+
+
+def _known(book: Book, text: str) -> Iterable[tuple[int, int]]:
+    """Where one stands, in order."""
+    patterns = (_SPELT if _ESCAPED.search(text) else _PLAIN) if book.macs else ()
+    found = [each.span(1) for pattern in patterns for each in pattern.finditer(text) if _is_known(book, each[1])]
+    least = 0
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if start >= least:
+            yield start, end
+            least = end
+
+
+def _is_known(book: Book, written: str) -> bool:
+    digits = hex_digits(written)
+    mac = digits[:6] + digits[-6:]
+    return mac in book.macs or f"{int(mac[:2], 16) ^ 2:02x}{mac[2:]}" in book.macs

@@ -7,6 +7,7 @@ import re
 
 from sparkrig.redaction.book import Book, is_serial
 from sparkrig.redaction.sheet import EMPTY, HEX, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
+from sparkrig.redaction.words import anywhere
 from sparkrig.secrecy.sieve import Sieve
 
 # --- identifiers of 128 bits
@@ -88,18 +89,21 @@ def learn(book: Book, text: Sieve) -> None:
     for found in text.finditer(_SERIAL_LABEL):
         if is_serial(found[1]):
             book.serials.setdefault(found[1])
-    book.forget("serial")
+    book.forget()
 
 
 def serials(book: Book, sheet: Sheet) -> None:
     def replace(found: re.Match[str]) -> str | None:
-        value = found[found.re.groups].strip("\"' \t")
+        return numbered(found[found.re.groups])
+
+    def numbered(written: str) -> str | None:
+        value = written.strip("\"' \t")
         if EMPTY.fullmatch(value) or re.search(MARK, value):
             return None
         return f"serial-{book.number('serial', value.lower())}"
 
-    known = book.words("serial", book.serials, anywhere=True)
-    for pattern in filter(None, (known, _WORLDWIDE, _BY_ID, _SERIAL_REST, _SERIAL_LABEL, _SERIAL_BARE)):
+    sheet.known(book.words("serial", book.serials), numbered, anywhere)
+    for pattern in (_WORLDWIDE, _BY_ID, _SERIAL_REST, _SERIAL_LABEL, _SERIAL_BARE):
         sheet.sub(pattern, replace, pattern.groups)
     # four digits of a cable's digest (facts/nic.py): 16 bits, and yet the same in every archive
     sheet.sub(_CABLE, lambda found: f"{book.number('serial', found[1], 'cable'):04x}", 1)

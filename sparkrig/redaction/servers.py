@@ -229,10 +229,10 @@ def _note(book: Book, name: str) -> None:
         book.add_machine(name)
     else:
         book.names.setdefault(name)
-        book.forget("machine", "torn")
+        book.forget()
     if "." in domain:
         book.domains.setdefault(domain)
-        book.forget("domain", "telling")
+        book.forget()
 
 
 def hosts(book: Book, sheet: Sheet) -> None:
@@ -263,12 +263,8 @@ def hosts(book: Book, sheet: Sheet) -> None:
 def domains(book: Book, sheet: Sheet) -> None:
     """What is left of names of domains: the words that identify their owner."""
     every = (*book.domains, *map(str.lower, book.known.domains))
-    if telling := book.words("telling", every, lambda each: _telling(book, each)):
-
-        def domain(found: re.Match[str]) -> str:
-            return f"domain-{book.number('machine', book.meant('telling', found[0]), 'domain')}"
-
-        sheet.sub(telling, domain)
+    known = book.words("telling", every, lambda each: _telling(book, each))
+    sheet.known(known, lambda word: f"domain-{book.number('machine', book.meant('telling', word), 'domain')}")
 
 
 _NO_HOSTS = frozenset(("https", "http", "true", "false", "all", "workgroup", "tcp", "udp", "insecure"))

@@ -6,20 +6,18 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from unicodedata import normalize
 from urllib.parse import quote
 
 from sparkrig.parsing import section
+from sparkrig.redaction.words import Words, alone
 from sparkrig.secrecy.sieve import Sieve
 
 # One character stands for each value that was replaced, so that no later kind reads a pseudonym.
 _FIRST, _LAST = 0xF0000, 0x10FFFD
 MARK = f"[{chr(_FIRST)}-{chr(_LAST)}]"
-# A word begins here: no letter or digit in front, or a line break as JSON writes it.
-LEFT = r"(?:(?<![^\W_])|(?<=\\[ntrNTR]))"
-RIGHT = r"(?![^\W_])"
 NO_HEX_RIGHT = r"(?![0-9A-Fa-f])"
 # The first hex digit of several. A pattern that begins with a class of characters is looked for at these alone, so
 # what must not stand before it comes behind it.
@@ -39,6 +37,7 @@ EMPTY = re.compile(
 )
 
 Replace = Callable[[re.Match[str]], str | None]
+Fits = Callable[[str, int, int], bool]
 
 
 class Sheet:
@@ -52,10 +51,13 @@ class Sheet:
     def text(self) -> str:
         return self._sieve.text
 
+    def finditer(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        return self._sieve.finditer(pattern)
+
     def sub(self, pattern: re.Pattern[str], replace: Replace, group: int | str = 0) -> None:
         """Replace that group of each match by what `replace` returns; None leaves the match as it is."""
-        found = ((each.span(group), replace(each)) for each in self._sieve.finditer(pattern))
-        self._put(((start, end, self._mark(new)) for (start, end), new in found if new is not None and start >= 0))
+        found = ((*each.span(group), replace(each)) for each in self.finditer(pattern))
+        self.put_each((start, end, new) for start, end, new in found if start >= 0)
 
     def within(self, region: re.Pattern[str], pattern: re.Pattern[str], replace: Replace) -> None:
         """The same in a region's last group that took part alone; `pattern` has the value in its last group."""
@@ -65,13 +67,20 @@ class Sheet:
             part.sub(pattern, replace, pattern.groups)
             return part.text
 
-        spans = (each.span(each.lastindex or 0) for each in self._sieve.finditer(region))
+        spans = (each.span(each.lastindex or 0) for each in self.finditer(region))
         self._put((start, end, inside(start, end)) for start, end in spans)
+
+    def known(self, words: Words, replace: Callable[[str], str | None], fits: Fits = alone) -> None:
+        """Replace each known word by what `replace` returns."""
+        self.put_at(words.spans(self.text, fits), replace)
 
     def put_at(self, spans: Iterable[tuple[int, int]], replace: Callable[[str], str | None]) -> None:
         """Replace what stands at those places, which are in order, by what `replace` returns, as `sub` does."""
-        found = ((start, end, replace(self.text[start:end])) for start, end in spans)
-        self._put((start, end, self._mark(new)) for start, end, new in found if new is not None)
+        self.put_each((start, end, replace(self.text[start:end])) for start, end in spans)
+
+    def put_each(self, given: Iterable[tuple[int, int, str | None]]) -> None:
+        """Replace what stands from each start to its end by a text; None leaves it as it is."""
+        self._put((start, end, self._mark(new)) for start, end, new in given if new is not None)
 
     def _put(self, given: Iterable[tuple[int, int, str]]) -> None:
         """Put each text in the place of what stands from its start to its end."""

@@ -92,7 +92,7 @@ def learn(book: Book, text: Sieve) -> None:
         if each not in spelt and not _is_filler(each):
             book.ssids.setdefault(each)
             book.ssids.setdefault(plainly(each))
-    book.forget("ssid", "ssid bytes", "ssid ordinary")
+    book.forget()
 
 
 def ssids(book: Book, sheet: Sheet) -> None:
@@ -106,25 +106,26 @@ def ssids(book: Book, sheet: Sheet) -> None:
     def of_any_kind(found: re.Match[str]) -> str | None:
         return None if _is_wired(book, unquoted(found[1])[1]) else labelled(found)
 
-    if known := book.words("ssid bytes", book.ssids, _byte_forms):
-        sheet.sub(known, lambda found: named(book.meant("ssid bytes", found[0])))
-    if known := book.words("ssid", (each for each in book.ssids if not book.is_ordinary(each))):
-        sheet.sub(known, lambda found: named(book.meant("ssid", found[0])))
+    known = book.words("ssid bytes", book.ssids, _byte_forms)
+    sheet.known(known, lambda written: named(book.meant("ssid bytes", written)))
+    known = book.words("ssid", (each for each in book.ssids if not book.is_ordinary(each)))
+    sheet.known(known, lambda written: named(book.meant("ssid", written)))
     for pattern in _LABELS:
         sheet.sub(pattern, labelled, 1)
     for pattern in _CONNECTIONS:
         sheet.sub(pattern, of_any_kind, 1)
-    if ordinary := book.pattern(
-        "ssid ordinary", lambda: _escaped(filter(book.is_ordinary, book.ssids)), *_PROFILE
-    ):
-        sheet.sub(ordinary, labelled, 1)
+    known = book.words("ssid ordinary", filter(book.is_ordinary, book.ssids), lambda name: (name,))
+    sheet.known(known, named, lambda *place: _is_profile(*place) and not _is_filler(place[0][place[1] : place[2]]))
 
 
-_PROFILE = (r"""(?:(?m:^)id=|/|connection ['"])(""", r""")(?=['"]|\.nmconnection|(?m:$))""")
+_NAMES_PROFILE = re.compile(r"(?m:^)id=|/|connection ['\"]")
+_ENDS_PROFILE = re.compile(r"['\"]|\.nmconnection|(?m:$)")
 
 
-def _escaped(names: Iterable[str]) -> Iterable[list[str]]:
-    return (list(map(re.escape, name)) for name in names)
+def _is_profile(text: str, start: int, end: int) -> bool:
+    """Whether a name stands where a profile has it for its name."""
+    before = (_NAMES_PROFILE.fullmatch(text, start - size, start) for size in (1, 3, 12) if size <= start)
+    return any(before) and _ENDS_PROFILE.match(text, end) is not None
 
 
 def _byte_forms(name: str) -> Iterable[str]:

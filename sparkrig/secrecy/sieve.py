@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 _MOST = 100  # words of a pattern
 _FEW = 4  # characters of a class that make words
 _DENSE, _OFTEN_IN_LINE = 5, 40  # where words stand at each such character, all of the text is searched
-_ALIKE = str.maketrans({"\u017f": "s", "\u0131": "i", "\u0130": "i", "\u212a": "k"})  # for re.IGNORECASE
+# for re.IGNORECASE, and for str.lower, which makes two characters of one of them
+_ALIKE = str.maketrans("\u017f\u0131\u0130\u212a\u03a3\u03c2", "siik\u03c3\u03c3")
 
 
 class Cue(NamedTuple):
@@ -90,6 +91,11 @@ class Sieve:
         while place >= 0:
             yield place
             place = self._bytes.find(word, place + 1)
+
+
+def folded(text: str) -> str:
+    """The text in lower case, as long as it was."""
+    return (text if text.isascii() else text.translate(_ALIKE)).lower()
 
 
 def _plain(text: str) -> bytes:
