@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from sparkrig.redaction.sheet import hex_digits, spellings, squashed
 from sparkrig.redaction.words import Words
 
+LONGEST = 200  # characters of what is learnt; where a longer value stands behind its label, it is taken out there
 Forms = Callable[[str], Iterable[str]]
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 
-from sparkrig.redaction.book import Book, is_serial
+from sparkrig.redaction.book import LONGEST, Book, is_serial
 from sparkrig.redaction.sheet import EMPTY, HEX, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
 from sparkrig.redaction.words import anywhere
 from sparkrig.secrecy.sieve import Sieve
@@ -87,7 +87,7 @@ _CABLE = re.compile(r"(?m)^\S+ cable ([0-9a-f]{4})$")
 def learn(book: Book, text: Sieve) -> None:
     """Note each serial number that has a label."""
     for found in text.finditer(_SERIAL_LABEL):
-        if is_serial(found[1]):
+        if len(found[1]) <= LONGEST and is_serial(found[1]):
             book.serials.setdefault(found[1])
     book.forget()
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
 from sparkrig.redaction import servers
-from sparkrig.redaction.book import HOME_DOMAINS, SYSTEM_USERS, Book
+from sparkrig.redaction.book import HOME_DOMAINS, LONGEST, SYSTEM_USERS, Book
 from sparkrig.redaction.sheet import BEGIN, MARK, Sheet
 from sparkrig.redaction.words import alone
 from sparkrig.secrecy.sieve import Sieve
@@ -94,7 +94,7 @@ def learn(book: Book, text: Sieve) -> None:
         if "." not in host and not book.is_ordinary(host) and _is_login(found, text.text):
             book.add_machine(host)
     for found in text.finditer(_HOME):
-        if not book.is_ordinary(found[1]) and found[1] not in SYSTEM_USERS:
+        if len(found[1]) <= LONGEST and not book.is_ordinary(found[1]) and found[1] not in SYSTEM_USERS:
             book.users.setdefault(found[1])
     book.forget()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sparkrig.redaction.book import Book
+from sparkrig.redaction.book import LONGEST, Book
 from sparkrig.redaction.sheet import (
     EMPTY,
     MARK,
@@ -89,7 +89,7 @@ def learn(book: Book, text: Sieve) -> None:
     any_kind = [unquoted(found[1])[1] for pattern in _CONNECTIONS for found in text.finditer(pattern)]
     names += [each for each in any_kind if not _is_wired(book, each)]
     for each in names:
-        if each not in spelt and not _is_filler(each):
+        if len(each) <= LONGEST and each not in spelt and not _is_filler(each):
             book.ssids.setdefault(each)
             book.ssids.setdefault(plainly(each))
     book.forget()

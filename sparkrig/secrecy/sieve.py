@@ -19,7 +19,7 @@ _MOST = 100  # words of a pattern
 _FEW = 4  # characters of a class that make words
 _DENSE, _OFTEN_IN_LINE = 5, 40  # where words stand at each such character, all of the text is searched
 # for re.IGNORECASE, and for str.lower, which makes two characters of one of them
-_ALIKE = str.maketrans("\u017f\u0131\u0130\u212a\u03a3\u03c2", "siik\u03c3\u03c3")
+_ALIKE = tuple(zip("\u017f\u0131\u0130\u212a\u03a3\u03c2", "siik\u03c3\u03c3", strict=True))
 
 
 class Cue(NamedTuple):
@@ -95,12 +95,19 @@ class Sieve:
 
 def folded(text: str) -> str:
     """The text in lower case, as long as it was."""
-    return (text if text.isascii() else text.translate(_ALIKE)).lower()
+    return _alike(text).lower()
 
 
 def _plain(text: str) -> bytes:
     """The text in lower case, with a ? for each character beyond ASCII."""
-    return (text if text.isascii() else text.translate(_ALIKE)).encode("ascii", "replace").lower()
+    return _alike(text).encode("ascii", "replace").lower()
+
+
+def _alike(text: str) -> str:
+    if not text.isascii():
+        for one, other in _ALIKE:
+            text = text.replace(one, other)
+    return text
 
 
 # --- what a pattern tells of its matches
