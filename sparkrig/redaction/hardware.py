@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 from sparkrig.redaction.book import Book
-from sparkrig.redaction.sheet import HEX, NO_HEX_RIGHT, Sheet, groups, hex_digits
+from sparkrig.redaction.sheet import HEX, HEXADECIMAL, NO_HEX_RIGHT, Sheet, groups, hex_digits
 from sparkrig.secrecy.sieve import Sieve
 
 _BETWEEN = r"(?:\\?:|-|_|\.|%3[aA]|\\x3a)"
@@ -124,21 +125,21 @@ def macs(book: Book, sheet: Sheet) -> None:
 
     for pattern in _BARE:
         sheet.sub(pattern, lambda found: whole(found, 1), 1)
-    for pattern in _BYTES:
-        sheet.sub(pattern, bytewise)
+
+    def digits(part: Sheet) -> None:
+        for pattern in _BYTES:
+            part.sub(pattern, bytewise)
+        part.sub(_PAIRS, whole)
+        part.sub(_QUADS, whole)
+        part.sub(_SHORT_PAIRS, short)
+        part.sub(_DOTTED, dotted)
+        part.sub(_SIXTEEN, sixteen)
+
     sheet.sub(_SHORT_RUN, short)
-    sheet.sub(_PAIRS, whole)
-    sheet.sub(_QUADS, whole)
-    sheet.sub(_SHORT_PAIRS, short)
-    sheet.sub(_DOTTED, dotted)
     sheet.sub(_IN_NAME, lambda found: whole(found, 1), 1)
-    sheet.sub(_SIXTEEN, sixteen)
+    sheet.in_lines(HEXADECIMAL, digits)
     sheet.sub(_EUI_TAIL, tail)
-    sheet.put_at(_known(book, sheet.text), lambda written: _respelt(written, _of_known(book, hex_digits(written))))
-
-
-def _of_known(book: Book, digits: str) -> str:
-    return _run(book, digits) or digits
+    sheet.in_lines(HEXADECIMAL, partial(_replace_known, book))
 
 
 # --- a MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it
@@ -166,6 +167,14 @@ def _known(book: Book, text: str) -> Iterable[tuple[int, int]]:
         if start >= least:
             yield start, end
             least = end
+
+
+def _replace_known(book: Book, sheet: Sheet) -> None:
+    def replace(written: str) -> str:
+        digits = hex_digits(written)
+        return _respelt(written, _run(book, digits) or digits)
+
+    sheet.put_at(_known(book, sheet.text), replace)
 
 
 def _is_known(book: Book, written: str) -> bool:

@@ -6,7 +6,7 @@ import hashlib
 import re
 
 from sparkrig.redaction.book import LONGEST, Book, is_serial
-from sparkrig.redaction.sheet import EMPTY, HEX, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
+from sparkrig.redaction.sheet import EMPTY, HEX, HEXADECIMAL, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
 from sparkrig.redaction.words import anywhere
 from sparkrig.secrecy.sieve import Sieve
 
@@ -45,8 +45,11 @@ def uuids(book: Book, sheet: Sheet) -> None:
             return new
         return found[1].join([new[:8], new[8:12], new[12:16], new[16:20], new[20:]])
 
-    sheet.sub(_UUID, replace)
-    sheet.sub(_BARE_ID, replace)
+    def whole(part: Sheet) -> None:
+        part.sub(_UUID, replace)
+        part.sub(_BARE_ID, replace)
+
+    sheet.in_lines(HEXADECIMAL, whole)
     sheet.sub(_DOCKER, lambda found: f"uuid-{book.number('uuid', found[0])}")
     for pattern in _SHORT:
         sheet.sub(pattern, lambda found: f"uuid-{book.number('uuid', found[1].lower())}", 1)

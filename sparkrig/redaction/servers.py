@@ -37,6 +37,7 @@ _ENDS = frozenset((
     "si", "sk", "tech", "tr", "tv", "tw", "ua", "uk", "vn", "xyz", "za",
 ))
 # fmt: on
+_END = re.compile(rf"\.(?i:{'|'.join(sorted(_ENDS))})(?![\w-])")
 _FULL = re.compile(
     rf"(?<![\w.$%-]){LABEL}(?:\.{LABEL}){{0,7}}\.(?i:{'|'.join(sorted(_ENDS))})(?=[.]?(?![\w-]|\.\w))"
 )
@@ -216,7 +217,7 @@ _CN = re.compile(r"(?:^|[ ,/])(?:CN|OU?|ST|L|emailAddress)[ \t]?=[ \t]?([^,/\n\"
 
 def learn(book: Book, text: Sieve) -> None:
     """Note each full name of a machine, and its domain."""
-    for found in text.finditer(_FULL):
+    for found in text.with_lines(_END).finditer(_FULL):
         if _is_full(found[0]):
             _note(book, found[0].lower())
 
@@ -257,7 +258,9 @@ def hosts(book: Book, sheet: Sheet) -> None:
     for region in _LISTS:
         sheet.within(region, _ITEM, listed)
     sheet.within(_CERTIFICATE, _CN, lambda found: named(book, found[1].strip()))
-    sheet.sub(_FULL, lambda found: name(found[0]) if _is_full(found[0]) else None)
+    sheet.in_lines(
+        _END, lambda part: part.sub(_FULL, lambda found: name(found[0]) if _is_full(found[0]) else None)
+    )
 
 
 def domains(book: Book, sheet: Sheet) -> None:

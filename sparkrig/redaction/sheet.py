@@ -19,6 +19,12 @@ from sparkrig.secrecy.sieve import Sieve
 _FIRST, _LAST = 0xF0000, 0x10FFFD
 MARK = f"[{chr(_FIRST)}-{chr(_LAST)}]"
 NO_HEX_RIGHT = r"(?![0-9A-Fa-f])"
+# What a hardware address or an identifier of 64 bits or more has: six groups of hex digits.
+_BETWEEN = r"(?:\\+[xX](?:3[aA]|2[dD])|%(?:3[aA]|2[dD])|,? ?0[xX]|\\[xX]|[^0-9A-Za-z\n]{0,2})"
+HEXADECIMAL = re.compile(
+    r"[0-9A-Fa-f](?:[0-9A-Fa-f]?:[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){4}"
+    rf"|[0-9A-Fa-f](?:{_BETWEEN}[0-9A-Fa-f]{{2}}){{5}})"
+)
 # The first hex digit of several. A pattern that begins with a class of characters is looked for at these alone, so
 # what must not stand before it comes behind it.
 HEX = r"[0-9A-Fa-f](?<![0-9A-Fa-f].)"
@@ -69,6 +75,16 @@ class Sheet:
 
         spans = (each.span(each.lastindex or 0) for each in self.finditer(region))
         self._put((start, end, inside(start, end)) for start, end in spans)
+
+    def in_lines(self, sign: re.Pattern[str], work: Callable[[Sheet], None]) -> None:
+        """Do some work in the lines alone that have a sign. None of it may match or put a line break."""
+        lines = self.text.split("\n")
+        which = [number for number, line in enumerate(lines) if sign.search(line)]
+        part = Sheet("\n".join(lines[number] for number in which), self.put)
+        work(part)
+        for number, line in zip(which, part.text.split("\n"), strict=False):
+            lines[number] = line
+        self._sieve = Sieve("\n".join(lines))
 
     def known(self, words: Words, replace: Callable[[str], str | None], fits: Fits = alone) -> None:
         """Replace each known word by what `replace` returns."""

@@ -43,6 +43,10 @@ class Sieve:
         # a byte for each character, so that a place is the same in both
         self._bytes = _plain(text)
 
+    def with_lines(self, sign: re.Pattern[str]) -> Sieve:
+        """The lines alone that have a sign."""
+        return Sieve("\n".join(filter(sign.search, self.text.split("\n"))))
+
     def everywhere(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
         """As `finditer`, and with the matches that begin within others."""
         first = cue(pattern).first
