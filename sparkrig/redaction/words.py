@@ -32,7 +32,7 @@ class Words:
                 continue
             for size in self._sizes[low[start : start + self._size]]:
                 end = start + size
-                if low[start:end] in self._words and fits(text, start, end):
+                if end <= len(low) and low[start:end] in self._words and fits(text, start, end):
                     yield start, end
                     least = end
                     break
