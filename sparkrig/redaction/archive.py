@@ -29,7 +29,7 @@ from sparkrig.value import Value
 PART_BYTES = 262_144  # of each part that a host prints; a list of all packages takes a third of it
 FILE_BYTES = 2_097_152  # of each file; the one look of a host takes 100 kB
 WHOLE_BYTES = 67_108_864
-ALL_CHARS = 2_500_000  # of all texts together: to take identifiers out of a million takes up to 8 s
+ALL_CHARS = 2_000_000  # of all texts together: to take identifiers out of a million takes up to 8 s
 _MEMBERS = 2000
 MANIFEST, CONTENTS = "manifest.json", "contents.txt"
 # The names that files of an archive have. One of another name may be run where it is unpacked, as pytest runs

@@ -99,7 +99,6 @@ class Book:
         self.serials: dict[str, None] = {}
         self.secrets: dict[str, None] = {}
         self._words: dict[str, Words] = {}
-        self._meant: dict[str, dict[str, str]] = {}  # a form in lower case, and its value
         self._take_in()
 
     def _take_in(self) -> None:
@@ -182,14 +181,12 @@ class Book:
     def words(self, name: str, values: Iterable[str], forms: Forms = spellings) -> Words:
         """Those values in any of their forms, kept under that name until more is learnt."""
         if name not in self._words:
-            spelt = {form: value for value in values for form in forms(value)}
-            self._words[name] = Words(spelt)
-            self._meant[name] = {form.lower(): value for form, value in spelt.items()}
+            self._words[name] = Words((form, value) for value in values for form in forms(value))
         return self._words[name]
 
     def meant(self, name: str, written: str) -> str:
         """The value that is written so, where `words` of that name found it."""
-        return self._meant[name].get(written.lower(), written)
+        return self._words[name].meant(written)
 
     def forget(self) -> None:
         """Make all words anew when they are next asked for, since more was learnt."""

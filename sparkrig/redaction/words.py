@@ -15,13 +15,18 @@ _FEW = 50  # heads that are looked for one by one
 class Words:
     """Finds each of some words, whatever their case is, the longest first."""
 
-    def __init__(self, words: Iterable[str]) -> None:
-        self._words = frozenset(map(folded, words)) - {""}
+    def __init__(self, forms: Iterable[tuple[str, str]]) -> None:
+        """forms: each word, and what is meant by it."""
+        self._words = {folded(word): value for word, value in forms if word}
         self._size = min([_HEAD, *map(len, self._words)])
-        sizes: dict[str, set[int]] = {}
+        self._sizes: dict[str, int] = {}  # a bit for each length of a word with that head
         for word in self._words:
-            sizes.setdefault(word[: self._size], set()).add(len(word))
-        self._sizes = {head: sorted(each, reverse=True) for head, each in sizes.items()}
+            head = word[: self._size]
+            self._sizes[head] = self._sizes.get(head, 0) | 1 << len(word)
+
+    def meant(self, written: str) -> str:
+        """What is meant by a word that was found."""
+        return self._words[folded(written)]
 
     def spans(self, text: str, fits: Callable[[str, int, int], bool]) -> Iterator[Span]:
         """Where words begin and end, in order; none overlaps another. fits: whether one may stand at a place."""
@@ -30,7 +35,10 @@ class Words:
         for start in self._places(low):
             if start < least:
                 continue
-            for size in self._sizes[low[start : start + self._size]]:
+            sizes = self._sizes[low[start : start + self._size]]
+            while sizes:
+                size = sizes.bit_length() - 1
+                sizes ^= 1 << size
                 end = start + size
                 if end <= len(low) and low[start:end] in self._words and fits(text, start, end):
                     yield start, end
