@@ -30,10 +30,8 @@ TABLES: dict[str, Any] = {
     "sparkrig/bandwidth/nccl.py re.search(sign, log)": [*nccl_errors.SOCKET_REASONS],
     "sparkrig/checks/kind.py re.fullmatch(pattern, id)": [*kind._STANDS_FOR.values()],
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
-    "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next three
-    "sparkrig/redaction/credentials.py re.compile(re.escape(sheet.text[start:end.end()]))": [],
+    "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next one
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
-    "sparkrig/redaction/wifi.py re.compile(profile)": [],
     "sparkrig/serving/lint/cache.py re.search(self.name, case.name)": [each.name for each in cache._MEASURED],
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
