@@ -140,7 +140,7 @@ def seconds(text: str) -> float:
     return process_time() - began
 
 
-@pytest.mark.slow  # 22 texts of 64 KB: 40 s
+@pytest.mark.slow  # 22 texts of 64 KB: a minute
 def test_the_time_grows_with_the_text_and_no_faster() -> None:
     def grows(name: str, end: str) -> None:
         short, long = (filled(LINES[name], end, size) for size in (SHORT, LONG))
