@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from sparkrig.redaction import addresses, credentials, hardware, ids, names, servers, wifi
 from sparkrig.redaction.book import Book, Known
 from sparkrig.redaction.sheet import BASE64, STRING, Sheet, clean, decoded, decoded_words, from_json, squashed
+from sparkrig.redaction.words import Words, anywhere
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,7 @@ KINDS = (
 
 
 _DEEPEST = 4  # a text in a text, in base64 or JSON
+_APART = "\n\x01\n"  # between texts that are redacted together; no text has it (sheet.clean)
 
 
 class Redactor:
@@ -101,7 +103,7 @@ class Redactor:
     def learn(self, text: str) -> None:
         """Note what a text shows in an unmistakable form, so that its other forms are found too, in all texts."""
         bare = clean(text)
-        for each in (bare, *decoded_words(bare)):
+        for each in (bare, _APART.join(decoded_words(bare))):
             for kind in (hardware, wifi, servers, names, ids, credentials):
                 kind.learn(self._book, each)
 
@@ -120,8 +122,8 @@ class Redactor:
             if kind.first:
                 kind.first(self._book, sheet)
         if depth < _DEEPEST:
-            sheet.sub(STRING, lambda found: self._quoted(found[0], depth, sheet.put))
-            sheet.sub(BASE64, lambda found: self._encoded(found[0], depth))
+            self._quoted(sheet, depth)
+            self._encoded(sheet, depth)
         if {"mac", "address"} & self._book.active:
             addresses.sixes(self._book, sheet)  # half of an address is of the one kind, half of the other
         for kind in self._kinds:
@@ -129,21 +131,42 @@ class Redactor:
                 kind.find(self._book, sheet)
         return sheet.whole()
 
-    def _quoted(self, written: str, depth: int, put: list[str]) -> str | None:
-        """A string of JSON in which something is escaped, with what it holds redacted."""
-        text = from_json(written)
-        new = None if text is None else self._redact(text, depth + 1, put)
-        return None if new == text else json.dumps(new, ensure_ascii=written.isascii())
+    def _together(self, texts: list[str], depth: int, put: list[str] | None = None) -> list[str]:
+        """Each of many small texts redacted, in one walk through all."""
+        if not texts:
+            return []
+        told = self._redact(_APART.join(texts), depth, put).split(_APART)
+        if len(told) == len(texts):
+            return told
+        middle = len(texts) // 2  # a value went over the end of a text
+        return self._together(texts[:middle], depth, put) + self._together(texts[middle:], depth, put)
 
-    def _encoded(self, word: str, depth: int) -> str | None:
-        """A word of base64 that holds a text, with that text redacted."""
-        text = decoded(word)
-        if text is None:
-            return None
-        if "token" in self._book.active and re.fullmatch(r"[\w-]{8,}:[\w-]{16,}", text.strip()):
-            return f"token-{self._book.number('token', word)}"
-        new = self._redact(text, depth + 1)
-        return None if new == text else base64.b64encode(new.encode()).decode()
+    def _quoted(self, sheet: Sheet, depth: int) -> None:
+        """Strings of JSON in which something is escaped, with what they hold redacted."""
+        held = [(each, text) for each in STRING.finditer(sheet.text) if (text := from_json(each[0])) is not None]
+        told = self._together([text for _, text in held], depth + 1, sheet.put)
+        sheet.put_each(
+            (*each.span(), json.dumps(new, ensure_ascii=each[0].isascii()))
+            for (each, text), new in zip(held, told, strict=True)
+            if new != text
+        )
+
+    def _encoded(self, sheet: Sheet, depth: int) -> None:
+        """Words of base64 that hold a text, with that text redacted."""
+        if "token" in self._book.active:
+            sheet.sub(BASE64, self._login)
+        held = [(each, text) for each in BASE64.finditer(sheet.text) if (text := decoded(each[0])) is not None]
+        told = self._together([text for _, text in held], depth + 1)
+        sheet.put_each(
+            (*each.span(), base64.b64encode(new.encode()).decode())
+            for (each, text), new in zip(held, told, strict=True)
+            if new != text
+        )
+
+    def _login(self, found: re.Match[str]) -> str | None:
+        text = decoded(found[0])
+        is_login = text is not None and re.fullmatch(r"[\w-]{8,}:[\w-]{16,}", text.strip())
+        return f"token-{self._book.number('token', found[0])}" if is_login else None
 
     def leaks(self, text: str) -> list[str]:
         """The kinds of which a known value still stands in a text that was redacted.
@@ -154,8 +177,10 @@ class Redactor:
         known = {"mac": book.macs, "uuid": book.known.ids, "serial": book.serials, "key": book.known.keys}
         known["token"] = book.known.secrets
         bare = squashed(text)
-        return [
-            kind
-            for kind, values in known.items()
-            if any(len(each) >= 8 and each in bare for each in map(squashed, values))
-        ]
+        return [kind for kind, values in known.items() if any(self._left(kind, values).spans(bare, anywhere))]
+
+    def _left(self, kind: str, values: Iterable[str]) -> Words:
+        def bare(value: str) -> Iterable[str]:
+            return (each for each in (squashed(value),) if len(each) >= 8)
+
+        return self._book.words(f"left {kind}", values, bare)

@@ -18,7 +18,7 @@ _PRIVATE = tuple(map(IPv4Network, (
 )))
 # fmt: on
 _MEASURING = IPv4Network("198.18.0.0/15")
-_DOTTED_QUAD = re.compile(r"(?<![0-9.])(?<![vV])(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
+_DOTTED_QUAD = re.compile(r"\d(?<![0-9.vV].)\d{0,2}\.(?:\d{1,3}\.){2}\d{1,3}(?!\d|\.\d)")
 _REVISION = re.compile(r"[-+~](?!(?:\d{1,3}\.){3}\d)\w")
 _DASHED = re.compile(r"(?i)(?<![a-z0-9-])ip((?:-\d{1,3}){4})(?![\w-])")
 _REVERSE = re.compile(r"(?i)(?<![0-9a-f.])(?:[0-9a-f]{1,3}\.){4,32}(?:in-addr|ip6)\.arpa")
@@ -58,6 +58,8 @@ def sixes(book: Book, sheet: Sheet) -> None:
     def six(found: re.Match[str]) -> str | None:
         written = found[0].replace("\\", "")
         trimmed = written if written.endswith("::") else written.rstrip(":")
+        if "::" not in trimmed and trimmed.count(":") < 6:
+            return None  # a time, as most are
         try:
             address = IPv6Address(trimmed)
         except ValueError:

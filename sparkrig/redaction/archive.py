@@ -29,6 +29,7 @@ from sparkrig.value import Value
 PART_BYTES = 262_144  # of each part that a host prints; a list of all packages takes a third of it
 FILE_BYTES = 2_097_152  # of each file; the one look of a host takes 100 kB
 WHOLE_BYTES = 67_108_864
+ALL_CHARS = 1_000_000  # of all texts together, for to take the identifiers out of them takes 10 to 15 s
 _MEMBERS = 2000
 MANIFEST, CONTENTS = "manifest.json", "contents.txt"
 # The names that files of an archive have. One of another name may be run where it is unpacked, as pytest runs
@@ -196,7 +197,7 @@ def archive(given: Iterable[File], redactor: Redactor, about: Archive) -> Archiv
 
     A file in which a known identifier is still left is left out, and so is one that has too many.
     """
-    raw = list(given)
+    raw = _newest(list(given))
     for each in raw:
         redactor.learn(each.text)
     files, lacks = [], list(about.missing)
@@ -218,6 +219,24 @@ def archive(given: Iterable[File], redactor: Redactor, about: Archive) -> Archiv
         notes=tuple(map(redactor.redact, about.notes)),
         replaced={kind: (count.times, count.different) for kind, count in redactor.counts.items()},
     )
+
+
+def _newest(files: list[File]) -> list[File]:
+    """The files, of which the longest are cut to their last lines where all are too long together."""
+    left = ALL_CHARS
+    for rest, size in enumerate(sorted(len(each.text) for each in files)):
+        most = left // (len(files) - rest)
+        if size > most:
+            return [_last_lines(each, most) for each in files]
+        left -= size
+    return files
+
+
+def _last_lines(file: File, most: int) -> File:
+    if len(file.text) <= most:
+        return file
+    _, _, text = file.text[-most:].partition("\n")  # half of a secret is not known as one
+    return File(file.name, text, cut=True)
 
 
 def _bounded(file: File) -> File:

@@ -7,8 +7,11 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from sparkrig.redaction.sheet import LEFT, RIGHT, hex_digits, spellings, squashed
+from sparkrig.redaction.sheet import hex_digits, spellings, squashed
+from sparkrig.redaction.words import Words
 
+LONGEST = 200  # characters of what is learnt; where a longer value stands behind its label, it is taken out there
+Forms = Callable[[str], Iterable[str]]
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 # fmt: off
@@ -85,6 +88,7 @@ class Book:
         self.times: Counter[str] = Counter()
         self.seen: defaultdict[str, set[str]] = defaultdict(set)
         self.macs: dict[str, None] = {}
+        self._ends: dict[str, str] = {}  # the first MAC with those last six digits
         self.aliases: dict[str, str] = {}
         self._named: Counter[str] = Counter()  # how many names each machine has
         self.names: dict[str, None] = {}
@@ -94,7 +98,7 @@ class Book:
         self.domains: dict[str, None] = {}
         self.serials: dict[str, None] = {}
         self.secrets: dict[str, None] = {}
-        self._patterns: dict[str, re.Pattern[str] | None] = {}
+        self._words: dict[str, Words] = {}
         self._take_in()
 
     def _take_in(self) -> None:
@@ -134,13 +138,14 @@ class Book:
         """A MAC as 12 hex digits, to be found in every spelling."""
         if len(digits) == 12 and not is_common_mac(digits) and digits not in self.macs:
             self.macs[digits] = None
-            self.forget("mac")
+            self._ends.setdefault(digits[6:], digits)
+            self.forget()
 
     def add_secret(self, value: str, *, least: re.Pattern[str]) -> None:
         """A secret, to be found wherever it stands, where all of it has that form."""
         if value not in self.secrets and least.fullmatch(value):
             self.secrets[value] = None
-            self.forget("token")
+            self.forget()
 
     def add_machine(self, *names: str) -> None:
         """A machine by all of its names; the first gets `machine-N`, each other one a letter behind that."""
@@ -153,7 +158,7 @@ class Book:
                     found = self.alias(each, group)
                     group = group or found
                     self.names[each] = None
-        self.forget("machine", "torn")
+        self.forget()
 
     def alias(self, name: str, group: str = "") -> str:
         """The pseudonym of a machine's name, in lower case; group: that of another name of the same machine."""
@@ -173,30 +178,19 @@ class Book:
         """Whether a name is a word that stands in texts for other reasons."""
         return len(name) < 3 or name.isdigit() or name.lower() in self.ordinary
 
-    def words(self, name: str, values: Iterable[str], *, anywhere: bool = False) -> re.Pattern[str] | None:
-        """A pattern of any of those values in any spelling, kept under that name until more is learnt."""
-        left, right = ("", "") if anywhere else (LEFT, RIGHT)
+    def words(self, name: str, values: Iterable[str], forms: Forms = spellings) -> Words:
+        """Those values in any of their forms, kept under that name until more is learnt."""
+        if name not in self._words:
+            self._words[name] = Words((form, value) for value in values for form in forms(value))
+        return self._words[name]
 
-        def forms() -> Iterable[str]:
-            spelt = {each for value in values for each in spellings(value)}
-            longest = sorted(spelt, key=lambda each: (-len(each), each))
-            return map(re.escape, longest)
+    def meant(self, name: str, written: str) -> str:
+        """The value that is written so, where `words` of that name found it."""
+        return self._words[name].meant(written)
 
-        return self.pattern(name, forms, left, right)
-
-    def pattern(
-        self, name: str, forms: Callable[[], Iterable[str]], left: str = "", right: str = ""
-    ) -> re.Pattern[str] | None:
-        """A pattern of any of those forms, in any case, kept under that name until more is learnt."""
-        if name not in self._patterns:
-            either = "|".join(forms())
-            self._patterns[name] = re.compile(f"{left}(?:{either}){right}", re.I) if either else None
-        return self._patterns[name]
-
-    def forget(self, *names: str) -> None:
-        """Make those patterns anew when they are next asked for, since more was learnt."""
-        for name in names:
-            self._patterns.pop(name, None)
+    def forget(self) -> None:
+        """Make all words anew when they are next asked for, since more was learnt."""
+        self._words.clear()
 
     # --- what is made of a MAC
 
@@ -210,7 +204,7 @@ class Book:
 
     def low(self, digits: str) -> str:
         """The pseudonym of the last six hex digits of a MAC, which IPv6 puts into multicast addresses."""
-        whole = next((mac for mac in self.macs if mac.endswith(digits)), f"......{digits}")
+        whole = self._ends.get(digits, f"......{digits}")
         return f"{self.number('mac', whole):06x}"
 
     def mac_of(self, digits: str) -> str:

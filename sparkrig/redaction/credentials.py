@@ -6,10 +6,11 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from sparkrig.redaction.book import Book
 from sparkrig.redaction.sheet import INNER, MARK, Sheet, decoded, unquoted
+from sparkrig.redaction.words import anywhere
 from sparkrig.secrecy import places
 from sparkrig.secrecy.names import names_a_secret
 
@@ -31,8 +32,7 @@ def tokens(book: Book, sheet: Sheet) -> None:
     def replaced(value: str) -> str | None:
         return None if re.fullmatch(f"{MARK}+", value) else f"token-{book.number('token', value)}"
 
-    if known := book.words("token", book.secrets, anywhere=True):
-        sheet.sub(known, lambda found: replaced(found[0]))
+    sheet.known(book.words("token", book.secrets), replaced, anywhere)
     sheet.put_at(places.spans(sheet.text), replaced)
 
 
@@ -69,7 +69,10 @@ _PEM_END = re.compile(r"-----END [A-Za-z0-9 ]{1,40}-----")
 _PUTTY = re.compile(r"(?:Public|Private)-Lines: \d+((?:\s+[A-Za-z0-9+/=]{4,})+)(?=\s|$)")
 _PUBLIC = re.compile(r"AAAA[A-Z][0-9A-Za-z][A-Za-z0-9+/]{10,}={0,3}")
 _FINGERPRINT = re.compile(r"(?:(?<=SHA256:)|(?<=SHA512:))[A-Za-z0-9+/]{20,}={0,2}")
-_MD5 = re.compile(r"(?i)(?:(?<=MD5:)|(?<![0-9a-f:]))(?:[0-9a-f]{2}:){15}[0-9a-f]{2}(?![0-9a-f:])")
+_MD5 = re.compile(
+    r"[0-9A-Fa-f](?:(?<=(?i:MD5):.)|(?<![0-9A-Fa-f:].))[0-9A-Fa-f]:(?:[0-9A-Fa-f]{2}:){14}[0-9A-Fa-f]{2}"
+    r"(?![0-9A-Fa-f:])"
+)
 _HASHED_HOST = re.compile(r"\|1\|[A-Za-z0-9+/]{20,}={0,2}\|[A-Za-z0-9+/]{20,}={0,2}")
 _BLOB = re.compile(
     r"(?<![A-Za-z0-9+/])(?=[A-Za-z0-9+/]{43})(?=[^\s]{0,200}?[a-z])(?=[^\s]{0,200}?[A-Z])(?=[^\s]{0,200}?\d)"
@@ -84,16 +87,22 @@ def keys(book: Book, sheet: Sheet) -> None:
         sheet.sub(re.compile(either), lambda found: f"key-{book.number('key', digests[found[0]])}")
     sheet.sub(_PEM, lambda found: f"key-{book.number('key', found[0])}")
     sheet.sub(_PUTTY, lambda found: f" key-{book.number('key', found[1])}", 1)
-    while end := _PEM_END.search(sheet.text):  # a key whose beginning was cut off
-        start = end.start()
-        while line := _LINE_OF_A_KEY.search(sheet.text[max(0, start - 100) : start]):
-            start -= len(line[0])
-        cut = re.compile(re.escape(sheet.text[start : end.end()]))
-        sheet.sub(cut, lambda found: f"key-{book.number('key', found[0])}")
+    sheet.put_at(_ends_of_keys(sheet), lambda written: f"key-{book.number('key', written)}")
     for pattern in (_FINGERPRINT, _MD5, _HASHED_HOST):
         sheet.sub(pattern, lambda found: f"key-{book.number('key', found[0])}")
     # OpenSSH's form, which our own parser reads (sparkrig.host.trust)
     sheet.sub(_PUBLIC, lambda found: f"AAAApseudonym{book.number('key', found[0].rstrip('=')):07d}")
+
+
+def _ends_of_keys(sheet: Sheet) -> Iterator[tuple[int, int]]:
+    """Where a key stands whose beginning was cut off."""
+    least = 0
+    for end in _PEM_END.finditer(sheet.text):
+        start = end.start()
+        while line := _LINE_OF_A_KEY.search(sheet.text[max(least, start - 100) : start]):
+            start -= len(line[0])
+        least = end.end()
+        yield start, least
 
 
 def blobs(book: Book, sheet: Sheet) -> None:

@@ -4,32 +4,31 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import partial
 
 from sparkrig.redaction.book import Book
-from sparkrig.redaction.sheet import NO_HEX_LEFT, NO_HEX_RIGHT, Sheet, groups, hex_digits
+from sparkrig.redaction.sheet import HEX, HEXADECIMAL, NO_HEX_RIGHT, Sheet, groups, hex_digits
 
 _BETWEEN = r"(?:\\?:|-|_|\.|%3[aA]|\\x3a)"
 _SIX_PAIRS = re.compile(
-    rf"{NO_HEX_LEFT}(?<![0-9A-Fa-f]:)[0-9A-Fa-f]{{2}}({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4}}[0-9A-Fa-f]{{2}}"
+    rf"{HEX}(?<![0-9A-Fa-f]:.)[0-9A-Fa-f]({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4}}[0-9A-Fa-f]{{2}}"
     rf"{NO_HEX_RIGHT}(?!\1[0-9A-Fa-f])"
 )
-_PAIRS = re.compile(
-    rf"{NO_HEX_LEFT}[0-9A-Fa-f]{{2}}({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4,}}[0-9A-Fa-f]{{2}}{NO_HEX_RIGHT}"
-)
+_PAIRS = re.compile(rf"{HEX}[0-9A-Fa-f]({_BETWEEN})(?:[0-9A-Fa-f]{{2}}\1){{4,}}[0-9A-Fa-f]{{2}}{NO_HEX_RIGHT}")
 # without its zeros, also behind a bridge's priority, as ip-link(8) prints it: 8000.2:42:19:8c:7a:61
 _SHORT_PAIRS = re.compile(
-    r"(?:(?<![\w:.-])|(?<=(?<!\w)[0-9A-Fa-f]{4}\.))[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){5}(?![\w:.-])"
+    r"[0-9A-Fa-f](?=.?:)(?:(?<![\w:.-].)|(?<=(?<!\w)[0-9A-Fa-f]{4}\..))[0-9A-Fa-f]?(?::[0-9A-Fa-f]{1,2}){5}(?![\w:.-])"
 )
-_DOTTED = re.compile(r"(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
-_QUADS = re.compile(r"(?<![0-9A-Fa-f:])[0-9A-Fa-f]{4}(?:\\?:[0-9A-Fa-f]{4}){3}(?![0-9A-Fa-f]|\\?:)")
-_SIXTEEN = re.compile(rf"{NO_HEX_LEFT}(?:0x)?([0-9A-Fa-f]{{16}}){NO_HEX_RIGHT}")
+_DOTTED = re.compile(r"[0-9A-Fa-f](?<![\w.].)[0-9A-Fa-f]{3}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])")
+_QUADS = re.compile(r"[0-9A-Fa-f](?<![0-9A-Fa-f:].)[0-9A-Fa-f]{3}(?:\\?:[0-9A-Fa-f]{4}){3}(?![0-9A-Fa-f]|\\?:)")
+_SIXTEEN = re.compile(rf"{HEX}(?:(?<=0)x[0-9A-Fa-f]{{16}}|[0-9A-Fa-f]{{15}}){NO_HEX_RIGHT}")
 _IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
 _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
 # six bytes and no more: as a tool dumps them, as C and Python write them
 _BYTES = (
     re.compile(
-        r"(?i)(?<![0-9a-z.:_-])(?<![0-9a-f]{2} )[0-9a-f]{2}(?: [0-9a-f]{2}){5}"
-        r"(?! [0-9a-f]{2}(?![0-9a-z]))(?![0-9a-z:-])"
+        r"[0-9A-Fa-f](?<![0-9A-Za-z.:_-].)(?<![0-9A-Fa-f]{2} .)[0-9A-Fa-f](?: [0-9A-Fa-f]{2}){5}"
+        r"(?! [0-9A-Fa-f]{2}(?![0-9A-Za-z]))(?![0-9A-Za-z:-])"
     ),
     re.compile(
         r"(?i)(?<!0x[0-9a-f]{2}[, ])(?<!0x[0-9a-f]{2}, )0x[0-9a-f]{2}(?:(?:, ?| )0x[0-9a-f]{2}){5}(?![0-9a-z])"
@@ -119,37 +118,65 @@ def macs(book: Book, sheet: Sheet) -> None:
         return None if hex_digits(found[0]).isdigit() and hex_digits(found[0]) not in book.macs else whole(found)
 
     def sixteen(found: re.Match[str]) -> str | None:
-        digits = found[1].lower()
+        digits = found[0].lower()[-16:]
         made = digits[6:10] in ("fffe", "0300") and found[0].startswith("0x")
         return whole(found) if made or book.mac_of(digits) in book.macs else None
 
     for pattern in _BARE:
         sheet.sub(pattern, lambda found: whole(found, 1), 1)
-    for pattern in _BYTES:
-        sheet.sub(pattern, bytewise)
+
+    def digits(part: Sheet) -> None:
+        for pattern in _BYTES:
+            part.sub(pattern, bytewise)
+        part.sub(_PAIRS, whole)
+        part.sub(_QUADS, whole)
+        part.sub(_SHORT_PAIRS, short)
+        part.sub(_DOTTED, dotted)
+        part.sub(_SIXTEEN, sixteen)
+
     sheet.sub(_SHORT_RUN, short)
-    sheet.sub(_PAIRS, whole)
-    sheet.sub(_QUADS, whole)
-    sheet.sub(_SHORT_PAIRS, short)
-    sheet.sub(_DOTTED, dotted)
     sheet.sub(_IN_NAME, lambda found: whole(found, 1), 1)
-    sheet.sub(_SIXTEEN, sixteen)
+    sheet.in_lines(HEXADECIMAL, digits)
     sheet.sub(_EUI_TAIL, tail)
-    if known := _known_macs(book):
-        sheet.sub(
-            known, lambda found: _respelt(found[0], _run(book, hex_digits(found[0])) or hex_digits(found[0]))
-        )
+    sheet.in_lines(HEXADECIMAL, partial(_replace_known, book))
 
 
-def _known_macs(book: Book) -> re.Pattern[str] | None:
-    """Every MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it."""
-    gap = r"(?:\\x3a|%3a|\\x|[^0-9a-z\n]{0,2})"
+# --- a MAC that is known, in any spelling, and the EUI-64 made from it, whatever stands around it
 
-    def forms() -> Iterable[str]:
-        for mac in book.macs:
-            first = f"(?:{mac[:2]}|{int(mac[:2], 16) ^ 2:02x})"
-            pairs = [first, *re.findall("..", mac[2:])]
-            middle = f"(?:{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00))?"
-            yield gap.join(pairs[:3]) + middle + gap + gap.join(pairs[3:])
+_GAPS = (r"[^0-9a-z\n]{0,2}", r"(?:\\x3a|%3a|[^0-9a-z\n]{0,2})", r"(?:\\x|[^0-9a-z\n]{0,2})")
+_ESCAPED = re.compile(r"(?i)\\x|%3a")
 
-    return book.pattern("mac", forms)
+
+def _spelt(gap: str) -> Iterable[re.Pattern[str]]:
+    half = gap.join(["[0-9a-f]{2}"] * 3)
+    for middle in (f"{gap}(?:ff{gap}fe|ff{gap}ff|03{gap}00)", ""):
+        yield re.compile(f"(?i)(?=({half}{middle}{gap}{half}))")
+
+
+_PLAIN, *_OTHERS = (tuple(_spelt(gap)) for gap in _GAPS)
+_SPELT = (*_PLAIN, *(each for others in _OTHERS for each in others))
+
+
+def _known(book: Book, text: str) -> Iterable[tuple[int, int]]:
+    """Where one stands, in order."""
+    patterns = (_SPELT if _ESCAPED.search(text) else _PLAIN) if book.macs else ()
+    found = [each.span(1) for pattern in patterns for each in pattern.finditer(text) if _is_known(book, each[1])]
+    least = 0
+    for start, end in sorted(found, key=lambda span: (span[0], -span[1])):
+        if start >= least:
+            yield start, end
+            least = end
+
+
+def _replace_known(book: Book, sheet: Sheet) -> None:
+    def replace(written: str) -> str:
+        digits = hex_digits(written)
+        return _respelt(written, _run(book, digits) or digits)
+
+    sheet.put_at(_known(book, sheet.text), replace)
+
+
+def _is_known(book: Book, written: str) -> bool:
+    digits = hex_digits(written)
+    mac = digits[:6] + digits[-6:]
+    return mac in book.macs or f"{int(mac[:2], 16) ^ 2:02x}{mac[2:]}" in book.macs

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 
-from sparkrig.redaction.book import Book, is_serial
-from sparkrig.redaction.sheet import EMPTY, MARK, NO_HEX_LEFT, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
+from sparkrig.redaction.book import LONGEST, Book, is_serial
+from sparkrig.redaction.sheet import EMPTY, HEX, HEXADECIMAL, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
+from sparkrig.redaction.words import anywhere
 
 # --- identifiers of 128 bits
 
 _UUID = re.compile(
-    rf"{NO_HEX_LEFT}[0-9a-fA-F]{{8}}(-|_|\\x2d|\\\\x2d|%2D)(?:[0-9a-fA-F]{{4}}\1){{3}}[0-9a-fA-F]{{12}}{NO_HEX_RIGHT}"
+    rf"{HEX}[0-9a-fA-F]{{7}}(-|_|\\x2d|\\\\x2d|%2D)(?:[0-9a-fA-F]{{4}}\1){{3}}[0-9a-fA-F]{{12}}{NO_HEX_RIGHT}"
 )
-_BARE_ID = re.compile(rf"{NO_HEX_LEFT}[0-9a-fA-F]{{32}}{NO_HEX_RIGHT}")
+_BARE_ID = re.compile(rf"{HEX}[0-9a-fA-F]{{31}}{NO_HEX_RIGHT}")
 _ID_DIGEST = re.compile(r"(?m)^machine_id=([0-9a-f]{64})$")
 
-_DOCKER = re.compile(r"(?<![A-Z0-9:])(?:[A-Z2-7]{4}:){11}[A-Z2-7]{4}(?![A-Z0-9:])")
+_DOCKER = re.compile(r"[A-Z2-7](?<![A-Z0-9:].)[A-Z2-7]{3}:(?:[A-Z2-7]{4}:){10}[A-Z2-7]{4}(?![A-Z0-9:])")
 _SHORT = (  # identifiers of fewer bits, behind a label that shows that they are such
     re.compile(
         r"(?i)(?:\buuid=[\"']?|by-uuid/|by\\+x2duuid-)([0-9a-f]{4}(?:-|\\+x2d)[0-9a-f]{4}|[0-9a-f]{16})(?![0-9a-f-])"
@@ -43,8 +44,11 @@ def uuids(book: Book, sheet: Sheet) -> None:
             return new
         return found[1].join([new[:8], new[8:12], new[12:16], new[16:20], new[20:]])
 
-    sheet.sub(_UUID, replace)
-    sheet.sub(_BARE_ID, replace)
+    def whole(part: Sheet) -> None:
+        part.sub(_UUID, replace)
+        part.sub(_BARE_ID, replace)
+
+    sheet.in_lines(HEXADECIMAL, whole)
     sheet.sub(_DOCKER, lambda found: f"uuid-{book.number('uuid', found[0])}")
     for pattern in _SHORT:
         sheet.sub(pattern, lambda found: f"uuid-{book.number('uuid', found[1].lower())}", 1)
@@ -85,20 +89,23 @@ _CABLE = re.compile(r"(?m)^\S+ cable ([0-9a-f]{4})$")
 def learn(book: Book, text: str) -> None:
     """Note each serial number that has a label."""
     for found in _SERIAL_LABEL.finditer(text):
-        if is_serial(found[1]):
+        if len(found[1]) <= LONGEST and is_serial(found[1]):
             book.serials.setdefault(found[1])
-    book.forget("serial")
+    book.forget()
 
 
 def serials(book: Book, sheet: Sheet) -> None:
     def replace(found: re.Match[str]) -> str | None:
-        value = found[found.re.groups].strip("\"' \t")
+        return numbered(found[found.re.groups])
+
+    def numbered(written: str) -> str | None:
+        value = written.strip("\"' \t")
         if EMPTY.fullmatch(value) or re.search(MARK, value):
             return None
         return f"serial-{book.number('serial', value.lower())}"
 
-    known = book.words("serial", book.serials, anywhere=True)
-    for pattern in filter(None, (known, _WORLDWIDE, _BY_ID, _SERIAL_REST, _SERIAL_LABEL, _SERIAL_BARE)):
+    sheet.known(book.words("serial", book.serials), numbered, anywhere)
+    for pattern in (_WORLDWIDE, _BY_ID, _SERIAL_REST, _SERIAL_LABEL, _SERIAL_BARE):
         sheet.sub(pattern, replace, pattern.groups)
     # four digits of a cable's digest (facts/nic.py): 16 bits, and yet the same in every archive
     sheet.sub(_CABLE, lambda found: f"{book.number('serial', found[1], 'cable'):04x}", 1)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 
 from sparkrig.redaction import servers
-from sparkrig.redaction.book import HOME_DOMAINS, SYSTEM_USERS, Book
-from sparkrig.redaction.sheet import BEGIN, LEFT, MARK, RIGHT, Sheet, spellings
+from sparkrig.redaction.book import HOME_DOMAINS, LONGEST, SYSTEM_USERS, Book
+from sparkrig.redaction.sheet import BEGIN, MARK, Sheet
+from sparkrig.redaction.words import alone
 
 # --- machines and users
 
@@ -80,8 +82,8 @@ _OF_DEVICES = re.compile(
 
 def _is_login(found: re.Match[str], text: str) -> bool:
     """Whether `this@that` is a user at a machine, and no unit, image, or netdev on top of another."""
-    start = text.rfind("\n", 0, found.start()) + 1
-    return not _UNIT.fullmatch(found[2]) and not re.fullmatch(r"\s*\d+: ", text[start : found.start()])
+    line = text[max(0, found.start() - 40) : found.start()].rpartition("\n")[2]
+    return not _UNIT.fullmatch(found[2]) and not re.fullmatch(r"\s*\d+: ", line)
 
 
 def learn(book: Book, text: str) -> None:
@@ -91,40 +93,29 @@ def learn(book: Book, text: str) -> None:
         if "." not in host and not book.is_ordinary(host) and _is_login(found, text):
             book.add_machine(host)
     for found in _HOME.finditer(text):
-        if not book.is_ordinary(found[1]) and found[1] not in SYSTEM_USERS:
+        if len(found[1]) <= LONGEST and not book.is_ordinary(found[1]) and found[1] not in SYSTEM_USERS:
             book.users.setdefault(found[1])
-    book.forget("user")
+    book.forget()
 
 
 def machines(book: Book, sheet: Sheet) -> None:
     def name(text: str) -> str | None:
         return servers.named(book, text)
 
-    def domain(found: re.Match[str]) -> str:
-        return f"domain-{book.number('machine', found[0].lower(), 'domain')}.example"
+    def domain(written: str) -> str:
+        return f"domain-{book.number('machine', written.lower(), 'domain')}.example"
 
     def at(found: re.Match[str]) -> str | None:
         return name(found[2]) if _is_login(found, found.string) else None
 
-    def over_lines(found: re.Match[str]) -> str | None:
-        """A name that was broken at the end of a line: behind a hyphen, or at a terminal's last column."""
-        head, broken, _ = found[0].partition("\n")
-        start = found.string.rfind("\n", 0, found.start()) + 1
-        if not broken or (head[-1] not in "-.\\" and found.start() + len(head) - start < _COLUMNS):
-            return None
-        return f"{name(_BREAK.sub('', found[0]))}\n"
-
     sheet.sub(_TAILNET, lambda found: name(found[0]))
     sheet.sub(_FACTORY, lambda found: name(_SEPARATOR.sub("-", found[0])))
-    if known := book.words("machine", [each for each in book.names if not book.is_ordinary(each)]):
-        sheet.sub(known, lambda found: name(_plainly(found[0], book.names)))
-    if torn := book.pattern("torn", lambda: map(_torn, filter(_is_long, book.names)), LEFT, RIGHT):
-        sheet.sub(torn, over_lines)
+    known = book.words("machine", (each for each in book.names if not book.is_ordinary(each)))
+    sheet.known(known, lambda written: name(book.meant("machine", written)))
+    sheet.put_at(_torn(book, sheet.text), lambda written: f"{name(_BREAK.sub('', written))}\n")
     servers.hosts(book, sheet)
-    domains = {each.strip(".").lower() for each in (*book.known.domains, *book.domains)}
-    if domains := {each for each in domains if "." in each}:
-        either = "|".join(re.escape(each) for each in sorted(domains, key=len, reverse=True))
-        sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), domain)
+    domains = (each.strip(".").lower() for each in (*book.known.domains, *book.domains))
+    sheet.known(book.words("domain", (each for each in domains if "." in each), lambda each: (each,)), domain)
     servers.domains(book, sheet)
     sheet.sub(_AT, at, 2)
     sheet.sub(_LOCAL, lambda found: name(found[1]), 1)
@@ -141,19 +132,29 @@ _BREAK = re.compile(r"[\s\\]")
 _COLUMNS = 60  # fewer than a terminal's are no reason to break a line
 
 
-def _is_long(name: str) -> bool:
-    return len(name) > 5
+_TORN = re.compile(r"\\?\n[ \t]{0,40}")
 
 
-def _torn(name: str) -> str:
-    return r"(?:\\?\n[ \t]{0,40})?".join(map(re.escape, name))
+def _torn(book: Book, text: str) -> Iterator[tuple[int, int]]:
+    """Where a name was broken at the end of a line: behind a hyphen, or at a terminal's last column."""
+    breaks = [each.span() for each in _TORN.finditer(text)]
+    known = book.words("torn", (each for each in book.names if len(each) > 5), lambda each: (each,))
+    behind, lengths = [0], [0]  # places in the text without breaks, and how much of breaks is before each
+    for start, end in breaks:
+        behind.append(start - lengths[-1])
+        lengths.append(lengths[-1] + end - start)
 
+    def fits(_: str, start: int, end: int) -> bool:
+        first, last = places(start, end)
+        head, broken, _ = text[first:last].partition("\n")
+        column = first - (text.rfind("\n", max(0, first - _COLUMNS), first) + 1) + len(head)
+        return bool(broken) and alone(text, first, last) and (head[-1] in "-.\\" or column >= _COLUMNS)
 
-def _plainly(written: str, names: Mapping[str, None]) -> str:
-    """The name that is meant by another spelling of it."""
-    if written.lower() in names:
-        return written.lower()
-    return next(each for each in names if written.lower() in {form.lower() for form in spellings(each)})
+    def places(start: int, end: int) -> tuple[int, int]:
+        before = lengths[bisect_right(behind, start) - 1]
+        return start + before, end + lengths[bisect_left(behind, end) - 1]
+
+    return (places(*each) for each in known.spans(_TORN.sub("", text), fits))
 
 
 def users(book: Book, sheet: Sheet) -> None:
@@ -187,8 +188,7 @@ def users(book: Book, sheet: Sheet) -> None:
     sheet.sub(_AT, at, 1)
     for pattern in _USER_LABELS:
         sheet.sub(pattern, lambda found: name(found[1]), 1)
-    if known := book.words("user", [each for each in book.users if not book.is_ordinary(each)]):
-        sheet.sub(known, lambda found: name(found[0]))
+    sheet.known(book.words("user", (each for each in book.users if not book.is_ordinary(each))), name)
     for short in book.users:  # two letters that are no word stand for themselves in a path
         if len(short) < 3 and short.lower() not in book.ordinary:
             sheet.sub(

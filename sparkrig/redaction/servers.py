@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.redaction.book import HOME_DOMAINS, NO_MACHINES, Book
-from sparkrig.redaction.sheet import BEGIN, INNER, LEFT, MARK, NAME, RIGHT, START, Sheet
+from sparkrig.redaction.sheet import BEGIN, INNER, LABEL, MARK, NAME, START, Sheet
 
 # fmt: off
 _EVERYONES = frozenset({
@@ -36,10 +36,13 @@ _ENDS = frozenset((
     "si", "sk", "tech", "tr", "tv", "tw", "ua", "uk", "vn", "xyz", "za",
 ))
 # fmt: on
-_FULL = re.compile(rf"(?<![\w.$%-]){NAME}(?=[.]?(?![\w-]|\.\w))")
+_END = re.compile(rf"\.(?i:{'|'.join(sorted(_ENDS))})(?![\w-])")
+_FULL = re.compile(
+    rf"(?<![\w.$%-]){LABEL}(?:\.{LABEL}){{0,7}}\.(?i:{'|'.join(sorted(_ENDS))})(?=[.]?(?![\w-]|\.\w))"
+)
 
 _HOST = rf"(?:{NAME}|{MARK})"
-_PEER = rf"(?:{NAME}|{MARK}|\[[0-9a-fA-F:.{INNER}]{{1,60}}\])"
+_PEER = rf"(?:(?>{NAME})|{MARK}|\[[0-9a-fA-F:.{INNER}]{{1,60}}\])"
 _PATH = rf"(?:/[^\s,;\"'()<>]{{0,300}}|{MARK})"
 _NO_NAME = (
     r"(?!(?:not|is|has|on|at|error|reported|replied|while|requires|rejected|does|gave|sent|returned|refused|to|for"
@@ -67,7 +70,7 @@ _WEB = re.compile(
     rf"\b(?:https?|git|ssh)://(?:[^\s/@]{{0,100}}@)?({NAME})(?::\d+)?/((?!(?:v\d|api|metrics|health)\b)[^\s\"'<>\\]{{1,300}})"
 )
 _IMAGE_PATH = re.compile(
-    rf"(?<![\w./:@-])({NAME}(?::\d{{2,5}})?)/([\w.-]+(?:/[\w.-]+){{0,5}})/[\w.-]+(?=[:@\s\"'])"
+    rf"(?<![\w./:@-])((?>{NAME})(?::\d{{2,5}})?)/([\w.-]+(?:/[\w.-]+){{0,5}})/[\w.-]+(?=[:@\s\"'])"
 )
 _TARGET = re.compile(
     rf"\b(?:iqn\.(\d{{4}})-\d\d\.|nqn\.(\d{{4}})[-.]\d\d\.(?!org\.nvmexpress\.discovery))[\w.:{INNER}-]+"
@@ -197,9 +200,9 @@ _PLACES = tuple(
         rf"{START}(?:Host|HostName)[ \t]+({_NAMED})[ \t]*(?m:$)",
         rf"(?i)\bsys(?:tem)?[_ -]?name[\"']?[ \t]*[:=][ \t]*[\"']?({_NAMED})",
         rf"{START}Name: ({_NAMED})(?=\n[ \t]*ID: )",
-        rf"(?<![\w./:@-])({_NAMED}):\d{{3,5}}/[a-z]",
+        rf"(?<![\w./:@-])((?>{_NAMED})):\d{{3,5}}/[a-z]",
         rf"(?i)\b(?:image|from|pull(?:ing)?|push)[\"']?[:= ]+[\"']?({_NAMED})(?=/[\w./{INNER}-]+[:@])",
-        rf"(?<![\w./:@-])({NAME}\.[A-Za-z]{{2,}})(?=/[\w./{INNER}-]+(?::[\w.-]+|[ \t]+\S+)?[ \t]+"
+        rf"(?<![\w./:@-])(?=[\w.-]++/)({NAME}\.[A-Za-z]{{2,}})(?=/[\w./{INNER}-]+(?::[\w.-]+|[ \t]+\S+)?[ \t]+"
         rf"[0-9a-f]{{12}}\b)",
         rf"(?i)(?<![a-z])(?!file|unix|npipe|fd|about|data)[a-z][a-z0-9+.-]{{1,20}}://(?:{MARK}@)?({_NAMED})(?=[:/?#\s\"'>)\]}},;\\]|$)",
         rf"\bhost=[\"']?({_NAMED})",
@@ -213,7 +216,7 @@ _CN = re.compile(r"(?:^|[ ,/])(?:CN|OU?|ST|L|emailAddress)[ \t]?=[ \t]?([^,/\n\"
 
 def learn(book: Book, text: str) -> None:
     """Note each full name of a machine, and its domain."""
-    for found in _FULL.finditer(text):
+    for found in _FULL.finditer("\n".join(filter(_END.search, text.split("\n")))):
         if _is_full(found[0]):
             _note(book, found[0].lower())
 
@@ -226,9 +229,10 @@ def _note(book: Book, name: str) -> None:
         book.add_machine(name)
     else:
         book.names.setdefault(name)
-        book.forget("machine", "torn")
+        book.forget()
     if "." in domain:
         book.domains.setdefault(domain)
+        book.forget()
 
 
 def hosts(book: Book, sheet: Sheet) -> None:
@@ -253,20 +257,16 @@ def hosts(book: Book, sheet: Sheet) -> None:
     for region in _LISTS:
         sheet.within(region, _ITEM, listed)
     sheet.within(_CERTIFICATE, _CN, lambda found: named(book, found[1].strip()))
-    sheet.sub(_FULL, lambda found: name(found[0]) if _is_full(found[0]) else None)
+    sheet.in_lines(
+        _END, lambda part: part.sub(_FULL, lambda found: name(found[0]) if _is_full(found[0]) else None)
+    )
 
 
 def domains(book: Book, sheet: Sheet) -> None:
     """What is left of names of domains: the words that identify their owner."""
-    words = {
-        each: domain
-        for domain in (*book.domains, *map(str.lower, book.known.domains))
-        for each in _telling(book, domain)
-    }
-    if words:
-        either = "|".join(re.escape(each) for each in sorted(words, key=len, reverse=True))
-        telling = re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I)
-        sheet.sub(telling, lambda found: f"domain-{book.number('machine', words[found[0].lower()], 'domain')}")
+    every = (*book.domains, *map(str.lower, book.known.domains))
+    known = book.words("telling", every, lambda each: _telling(book, each))
+    sheet.known(known, lambda word: f"domain-{book.number('machine', book.meant('telling', word), 'domain')}")
 
 
 _NO_HOSTS = frozenset(("https", "http", "true", "false", "all", "workgroup", "tcp", "udp", "insecure"))

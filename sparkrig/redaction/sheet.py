@@ -12,19 +12,26 @@ from unicodedata import normalize
 from urllib.parse import quote
 
 from sparkrig.parsing import section
+from sparkrig.redaction.words import Words, alone
 
 # One character stands for each value that was replaced, so that no later kind reads a pseudonym.
 _FIRST, _LAST = 0xF0000, 0x10FFFD
 MARK = f"[{chr(_FIRST)}-{chr(_LAST)}]"
-# A word begins here: no letter or digit in front, or a line break as JSON writes it.
-LEFT = r"(?:(?<![^\W_])|(?<=\\[ntr]))"
-RIGHT = r"(?![^\W_])"
-NO_HEX_LEFT, NO_HEX_RIGHT = r"(?<![0-9A-Fa-f])", r"(?![0-9A-Fa-f])"
+NO_HEX_RIGHT = r"(?![0-9A-Fa-f])"
+# What a hardware address or an identifier of 64 bits or more has: six groups of hex digits.
+_BETWEEN = r"(?:\\+[xX](?:3[aA]|2[dD])|%(?:3[aA]|2[dD])|,? ?0[xX]|\\[xX]|[^0-9A-Za-z\n]{0,2})"
+HEXADECIMAL = re.compile(
+    r"[0-9A-Fa-f](?:[0-9A-Fa-f]?:[0-9A-Fa-f]{1,2}(?::[0-9A-Fa-f]{1,2}){4}"
+    rf"|[0-9A-Fa-f](?:{_BETWEEN}[0-9A-Fa-f]{{2}}){{5}})"
+)
+# The first hex digit of several. A pattern that begins with a class of characters is looked for at these alone, so
+# what must not stand before it comes behind it.
+HEX = r"[0-9A-Fa-f](?<![0-9A-Fa-f].)"
 QUOTE = r"(?:\\{0,3}[\"'])?"
 INNER = MARK[1:-1]  # the same within the brackets of a class
 # A name of a machine; with bounds, so that a long line of anything takes no time.
-_LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
-NAME = rf"{_LABEL}(?:\.{_LABEL}){{0,8}}"
+LABEL = r"[^\W_](?:[\w-]{0,61}[^\W_])?"
+NAME = rf"{LABEL}(?:\.{LABEL}){{0,8}}"
 # A message begins: a line, behind what a journal puts in front of it.
 START = r"(?m:^|(?<=\]: ))[ \t|]*"
 BEGIN = r"(?m:^|(?<=\]: )|(?<=\"))[ \t|]*"  # or a string of JSON
@@ -35,6 +42,7 @@ EMPTY = re.compile(
 )
 
 Replace = Callable[[re.Match[str]], str | None]
+Fits = Callable[[str, int, int], bool]
 
 
 class Sheet:
@@ -46,37 +54,51 @@ class Sheet:
 
     def sub(self, pattern: re.Pattern[str], replace: Replace, group: int | str = 0) -> None:
         """Replace that group of each match by what `replace` returns; None leaves the match as it is."""
-
-        def each(found: re.Match[str]) -> str:
-            new = replace(found)
-            if new is None or found.start(group) < 0:
-                return found[0]
-            start, end = found.start(group) - found.start(), found.end(group) - found.start()
-            return found[0][:start] + self._mark(new) + found[0][end:]
-
-        self.text = pattern.sub(each, self.text)
+        found = ((*each.span(group), replace(each)) for each in pattern.finditer(self.text))
+        self.put_each((start, end, new) for start, end, new in found if start >= 0)
 
     def within(self, region: re.Pattern[str], pattern: re.Pattern[str], replace: Replace) -> None:
         """The same in a region's last group that took part alone; `pattern` has the value in its last group."""
 
-        def inside(found: re.Match[str]) -> str:
-            start, end = (place - found.start() for place in found.span(found.lastindex or 0))
-            part = Sheet(found[0][start:end], self.put)
+        def inside(start: int, end: int) -> str:
+            part = Sheet(self.text[start:end], self.put)
             part.sub(pattern, replace, pattern.groups)
-            return found[0][:start] + part.text + found[0][end:]
+            return part.text
 
-        self.text = region.sub(inside, self.text)
+        spans = (each.span(each.lastindex or 0) for each in region.finditer(self.text))
+        self._put((start, end, inside(start, end)) for start, end in spans)
+
+    def in_lines(self, sign: re.Pattern[str], work: Callable[[Sheet], None]) -> None:
+        """Do some work in the lines alone that have a sign. None of it may match or put a line break."""
+        lines = self.text.split("\n")
+        which = [number for number, line in enumerate(lines) if sign.search(line)]
+        part = Sheet("\n".join(lines[number] for number in which), self.put)
+        work(part)
+        for number, line in zip(which, part.text.split("\n"), strict=False):
+            lines[number] = line
+        self.text = "\n".join(lines)
+
+    def known(self, words: Words, replace: Callable[[str], str | None], fits: Fits = alone) -> None:
+        """Replace each known word by what `replace` returns."""
+        self.put_at(words.spans(self.text, fits), replace)
 
     def put_at(self, spans: Iterable[tuple[int, int]], replace: Callable[[str], str | None]) -> None:
         """Replace what stands at those places, which are in order, by what `replace` returns, as `sub` does."""
+        self.put_each((start, end, replace(self.text[start:end])) for start, end in spans)
+
+    def put_each(self, given: Iterable[tuple[int, int, str | None]]) -> None:
+        """Replace what stands from each start to its end by a text; None leaves it as it is."""
+        self._put((start, end, self._mark(new)) for start, end, new in given if new is not None)
+
+    def _put(self, given: Iterable[tuple[int, int, str]]) -> None:
+        """Put each text in the place of what stands from its start to its end."""
         kept: list[str] = []
         place = 0
-        for start, end in spans:
-            new = replace(self.text[start:end])
-            if new is not None:
-                kept += [self.text[place:start], self._mark(new)]
-                place = end
-        self.text = "".join([*kept, self.text[place:]])
+        for start, end, new in given:
+            kept += [self.text[place:start], new]
+            place = end
+        if kept:
+            self.text = "".join([*kept, self.text[place:]])
 
     def _mark(self, new: str) -> str:
         self.put.append(new)
@@ -129,7 +151,8 @@ def groups(text: str) -> str:
 
 _QUADS = r"(?:[A-Za-z0-9+/]{4})"
 BASE64 = re.compile(
-    rf"(?<![A-Za-z0-9+/=])(?:(?:[A-Za-z0-9+/]{{64}}\s?\n[ \t]*)+|(?:[A-Za-z0-9+/]{{76}}\s?\n[ \t]*)+)?"
+    r"(?<![A-Za-z0-9+/=])(?=[A-Za-z0-9+/]{10})"
+    r"(?:(?:[A-Za-z0-9+/]{64}\s?\n[ \t]*)+|(?:[A-Za-z0-9+/]{76}\s?\n[ \t]*)+)?"
     rf"{_QUADS}{{2,}}(?:{_QUADS}|[A-Za-z0-9+/]{{2,3}}={{0,2}})(?![A-Za-z0-9+/=])"
 )
 

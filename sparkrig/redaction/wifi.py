@@ -8,13 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sparkrig.redaction.book import Book
+from sparkrig.redaction.book import LONGEST, Book
 from sparkrig.redaction.sheet import (
     EMPTY,
-    LEFT,
     MARK,
     QUOTED,
-    RIGHT,
     START,
     Sheet,
     plainly,
@@ -90,10 +88,10 @@ def learn(book: Book, text: str) -> None:
     any_kind = [unquoted(found[1])[1] for pattern in _CONNECTIONS for found in pattern.finditer(text)]
     names += [each for each in any_kind if not _is_wired(book, each)]
     for each in names:
-        if each not in spelt and not _is_filler(each):
+        if len(each) <= LONGEST and each not in spelt and not _is_filler(each):
             book.ssids.setdefault(each)
             book.ssids.setdefault(plainly(each))
-    book.forget("ssid")
+    book.forget()
 
 
 def ssids(book: Book, sheet: Sheet) -> None:
@@ -107,20 +105,26 @@ def ssids(book: Book, sheet: Sheet) -> None:
     def of_any_kind(found: re.Match[str]) -> str | None:
         return None if _is_wired(book, unquoted(found[1])[1]) else labelled(found)
 
-    forms = {form.lower(): name for name in book.ssids for form in _byte_forms(name)}
-    if forms:
-        either = "|".join(re.escape(each) for each in sorted(forms, key=len, reverse=True))
-        sheet.sub(re.compile(f"{LEFT}(?:{either}){RIGHT}", re.I), lambda found: named(forms[found[0].lower()]))
-    if known := book.words("ssid", [each for each in book.ssids if not book.is_ordinary(each)]):
-        spelt = {form.lower(): name for name in book.ssids for form in spellings(name)}
-        sheet.sub(known, lambda found: named(spelt[found[0].lower()]))
+    known = book.words("ssid bytes", book.ssids, _byte_forms)
+    sheet.known(known, lambda written: named(book.meant("ssid bytes", written)))
+    known = book.words("ssid", (each for each in book.ssids if not book.is_ordinary(each)))
+    sheet.known(known, lambda written: named(book.meant("ssid", written)))
     for pattern in _LABELS:
         sheet.sub(pattern, labelled, 1)
     for pattern in _CONNECTIONS:
         sheet.sub(pattern, of_any_kind, 1)
-    for name in filter(book.is_ordinary, book.ssids):  # where a profile has it for its name
-        profile = rf"""(?m)(?:^id=|/|connection ['"])({re.escape(name)})(?=['"]|\.nmconnection|$)"""
-        sheet.sub(re.compile(profile), labelled, 1)
+    known = book.words("ssid ordinary", filter(book.is_ordinary, book.ssids), lambda name: (name,))
+    sheet.known(known, named, lambda *place: _is_profile(*place) and not _is_filler(place[0][place[1] : place[2]]))
+
+
+_NAMES_PROFILE = re.compile(r"(?m:^)id=|/|connection ['\"]")
+_ENDS_PROFILE = re.compile(r"['\"]|\.nmconnection|(?m:$)")
+
+
+def _is_profile(text: str, start: int, end: int) -> bool:
+    """Whether a name stands where a profile has it for its name."""
+    before = (_NAMES_PROFILE.fullmatch(text, start - size, start) for size in (1, 3, 12) if size <= start)
+    return any(before) and _ENDS_PROFILE.match(text, end) is not None
 
 
 def _byte_forms(name: str) -> Iterable[str]:

@@ -28,10 +28,8 @@ TABLES: dict[str, Any] = {
     "sparkrig/bandwidth/nccl.py re.findall(pattern, text)": [],
     "sparkrig/checks/kind.py re.fullmatch(pattern, id)": [*kind._STANDS_FOR.values()],
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
-    "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next three
-    "sparkrig/redaction/credentials.py re.compile(re.escape(sheet.text[start:end.end()]))": [],
+    "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next one
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
-    "sparkrig/redaction/wifi.py re.compile(profile)": [],
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
     ],
