@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import programs
+from sparkrig import programs, signatures
 from sparkrig.host import apt, containers, nvidia_smi
 from sparkrig.network import netplan, profiles
 from sparkrig.rdma import gid
@@ -28,7 +28,6 @@ SHARED = {
     "evidence/identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
     "evidence/run.sh": ("sparkrig.facts.evidence:TOOL_S",),
     "facts/apt_simulation.sh": ("sparkrig.host.driver:SIMULATION",),
-    "facts/gpu.sh": ("sparkrig.host.nvidia_smi:NOT_INSTALLED",),
     "facts/open_update.sh": ("sparkrig.host.update_record:FOLDER",),
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
     "facts/releases.sh": ("sparkrig.host.releases:FOLDER", "sparkrig.host.releases:MOST_RECIPES"),
@@ -188,6 +187,7 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
     )
     assert "; ".join(f"/^{begins}/d" for begins in gid.OURS) in programs.text("runs/journal_row.sh")
     assert ",".join(nvidia_smi.FIELDS) in programs.text("facts/gpu.sh")
+    assert signatures.of("nvidia-smi", "no-nvidia-smi").search(programs.text("facts/gpu.sh"))
     network = programs.text("facts/network.sh")
     assert ",".join(profiles.PROPERTIES) in network and " ".join(netplan.FOLDERS) in network
 
