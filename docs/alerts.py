@@ -11,7 +11,9 @@ from sparkrig.checks.kind import Kind, to_read
 from sparkrig.host import blackbox, gpu, health
 from sparkrig.host.nvidia_smi import THERMAL, Gpu
 
-RULES = Path(__file__).resolve().parent.parent / "templates" / "watch" / "rules.yml"
+_FOLDER = Path(__file__).resolve().parent.parent / "templates" / "watch"
+RULES = _FOLDER / "rules.yml"
+DASHBOARD = _FOLDER / "dashboard.json"  # edited by hand, or saved by a Grafana
 JOB = "sparks"  # of the scrape configuration of docs/watching.md
 RECENT = "10m"  # in which something counts as new
 # netdevs of containers and of virtual machines come and go

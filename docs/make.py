@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from docs import alerts, commands, dashboard, schemas
+from docs import alerts, commands, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.io.catalogue_files import catalogue
@@ -282,7 +282,6 @@ if __name__ == "__main__":
     SOURCES.write_text(sources(), encoding="utf-8")
     WATCHING.write_text(with_metrics(WATCHING.read_text(encoding="utf-8")), encoding="utf-8")
     alerts.RULES.write_text(alerts.rules(), encoding="utf-8")
-    dashboard.DASHBOARD.write_text(dashboard.dashboard(), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")

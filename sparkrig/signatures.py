@@ -1,4 +1,4 @@
-"""The words of a tool about its failure, and what they mean: errors.yaml, and the search in a text."""
+"""The words of a tool about its failure, and what they mean: models/errors.yaml, and the search in a text."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sparkrig.cure import deploy, on_host, verb
 from sparkrig.parsing import safe_yaml
 from sparkrig.verdict import Level
 
-_FILE = Path(__file__).with_name("errors.yaml")
+_FILE = Path(__file__).parent / "models" / "errors.yaml"
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NEVER = r"(?!)"
 
 
 @dataclass(frozen=True)
 class Signature:
-    """Words of one failure: a row of errors.yaml, which says what its fields mean.
+    """Words of one failure: a row of models/errors.yaml, which says what its fields mean.
 
     pattern: a regular expression of the words; meaning: what failed, in words.
     """

@@ -1,4 +1,4 @@
-"""Why perftest failed, by its own words, which sparkrig/errors.yaml has."""
+"""Why perftest failed, by its own words, which models/errors.yaml has."""
 
 from __future__ import annotations
 

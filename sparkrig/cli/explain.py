@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import click
 
+from sparkrig.cli import pasted
 from sparkrig.cli.files import print_json
-from sparkrig.cure import quoted_path
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from sparkrig.explain.explanation import Explained
 
-_MOST = 2_000_000  # bytes; a long log of NCCL has a tenth of it
+_TAIL = "tail -c 2000000 FILE | sparkrig explain"
 
 
 @click.command()
@@ -36,7 +36,7 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
     for file in files or (sys.stdin.buffer,):
         if file.isatty():
             terminal.echo("Paste what a tool printed, then press Ctrl-D on a line of its own.", err=True)
-        given += (text := _decoded(_read(file)))
+        given += (text := pasted.text(file, "tool prints", _TAIL))
         found += judgement.explain(text)
     if not given.strip():
         raise click.ClickException(
@@ -50,25 +50,6 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
     else:
         _show(found)
     sys.exit(judgement.exit_code(found))
-
-
-def _read(file: BinaryIO) -> bytes:
-    """All that a file has; exit code 1 where that is more than any tool prints."""
-    content = file.read(_MOST + 1)
-    if len(content) > _MOST:
-        piped = file is sys.stdin.buffer or file.name == "-"
-        name, at_hand = ("standard input", "FILE") if piped else (file.name, quoted_path(file.name))
-        raise click.ClickException(
-            f"{name} has more than {_MOST // 1_000_000} MB, which no tool prints; nothing of it was read. "
-            f"Try: tail -c {_MOST} {at_hand} | sparkrig explain"
-        )
-    return content
-
-
-def _decoded(content: bytes) -> str:
-    """Text of a terminal, or of a Windows editor or shell."""
-    wide = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-    return content.decode("utf-16" if wide else "utf-8-sig", errors="replace")
 
 
 def _show(found: list[Explained]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
+from sparkrig.cli import files, pasted
 from sparkrig.cure import quoted_path
 from sparkrig.io import terminal
 from sparkrig.text import reason
@@ -132,11 +132,12 @@ def _text(word: str) -> str:
     if word == "-":
         if sys.stdin.isatty():
             terminal.echo("Paste how vLLM is launched, then press Ctrl-D on a line of its own.", err=True)
-        return sys.stdin.buffer.read().decode("utf-8-sig", errors="replace")
+        return pasted.text(sys.stdin.buffer, "launch has", _RUNNING.removeprefix("Try: "))
     if " " in word and not Path(word).exists():
         return word
     try:
-        return Path(word).read_text(encoding="utf-8-sig", errors="replace")
+        with Path(word).open("rb") as file:
+            return pasted.text(file, "launch has", _RUNNING.removeprefix("Try: "))
     except OSError as error:
         raise click.ClickException(f"{word} cannot be read: {reason(error)}. {_TRY}") from None
 

@@ -21,6 +21,7 @@ from sparkrig.text import listed, reason
 
 FOLDER = Path(__file__).parents[1] / "models"
 _SOURCES = "sources.yaml"
+_NO_MODELS = (_SOURCES, "errors.yaml")  # beside the models
 _WIDTH = 110  # of a line in an entry that is saved
 # libyaml's, where PyYAML was built with it, reads the same ten times faster
 _SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -41,7 +42,7 @@ class _Loader(_SAFE):  # type: ignore[misc]
 
 def names(folder: Path = FOLDER) -> list[str]:
     """The names of all models, without reading their files; empty where there is no such folder."""
-    return sorted(file.stem for file in folder.glob("*.yaml") if file.name != _SOURCES)
+    return sorted(file.stem for file in folder.glob("*.yaml") if file.name not in _NO_MODELS)
 
 
 def own(inventory: Path | None = None) -> Path | None:

@@ -26,6 +26,7 @@ from paramiko import (
     SSHConfig,
     SSHException,
 )
+from paramiko.channel import ChannelFile
 from paramiko.ssh_exception import IncompatiblePeer, NoValidConnectionsError
 from pydantic import SecretStr
 from pyinfra.api import FactBase
@@ -35,7 +36,7 @@ from sparkrig.cure import quoted, quoted_path
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import Address
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.parsing import rows
+from sparkrig.parsing import bounds, rows
 from sparkrig.refusal import Refusal
 from sparkrig.ssh import transport
 
@@ -239,8 +240,8 @@ class Door:
                     channel.exec_command(command)
                     channel.sendall(stdin.encode())
                     channel.shutdown_write()
-                    output = channel.makefile("rb").read().decode("utf-8", "replace")
-                    errors = channel.makefile_stderr("rb").read().decode("utf-8", "replace")
+                    output = _bounded(channel.makefile("rb"))
+                    errors = _bounded(channel.makefile_stderr("rb"))
                     status = channel.recv_exit_status()
                     late = alarm.finished.is_set()
                 finally:
@@ -250,6 +251,14 @@ class Door:
         if status != 0:
             raise Failed(" ".join(errors.splitlines()[-2:]) or f"it ended without a word (exit {status})")
         return output
+
+
+def _bounded(stream: ChannelFile) -> str:
+    """What a host prints, which it may do without an end. Raises Failed."""
+    content: bytes = stream.read(bounds.NOUN_CHARS + 1)
+    if len(content) > bounds.NOUN_CHARS:
+        raise Failed(f"it printed more than {bounds.NOUN_CHARS >> 20} MB")
+    return content.decode("utf-8", "replace")
 
 
 @contextmanager

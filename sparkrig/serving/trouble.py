@@ -1,6 +1,6 @@
 """Why a served model does not come up: what its nodes logged, and what only a look at all of them shows.
 
-The words to look for, what they mean, and where they were read, are those of `serving` in sparkrig/errors.yaml.
+The words to look for, what they mean, and where they were read, are those of `serving` in models/errors.yaml.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def test_no_test_is_imported() -> None:
     assert found == []
 
 
-NO_ROOMS = ("__init__.py", "__pycache__", "py.typed", "docs", "errors.yaml", "models", "templates")
+NO_ROOMS = ("__init__.py", "__pycache__", "py.typed", "docs", "models", "templates")
 
 
 def rooms() -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""errors.yaml: each row can be told by something, says what failed, and what to do about it."""
+"""models/errors.yaml: each row can be told by something, says what failed, and what to do about it."""
 
 from __future__ import annotations
 

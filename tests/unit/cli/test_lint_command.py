@@ -68,6 +68,7 @@ def test_a_command_in_quotes() -> None:
         (("no/such.yaml",), "", "no/such.yaml cannot be read: no such file or directory"),
         (("-",), "", "nothing was given"),
         (("-",), "ls -l", "no `vllm serve`"),
+        (("-",), "y\n" * 1_000_001, "standard input has more than 2 MB, which no launch has"),
         (("-",), "vllm serve 'M", "a quotation mark in it is not closed"),
         (("--", "docker", "run", "--gpus", "all"), "", "docker run names no image"),
         (("--vllm", "latest", SERVE), "", "--vllm is latest, a version such as 0.19.2 expected"),

@@ -254,14 +254,12 @@ def test_an_alert_says_which_host_what_and_what_to_do(tmp_path: Path) -> None:
 
 
 def test_the_files_and_the_page_are_current() -> None:
-    from docs.dashboard import DASHBOARD, dashboard
     from docs.make import WATCHING
 
     assert alerts.RULES.read_text() == alerts.rules(), "make docs"
-    assert DASHBOARD.read_text() == dashboard(), "make docs"
     text = WATCHING.read_text(encoding="utf-8")
     assert text == with_metrics(text), "make docs"
-    assert {alerts.RULES.name, DASHBOARD.name} == set(MONITORING)
+    assert {alerts.RULES.name, alerts.DASHBOARD.name} == set(MONITORING)
 
 
 def test_each_alert_has_a_check_of_ours_or_a_page_and_it_is_there() -> None:
@@ -285,11 +283,10 @@ def test_the_limits_are_those_of_the_guard_where_it_has_them() -> None:
 
 
 def test_every_metric_that_is_asked_for_is_one_that_is_written() -> None:
-    from docs.dashboard import dashboard
     from sparkrig.render import schedule_prom
 
     ours = written_by() | set(schedule_prom.NAMES)
-    asked = set(re.findall(r"\b(?:sparkrig|node)_[a-zA-Z_]+", alerts.rules() + dashboard()))
+    asked = set(re.findall(r"\b(?:sparkrig|node)_[a-zA-Z_]+", alerts.rules() + alerts.DASHBOARD.read_text()))
     assert asked - ours == OTHERS
     left = ours - asked  # what a rule or a graph has no use for
     assert left == {

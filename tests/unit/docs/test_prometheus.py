@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import alerts, dashboard
+from docs import alerts
 from sparkrig.render import schedule_prom
 from sparkrig.reports.drift import Host as Drifted
 from sparkrig.reports.drift import Report, Row
@@ -174,7 +174,7 @@ def graphs() -> list[str]:
     """The queries of the dashboard as Grafana asks them."""
     found = [
         target["expr"]
-        for panel in json.loads(dashboard.dashboard())["panels"]
+        for panel in json.loads(alerts.DASHBOARD.read_text())["panels"]
         for target in panel.get("targets", [])
     ]
     return [each.replace("$instance", ".*").replace("$__rate_interval", "10s") for each in found]
