@@ -28,7 +28,7 @@ from tests.lab.commands import LAB, ROOT, Done, run
 from tests.lab.guests import Guest, Pair
 
 FILE = "deploys/network.py"
-WINDOW_S = 40
+WINDOW_S = 60  # in which emulated hosts apply the change and are found again
 DEADMAN_S = 15  # after the window, by which promise P2 has everything back
 SLOW_S = 45  # what emulated hosts may take on top: ssh, NetworkManager's restart, an activation
 WINDOW = ("--data", f"rollback_seconds={WINDOW_S}")
