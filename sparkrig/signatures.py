@@ -9,14 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sparkrig.cure import deploy, on_host, verb
 from sparkrig.parsing import safe_yaml
 from sparkrig.verdict import Level
 
 _FILE = Path(__file__).parent / "models" / "errors.yaml"
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _NEVER = r"(?!)"
 
 
@@ -65,7 +62,7 @@ def tools() -> Iterable[str]:
 
 @cache
 def _tables() -> dict[str, list[dict[str, Any]]]:
-    tables: dict[str, list[dict[str, Any]]] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), _LOADER)
+    tables: dict[str, list[dict[str, Any]]] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST)
     return tables
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sparkrig.serving.model import Catalogue
 
 _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
-_RUNNING = "Try: docker inspect NAME | sparkrig lint -"
+_RUNNING = "docker inspect NAME | sparkrig lint -"
 
 
 @click.command()
@@ -115,7 +115,7 @@ def _readable(read: Callable[[], list[Launch]], text: str) -> list[Launch]:
     try:
         return read()
     except NotRead as error:
-        raise click.ClickException(f"{error}. {_RUNNING}") from None
+        raise click.ClickException(f"{error}. Try: {_RUNNING}") from None
     except Unreadable as error:
         raise click.ClickException(f"{error}. {_cure(text)}") from None
 
@@ -132,12 +132,12 @@ def _text(word: str) -> str:
     if word == "-":
         if sys.stdin.isatty():
             terminal.echo("Paste how vLLM is launched, then press Ctrl-D on a line of its own.", err=True)
-        return pasted.text(sys.stdin.buffer, "launch has", _RUNNING.removeprefix("Try: "))
+        return pasted.text(sys.stdin.buffer, "launch has", _RUNNING)
     if " " in word and not Path(word).exists():
         return word
     try:
         with Path(word).open("rb") as file:
-            return pasted.text(file, "launch has", _RUNNING.removeprefix("Try: "))
+            return pasted.text(file, "launch has", _RUNNING)
     except OSError as error:
         raise click.ClickException(f"{word} cannot be read: {reason(error)}. {_TRY}") from None
 

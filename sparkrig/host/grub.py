@@ -98,7 +98,8 @@ def boots(files: Mapping[str, str]) -> Boot:
 
 _ENTRY = re.compile(r"\s*(menuentry|submenu)\s.*\{\s*")
 _ANY_ENTRY = re.compile(r"\b(?:menuentry|submenu)\b")
-_KERNEL = re.compile(r"\s*linux(?:efi|16)?\s+(\S+)")
+_FUNCTION = re.compile(r"function \w+ \{")
+_KERNEL = re.compile(r"(?:^|[;\s])linux(?:efi|16)?\s+(\S+)")
 # what makes commands of another text; Ubuntu's 41_custom reads custom.cfg where there is one
 _ELSEWHERE = re.compile(
     r"(?:^|[;\s])(?:source|[.]|configfile|normal|blscfg|bls_import|eval|(?:legacy|syslinux|extract_entries)_\w+)"
@@ -128,7 +129,7 @@ def _menu(text: str) -> tuple[list[_Entry], list[str]]:
                 raise Untold(f"{CFG} has an entry where Ubuntu's templates have none")
             within.entries.append(entry)
             open_.append(entry)
-        elif bare.endswith("{"):
+        elif _FUNCTION.fullmatch(bare):
             open_.append(None)
         elif bare == "}":
             if len(open_) == 1:
@@ -138,8 +139,8 @@ def _menu(text: str) -> tuple[list[_Entry], list[str]]:
             _judge(bare)
             lines += [] if None in open_ else [bare]
             conditions += sum(1 if word == "if" else -1 for word in _IF.findall(bare))
-            if (kernel := _KERNEL.match(line)) and (entry_of := open_[-1]):
-                entry_of.kernels.append(kernel[1])
+            if within := open_[-1]:
+                within.kernels += _KERNEL.findall(bare)
     if len(open_) > 1:
         raise Untold(f"{CFG} lacks a }}")
     return top.entries, lines
@@ -150,7 +151,7 @@ def _judge(line: str) -> None:
     elsewhere = _ELSEWHERE.search(line)
     if elsewhere and not (elsewhere["what"] or "").endswith("/custom.cfg"):
         raise Untold(f"{CFG} goes on in another place ({_shown(elsewhere[0])})")
-    if _LOOP.search(line) or _ANY_ENTRY.search(line.replace("menuentry_id_option", "")):
+    if line.endswith("{") or _LOOP.search(line) or _ANY_ENTRY.search(line.replace("menuentry_id_option", "")):
         raise Untold(f"{CFG} has a line that Ubuntu's templates do not write ({_shown(line)})")
 
 
@@ -160,6 +161,8 @@ def _entry(line: str, *, always: bool) -> _Entry:
     except ValueError:
         raise Untold(f"{CFG} has an entry that cannot be read ({_shown(line)})") from None
     own = next((after for word, after in pairwise(words) if word in _ID), title)
+    if {"{", "}"} & {*words}:
+        raise Untold(f"{CFG} has more than an entry's head in one line ({_shown(line)})")
     if "$" in title + own:
         raise Untold(f"{CFG} has an entry whose name only the machine tells ({_shown(line)})")
     return _Entry(title, own, kind == "submenu", always)

@@ -23,12 +23,10 @@ FOLDER = Path(__file__).parents[1] / "models"
 _SOURCES = "sources.yaml"
 _NO_MODELS = (_SOURCES, "errors.yaml")  # beside the models
 _WIDTH = 110  # of a line in an entry that is saved
-# libyaml's, where PyYAML was built with it, reads the same ten times faster
-_SAFE: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Part = TypeVar("_Part", bound=BaseModel)
 
 
-class _Loader(_SAFE):  # type: ignore[misc]
+class _Loader(safe_yaml.FAST):  # type: ignore[misc]
     """Refuses a key that comes twice, of which YAML would take the last without a word."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:

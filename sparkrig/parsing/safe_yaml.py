@@ -9,6 +9,9 @@ import yaml
 
 from sparkrig.parsing import bounds
 
+# libyaml's, where PyYAML was built with it, reads the same ten times faster
+FAST: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 
 def load(text: str, loader: Any = yaml.SafeLoader) -> Any:
     """The data in a text. loader: one that makes only plain data. Raises yaml.YAMLError alone."""

@@ -122,6 +122,15 @@ def test_what_ubuntus_templates_do_not_write_is_unknown_and_says_why() -> None:
                 "templates have none",
             ),
             "submenus within submenus": (menu("set default=2", entries="submenu x {\n" * 9 + "}\n" * 9), "deep"),
+            "two entries in a line": (
+                menu(entries="menuentry a { true; } menuentry b {\n}"),
+                "more than an entry's",
+            ),
+            "a block of nothing": (menu(entries="true {\n}"), "a line that Ubuntu's"),
+            "another kernel in a condition": (
+                menu("set default=2", entries=entry.format("linux /k-1.0\nif x; then linux /k-2.0; fi")),
+                "one of several kernels",
+            ),
             "no release in its name": (
                 menu("set default=2", entries=entry.format("linux /boot/vmlinuz.old")),
                 "does not name its release",
