@@ -180,7 +180,5 @@ class Redactor:
         return [kind for kind, values in known.items() if any(self._left(kind, values).spans(bare, anywhere))]
 
     def _left(self, kind: str, values: Iterable[str]) -> Words:
-        def bare(value: str) -> Iterable[str]:
-            return (each for each in (squashed(value),) if len(each) >= 8)
-
-        return self._book.words(f"left {kind}", values, bare)
+        long = (each for each in map(squashed, values) if len(each) >= 8)
+        return self._book.words(f"left {kind}", long, lambda each: (each,))
