@@ -162,7 +162,7 @@ def _entry(line: str, *, always: bool) -> _Entry:
         raise Untold(f"{CFG} has an entry that cannot be read ({_shown(line)})") from None
     own = next((after for word, after in pairwise(words) if word in _ID), title)
     if {"{", "}"} & {*words}:
-        raise Untold(f"{CFG} has more than an entry's head in one line ({_shown(line)})")
+        raise Untold(f"{CFG} has an entry and more in one line ({_shown(line)})")
     if "$" in title + own:
         raise Untold(f"{CFG} has an entry whose name only the machine tells ({_shown(line)})")
     return _Entry(title, own, kind == "submenu", always)

@@ -124,7 +124,7 @@ def test_what_ubuntus_templates_do_not_write_is_unknown_and_says_why() -> None:
             "submenus within submenus": (menu("set default=2", entries="submenu x {\n" * 9 + "}\n" * 9), "deep"),
             "two entries in a line": (
                 menu(entries="menuentry a { true; } menuentry b {\n}"),
-                "more than an entry's",
+                "an entry and more",
             ),
             "a block of nothing": (menu(entries="true {\n}"), "a line that Ubuntu's"),
             "another kernel in a condition": (
