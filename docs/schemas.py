@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,42 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
-from sparkrig.reports.schema import DOCUMENTS
+from sparkrig.explain.explanation import Explain
+from sparkrig.fabric.survey import Topologies
+from sparkrig.redaction.archive import Support
+from sparkrig.reports import doctor, drift, schema, schema_changes, schema_serving
+from sparkrig.runs.lock import Unlock
+from sparkrig.serving.bench import report as bench
 from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"
+
+DOCUMENTS: Mapping[str, Any] = {
+    "apply": schema_changes.Applying,
+    "bandwidth": schema.Bandwidth,
+    "bench": bench.Report,
+    "blackbox": schema.BlackBox,
+    "doctor": doctor.Report,
+    "drift": drift.Report,
+    "explain": Explain,
+    "lint": schema_serving.Lint,
+    "models": schema_serving.Models,
+    "onboard": schema_changes.Onboard,
+    "plan": schema_changes.Planning,
+    "startup": schema_serving.Startup,
+    "status": schema.Status,
+    "storage": schema_serving.Storage,
+    "summary": schema.Summary,
+    "support": Support,
+    "topology": Topologies,
+    "undo": schema_changes.Undo,
+    "unlock": Unlock,
+    "update": schema_changes.Update,
+}
+"""What each verb prints with --json. Fields are only ever added.
+
+What would break a reader gets the next number, in the document's field `schema`.
+"""
 
 
 class _Printed(GenerateJsonSchema):
@@ -33,7 +66,7 @@ class _Printed(GenerateJsonSchema):
         return self.generate_inner(schema["schema"])
 
 
-def schema(verb: str) -> JsonSchemaValue:
+def schema_of(verb: str) -> JsonSchemaValue:
     """The JSON schema of a verb's document."""
     made = TypeAdapter(DOCUMENTS[verb]).json_schema(by_alias=True, mode="serialization", schema_generator=_Printed)
     made["$defs"] = dict(sorted(made.get("$defs", {}).items()))
@@ -50,6 +83,6 @@ def model_file() -> dict[str, Any]:
 
 def texts() -> dict[Path, str]:
     """Each file and its text."""
-    made = {verb: json.dumps(schema(verb), indent=2) + "\n" for verb in DOCUMENTS}
+    made = {verb: json.dumps(schema_of(verb), indent=2) + "\n" for verb in DOCUMENTS}
     made["model-file"] = json.dumps(model_file(), indent=2) + "\n"
     return {FOLDER / f"{verb}.json": re.sub(r"\bNone\b", "null", text) for verb, text in made.items()}

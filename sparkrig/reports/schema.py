@@ -5,21 +5,14 @@ Fields are only ever added. What would break a reader gets the next number, in t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, NotRequired
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from sparkrig import verdict
 from sparkrig.bandwidth import cluster_run, measurement
-from sparkrig.explain.explanation import Explained
-from sparkrig.fabric import cabling
 from sparkrig.host import blackbox
-from sparkrig.rdma import rdma
-from sparkrig.reports import doctor, drift, schema_changes, schema_serving
 from sparkrig.reports.fields import Left, Unread
 from sparkrig.runs import journal
-from sparkrig.serving.bench import report as bench
 
 # summary
 
@@ -223,25 +216,6 @@ class Status(TypedDict):
     schedule: Scheduled | Unread | None
 
 
-# topology
-
-
-class Group(TypedDict):
-    """A pair, or a Spark on its own. gids: the RDMA devices and GIDs of each host that could be read."""
-
-    hosts: list[str]
-    topology: cabling.Topology
-    gids: dict[str, rdma.Rdma]
-    findings: list[verdict.Finding]
-
-
-class Topology(TypedDict):
-    """Which cage reaches which, as it is and as it is declared."""
-
-    schema: Literal["sparkrig.topology/1"]
-    groups: list[Group]
-
-
 # bandwidth
 
 Refused = TypedDict("Refused", {"hosts": list[str], "refused": str, "try": str})  # `try` is no name in Python
@@ -257,52 +231,6 @@ class Bandwidth(TypedDict):
     schema: Literal["sparkrig.bandwidth/1"]
     pairs: list[measurement.Run | Refused]
     clusters: NotRequired[list[cluster_run.ClusterRun | Refused]]
-
-
-# explain
-
-
-class Explain(TypedDict):
-    """What each tool's output in a paste means."""
-
-    schema: Literal["sparkrig.explain/1"]
-    explained: list[Explained]
-
-
-# support
-
-
-class SupportFile(TypedDict):
-    """One file of an archive. bytes: its size; cut: whether there was more."""
-
-    name: str
-    bytes: int
-    cut: bool
-
-
-class Replaced(TypedDict):
-    """How often values of a kind were replaced, and how many different ones."""
-
-    times: int
-    different: int
-
-
-class Support(TypedDict):
-    """An archive for support.
-
-    archive: where it lies; created: UTC, ISO 8601; hosts: their pseudonyms; replaced: by kind; missing, notes:
-    sentences.
-    """
-
-    schema: Literal["sparkrig.support/1"]
-    archive: str
-    version: str
-    created: str
-    hosts: list[str]
-    files: list[SupportFile]
-    replaced: dict[str, Replaced]
-    missing: list[str]
-    notes: list[str]
 
 
 # blackbox
@@ -345,28 +273,3 @@ class BlackBox(TypedDict):
 
     schema: Literal["sparkrig.blackbox/1"]
     hosts: dict[str, Box | Unread]
-
-
-DOCUMENTS: Mapping[str, Any] = {
-    "apply": schema_changes.Applying,
-    "bandwidth": Bandwidth,
-    "bench": bench.Report,
-    "blackbox": BlackBox,
-    "doctor": doctor.Report,
-    "drift": drift.Report,
-    "explain": Explain,
-    "lint": schema_serving.Lint,
-    "models": schema_serving.Models,
-    "onboard": schema_changes.Onboard,
-    "plan": schema_changes.Planning,
-    "startup": schema_serving.Startup,
-    "status": Status,
-    "storage": schema_serving.Storage,
-    "summary": Summary,
-    "support": Support,
-    "topology": Topology,
-    "undo": schema_changes.Undo,
-    "unlock": schema_changes.Unlock,
-    "update": schema_changes.Update,
-}
-"""What each verb prints: a type, or a model where the verb has one."""

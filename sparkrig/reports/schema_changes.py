@@ -276,7 +276,7 @@ class Onboard(TypedDict):
     replaced: Replaced | None
 
 
-# undo and unlock
+# undo
 
 
 class Change(TypedDict):
@@ -321,10 +321,3 @@ class Undo(TypedDict):
 
     schema: Literal["sparkrig.undo/1"]
     groups: list[Undone]
-
-
-class Unlock(TypedDict):
-    """What came of each host, by its name, in words."""
-
-    schema: Literal["sparkrig.unlock/1"]
-    hosts: dict[str, str]

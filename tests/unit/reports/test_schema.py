@@ -18,7 +18,7 @@ from click.testing import CliRunner
 from jsonschema import Draft202012Validator
 
 import sparkrig.io as package
-from docs.schemas import FOLDER, texts
+from docs.schemas import DOCUMENTS, FOLDER, texts
 from sparkrig.cli import apply as applied
 from sparkrig.cli import applying, models, onboard, summary, topology
 from sparkrig.cli import plan as planning
@@ -35,11 +35,10 @@ from sparkrig.io.first_login import Target
 from sparkrig.io.remote import Lost
 from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.redaction import archive
+from sparkrig.redaction import Count, archive
 from sparkrig.refusal import Refusal
 from sparkrig.reports import drift
 from sparkrig.reports.plan import Planned, Step
-from sparkrig.reports.schema import DOCUMENTS
 from sparkrig.runs.applied import Applied
 from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal
@@ -201,7 +200,8 @@ def examined(folder: Path, patch: Patch) -> str:
 def supported(folder: Path, patch: Patch) -> str:
     file = folder / "sent.tar.gz"
     given = (archive.File("drift.json", "{}\n"), archive.File("machine-1/tools/ip.txt", "$ ip\n", cut=True))
-    made = archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, {"mac": (3, 2)}, ("x",), ("y",))
+    counts = {"mac": Count(3, 2)}
+    made = archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, counts, ("x",), ("y",))
     file.write_bytes(archive.pack(made))
     return CliRunner().invoke(support_command.support, ["--open", "--json", str(file)]).stdout
 
@@ -267,7 +267,7 @@ def test_every_verb_with_json_has_a_schema_and_says_so() -> None:
         command = sparkrig.get_command(context, verb)
         assert command is not None
         if "--json" in options(command):
-            assert verb in DOCUMENTS, "sparkrig/reports/schema.py: DOCUMENTS; then make docs"
+            assert verb in DOCUMENTS, "docs/schemas.py: DOCUMENTS; then make docs"
             assert f"docs/schema/{verb}.json" in command.get_help(click.Context(command))
 
     each_row(sorted(_VERBS), holds)
