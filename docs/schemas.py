@@ -17,6 +17,7 @@ from sparkrig.fabric.survey import Topologies
 from sparkrig.redaction.archive import Support
 from sparkrig.reports import doctor, drift, schema, schema_changes, schema_serving
 from sparkrig.runs.lock import Unlock
+from sparkrig.serving import startup_report
 from sparkrig.serving.bench import report as bench
 from sparkrig.serving.model import Model
 
@@ -34,7 +35,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "models": schema_serving.Models,
     "onboard": schema_changes.Onboard,
     "plan": schema_changes.Planning,
-    "startup": schema_serving.Startup,
+    "startup": startup_report.Report,
     "status": schema.Status,
     "storage": schema_serving.Storage,
     "summary": schema.Summary,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -12,3 +13,10 @@ class Value:
         from pydantic_core import to_jsonable_python
 
         return to_jsonable_python(self)
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A host, or the schedule of an inventory, that could not be read, and why."""
+
+    unread: str

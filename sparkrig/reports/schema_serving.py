@@ -6,9 +6,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from sparkrig import verdict
 from sparkrig.reports.fields import Unread
-from sparkrig.serving import budget, startup, storage
+from sparkrig.serving import budget, storage
 from sparkrig.serving.lint import case, claims, rule
 from sparkrig.serving.model import Model, Nodes, Source
 
@@ -58,43 +57,6 @@ class Lint(TypedDict):
 
     schema: Literal["sparkrig.lint/1"]
     launches: list[Launched]
-
-
-# startup
-
-
-class Node(TypedDict):
-    """One node of a served model, as sparkrig.serving.startup.Startup.
-
-    image: ID of the container's, empty where none runs; restarts: how often systemd started it again.
-    """
-
-    state: startup.State
-    role: startup.Role
-    form: str
-    address: str
-    phases: list[startup.Phase]
-    seconds: float | None
-    quiet: float | None
-    image: str
-    restarts: int
-    verdict: verdict.Verdict
-
-
-class Host(Node):
-    """The node of the server without a name, or of the first service where there is none.
-
-    services: the nodes of the named services, by their names.
-    """
-
-    services: dict[str, Node]
-
-
-class Startup(TypedDict):
-    """How far each host of an inventory is on its way to serve, by its name."""
-
-    schema: Literal["sparkrig.startup/1"]
-    hosts: dict[str, Host | Unread]
 
 
 # storage
