@@ -14,11 +14,13 @@ from pydantic_core.core_schema import WithDefaultSchema
 
 from sparkrig.explain.explanation import Explain
 from sparkrig.fabric.survey import Topologies
+from sparkrig.host import blackbox
 from sparkrig.redaction.archive import Support
 from sparkrig.reports import doctor, drift, schema, schema_changes, schema_serving
 from sparkrig.runs.lock import Unlock
-from sparkrig.serving import startup_report
+from sparkrig.serving import catalogue_report, startup_report
 from sparkrig.serving.bench import report as bench
+from sparkrig.serving.lint import report as lint
 from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"
@@ -27,12 +29,12 @@ DOCUMENTS: Mapping[str, Any] = {
     "apply": schema_changes.Applying,
     "bandwidth": schema.Bandwidth,
     "bench": bench.Report,
-    "blackbox": schema.BlackBox,
+    "blackbox": blackbox.Report,
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,
-    "lint": schema_serving.Lint,
-    "models": schema_serving.Models,
+    "lint": lint.Report,
+    "models": catalogue_report.Report,
     "onboard": schema_changes.Onboard,
     "plan": schema_changes.Planning,
     "startup": startup_report.Report,

@@ -15,10 +15,8 @@ from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
-    from sparkrig.host.blackbox import BlackBox
+    from sparkrig.host.blackbox import BlackBox, Report
     from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports import schema
-    from sparkrig.reports.fields import Unread
 
     Looked = Mapping[str, BlackBox | Failed | Lost]
 
@@ -63,11 +61,7 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     looked = _look(inventory_file.name, fleet, data)
     found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
     if as_json:
-        document: schema.BlackBox = {
-            "schema": "sparkrig.blackbox/1",
-            "hosts": {name: _plain(each, last) for name, each in looked.items()},
-        }
-        files.print_json(document)
+        files.print_json(_report(looked, last))
     else:
         _show(looked, last)
     if html:
@@ -94,26 +88,15 @@ def _look(what: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Loo
     )
 
 
-def _plain(found: BlackBox | Failed | Lost, seconds: float) -> schema.Box | Unread:
-    from sparkrig.render.blackbox import last
+def _report(looked: Looked, seconds: float) -> Report:
+    from sparkrig.host.blackbox import Report, box
+    from sparkrig.value import Unread
 
-    if isinstance(found, Exception):
-        return {"unread": str(found)}
-    reset, guard = found.reset, _acts(found)
-    if reset is None:
-        return {"runs": found.runs, "reset": None, "guard": guard}
-    told: schema.Reset = {
-        "at": reset.when(reset.at).isoformat(),
-        "booted": reset.when(reset.booted).isoformat(),
-        "sentence": reset.sentence,
-        "signs": reset.signs,
-        "steps": last(reset, seconds),
+    hosts = {
+        name: Unread(str(each)) if isinstance(each, Exception) else box(each, seconds)
+        for name, each in looked.items()
     }
-    return {"runs": found.runs, "reset": told, "guard": guard}
-
-
-def _acts(found: BlackBox) -> list[schema.Guarded]:
-    return [{"at": act.when(found).isoformat(), "done": act.text} for act in found.acts]
+    return Report(hosts=hosts)
 
 
 def _show(looked: Looked, seconds: float) -> None:

@@ -10,7 +10,6 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from sparkrig.bandwidth import cluster_run, measurement
-from sparkrig.host import blackbox
 from sparkrig.reports.fields import Left, Unread
 from sparkrig.runs import journal
 
@@ -231,45 +230,3 @@ class Bandwidth(TypedDict):
     schema: Literal["sparkrig.bandwidth/1"]
     pairs: list[measurement.Run | Refused]
     clusters: NotRequired[list[cluster_run.ClusterRun | Refused]]
-
-
-# blackbox
-
-
-class Reset(TypedDict):
-    """An end that was not asked for.
-
-    at: the last row that reached the disk; booted: when the host came back, both ISO 8601 by its own clock;
-    sentence: what matters most of it; signs: what stood out, the weightiest first; steps: the rows before it.
-    """
-
-    at: str
-    booted: str
-    sentence: str
-    signs: list[blackbox.Sign]
-    steps: list[blackbox.Step]
-
-
-class Guarded(TypedDict):
-    """at: ISO 8601 by the host's own clock; done: what the guard did, and why."""
-
-    at: str
-    done: str
-
-
-class Box(TypedDict):
-    """The black box of a host.
-
-    runs: whether it does; reset: the last that it saw, null for none; guard: what its guard did, oldest first.
-    """
-
-    runs: bool
-    reset: Reset | None
-    guard: list[Guarded]
-
-
-class BlackBox(TypedDict):
-    """What preceded the last reset of each host."""
-
-    schema: Literal["sparkrig.blackbox/1"]
-    hosts: dict[str, Box | Unread]

@@ -7,57 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from sparkrig.reports.fields import Unread
-from sparkrig.serving import budget, storage
-from sparkrig.serving.lint import case, claims, rule
-from sparkrig.serving.model import Model, Nodes, Source
-
-# lint
-
-
-class Broken(TypedDict):
-    """A rule that a launch breaks.
-
-    meaning: what holds where it is kept; found: what was seen; better: what to set; holds: of which versions;
-    reasons, against: the sources that ask for it, and those against it; contested: a warning with both, which does
-    not make exit code 2.
-    """
-
-    rule: str
-    severity: case.Severity
-    contested: bool
-    topic: rule.Topic
-    meaning: str
-    found: str
-    better: str
-    holds: str
-    reasons: list[claims.Claim]
-    against: list[claims.Claim]
-
-
-class Launched(TypedDict):
-    """One launch.
-
-    source: what it was read from; engine: vllm, or another one, whose flags are not judged; model: as it was
-    given; known: its name in the catalogue, None where it is not there; image: empty where it is not seen; vllm:
-    its version, None where that is not known; gpus: how many it wants, None where that cannot be read.
-    """
-
-    source: str
-    engine: str
-    model: str
-    known: str | None
-    image: str
-    vllm: str | None
-    gpus: int | None
-    findings: list[Broken]
-
-
-class Lint(TypedDict):
-    """What each launch in a text does that it should not."""
-
-    schema: Literal["sparkrig.lint/1"]
-    launches: list[Launched]
-
+from sparkrig.serving import storage
 
 # storage
 
@@ -166,51 +116,3 @@ class Storage(TypedDict):
     hosts: dict[str, Stored | Unread]
     removal: dict[str, Removed]
     exit_code: int
-
-
-# models
-
-
-class Room(TypedDict):
-    """What a checkpoint leaves of the memory of each of its nodes, as sparkrig.serving.budget.Budget, in GiB.
-
-    weights_estimated: no source states their size, and this is the least; tokens: of the KV cache, as vLLM
-    up to 0.19 logs them; sequences: of full context at a time; assumed: in sentences.
-    """
-
-    checkpoint: str
-    nodes: Nodes
-    fit: budget.Fit
-    share_gib: float
-    weights_gib: float | None
-    weights_estimated: bool
-    graphs_gib: float
-    non_torch_gib: float
-    activations_gib: float
-    kv_gib: float | None
-    needed_gib: float | None
-    tokens: int | None
-    sequences: float | None
-    assumed: list[str]
-
-
-class Listed(TypedDict):
-    """A model.
-
-    fewest_nodes: Sparks that its first good checkpoint takes, None where a pair is too little; obstacle: why its
-    name alone does not start it, empty where it does.
-    """
-
-    model: Model
-    fewest_nodes: Nodes | None
-    obstacle: str
-    rooms: list[Room]
-
-
-class Models(TypedDict):
-    """The catalogue, or one model of it. use: how they are to be served; sources: by the keys that models name."""
-
-    schema: Literal["sparkrig.models/1"]
-    use: budget.Use
-    models: list[Listed]
-    sources: dict[str, Source]
