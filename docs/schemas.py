@@ -12,11 +12,13 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
+from sparkrig.bandwidth import report as bandwidth
 from sparkrig.explain.explanation import Explain
 from sparkrig.fabric.survey import Topologies
 from sparkrig.host import blackbox
 from sparkrig.redaction.archive import Support
-from sparkrig.reports import doctor, drift, schema, schema_changes, schema_serving
+from sparkrig.reports import doctor, drift, plan, schema, schema_changes, schema_serving
+from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
 from sparkrig.serving.bench import report as bench
@@ -26,8 +28,8 @@ from sparkrig.serving.model import Model
 FOLDER = Path(__file__).resolve().parent / "schema"
 
 DOCUMENTS: Mapping[str, Any] = {
-    "apply": schema_changes.Applying,
-    "bandwidth": schema.Bandwidth,
+    "apply": plan.Applying,
+    "bandwidth": bandwidth.Report,
     "bench": bench.Report,
     "blackbox": blackbox.Report,
     "doctor": doctor.Report,
@@ -36,14 +38,14 @@ DOCUMENTS: Mapping[str, Any] = {
     "lint": lint.Report,
     "models": catalogue_report.Report,
     "onboard": schema_changes.Onboard,
-    "plan": schema_changes.Planning,
+    "plan": plan.Planning,
     "startup": startup_report.Report,
     "status": schema.Status,
     "storage": schema_serving.Storage,
     "summary": schema.Summary,
     "support": Support,
     "topology": Topologies,
-    "undo": schema_changes.Undo,
+    "undo": undo_outcome.Report,
     "unlock": Unlock,
     "update": schema_changes.Update,
 }
@@ -56,11 +58,11 @@ What would break a reader gets the next number, in the document's field `schema`
 class _Printed(GenerateJsonSchema):
     """What is printed, and not what could be read: a field with a default is there, too.
 
-    What is NotRequired may be absent.
+    What is left out under a condition may be absent.
     """
 
     def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: ARG002 - pydantic's signature
-        return bool(field.get("required", True))
+        return field.get("serialization_exclude_if") is None
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False

@@ -7,7 +7,6 @@ how far it got.
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -303,7 +302,7 @@ def _through(
         again = replacing.plainly(place, asked) if place and code == 2 else _again()
         console.print(f"The same again goes on from there: {again}", soft_wrap=True)
     if asked.as_json:
-        terminal.echo(json.dumps(_document(at, key, draft, outcome, code, place), indent=2))
+        files.print_json(_document(at, key, draft, outcome, code, place))
     return code
 
 

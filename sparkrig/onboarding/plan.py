@@ -97,7 +97,7 @@ def document(plans: Sequence[Plan]) -> dict[str, schema.Onboarding]:
         plan.host: {
             "login": list(plan.login),
             "steps": [step.name for step in plan.steps],
-            "refusals": [{"what": each.what, "cure": each.cure} for each in plan.refusals],
+            "refusals": [each.told for each in plan.refusals],
             "reboots": 0,
             "container_restarts": plan.restarts,
             "network_reverts_s": plan.reverts_s,

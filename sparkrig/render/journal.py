@@ -23,7 +23,7 @@ from sparkrig.runs.undo import Change, Plan
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
-    from sparkrig.reports import schema, schema_changes
+    from sparkrig.reports import schema
 
 _SHADES: Mapping[Outcome, Shade] = {
     "done": "healthy",
@@ -276,12 +276,3 @@ def _run(run: Run, found: Journal) -> schema.Run:
         "network": run.moved_network,
         "left": [{"item": each.item, "why": each.why} for each in journal.left(run, found)],
     }
-
-
-def planned(plan: Plan) -> schema_changes.Plan:
-    """A plan for programs."""
-    changes: list[schema_changes.Change] = [
-        {"item": each.item, "act": each.act, "later": list(each.later), "why": each.why, "diff": list(each.diff)}
-        for each in plan.changes
-    ]
-    return {"run": plan.run, "changes": changes, "network": plan.network, "restart_docker": plan.docker}

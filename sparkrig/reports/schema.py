@@ -5,11 +5,10 @@ Fields are only ever added. What would break a reader gets the next number, in t
 
 from __future__ import annotations
 
-from typing import Literal, NotRequired
+from typing import Literal
 
 from typing_extensions import TypedDict
 
-from sparkrig.bandwidth import cluster_run, measurement
 from sparkrig.reports.fields import Left, Unread
 from sparkrig.runs import journal
 
@@ -213,20 +212,3 @@ class Status(TypedDict):
     hosts: dict[str, Journal | Unread]
     halves: list[Halved]
     schedule: Scheduled | Unread | None
-
-
-# bandwidth
-
-Refused = TypedDict("Refused", {"hosts": list[str], "refused": str, "try": str})  # `try` is no name in Python
-Refused.__doc__ = "A pair or a cluster that could not be measured: why, and one command to try."
-
-
-class Bandwidth(TypedDict):
-    """What each rail of each pair carries, and each edge of each larger cluster.
-
-    clusters: absent where the inventory has pairs alone.
-    """
-
-    schema: Literal["sparkrig.bandwidth/1"]
-    pairs: list[measurement.Run | Refused]
-    clusters: NotRequired[list[cluster_run.ClusterRun | Refused]]

@@ -7,70 +7,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from sparkrig.host import firmware
-from sparkrig.reports.fields import Left
-from sparkrig.runs import change, undo
-
-# plan and apply
-
-
-class PlannedChange(TypedDict):
-    """One thing that changes, as sparkrig.runs.change.Change.
-
-    before, after: in words; None where it is absent, or goes; diff: the lines of a file's unified diff; keeps:
-    what keeps a user's lines that go with a file, or empty.
-    """
-
-    kind: change.Kind
-    item: str
-    before: str | None
-    after: str | None
-    diff: list[str]
-    keeps: str
-
-
-class PlannedStep(TypedDict):
-    """An operation of the deploy that would change a host; changes: empty where it does not report them."""
-
-    name: str
-    changes: list[PlannedChange]
-
-
-class PlannedHost(TypedDict):
-    """One host.
-
-    refusals: why the deploy would do nothing to it; unread: why it could not be read; held_up_by: the first host
-    of its cluster for whose sake nothing is done here either; interrupts: what breaks off meanwhile; seconds:
-    roughly how long it takes; exit_code: of this host alone.
-    """
-
-    name: str
-    steps: list[PlannedStep]
-    refusals: list[Refusal]
-    unread: str | None
-    held_up_by: str | None
-    interrupts: list[str]
-    seconds: int
-    exit_code: int
-
-
-class Planning(TypedDict):
-    """What the deploy would change on each host of an inventory."""
-
-    schema: Literal["sparkrig.plan/1"]
-    inventory: str
-    deploy: str
-    hosts: list[PlannedHost]
-    exit_code: int
-
-
-class Applying(TypedDict):
-    """What was planned, and what came of it. outcome: in words; plan: as `sparkrig plan --json` prints it."""
-
-    schema: Literal["sparkrig.apply/1"]
-    plan: Planning
-    outcome: str
-    exit_code: int
-
+from sparkrig.refusal import Refused
 
 # update
 
@@ -139,7 +76,7 @@ class UpdatedHost(TypedDict):
     kernels_without_module: list[str]
     firmware: list[FirmwarePart]
     steps: list[UpdateStep]
-    refusals: list[Refusal]
+    refusals: list[Refused]
     seconds: int
     exit_code: int
 
@@ -191,13 +128,6 @@ class Newcomer(TypedDict):
     driver: str | None
 
 
-class Refusal(TypedDict):
-    """Why nothing is done, and one thing to try."""
-
-    what: str
-    cure: str
-
-
 class Onboarding(TypedDict):
     """What is done to one host: to let pyinfra in, and by the deploy.
 
@@ -207,7 +137,7 @@ class Onboarding(TypedDict):
 
     login: list[str]
     steps: list[str]
-    refusals: list[Refusal]
+    refusals: list[Refused]
     reboots: int
     container_restarts: int
     network_reverts_s: int | None
@@ -274,50 +204,3 @@ class Onboard(TypedDict):
     outcome: str
     exit_code: int
     replaced: Replaced | None
-
-
-# undo
-
-
-class Change(TypedDict):
-    """What becomes of one item.
-
-    later: the later runs whose change of it goes with it; why: docker's message about a
-    file that it does not start with, or why what another one changed cannot be merged; diff: of a file that
-    another one changed, from what is there to what would be.
-    """
-
-    item: str
-    act: undo.Act
-    later: list[str]
-    why: str
-    diff: list[str]
-
-
-class Plan(TypedDict):
-    """What an undo does to one host. network, restart_docker: whether it touches them."""
-
-    run: str
-    changes: list[Change]
-    network: bool
-    restart_docker: bool
-
-
-class Undone(TypedDict):
-    """A pair, or a Spark on its own.
-
-    plans: by host; outcome: in words; exit_code: of this group alone; left: by host, what is not put back.
-    """
-
-    hosts: list[str]
-    plans: dict[str, Plan]
-    outcome: str
-    exit_code: int
-    left: dict[str, list[Left]]
-
-
-class Undo(TypedDict):
-    """What was put back, or would be."""
-
-    schema: Literal["sparkrig.undo/1"]
-    groups: list[Undone]

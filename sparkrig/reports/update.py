@@ -316,7 +316,7 @@ def document(name: str, found: Prospect) -> schema.UpdatedHost:
         "kernels_without_module": list(plan.bare) if plan else [],
         "firmware": [_part(part) for part in found.parts],
         "steps": [{"what": step.what, "seconds": step.seconds} for step in found.steps],
-        "refusals": [{"what": each.what, "cure": each.cure} for each in found.refusals],
+        "refusals": [each.told for each in found.refusals],
         "seconds": found.seconds,
         "exit_code": found.exit,
     }

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from sparkrig.files import File, Found, stale
 from sparkrig.parsing import line_ends
@@ -47,7 +49,7 @@ class Change:
     before: str | None
     after: str | None
     diff: tuple[str, ...] = ()
-    interrupts: str = ""
+    interrupts: Annotated[str, Field(exclude=True)] = ""  # a document has it once for each host
     keeps: str = ""
 
     @property

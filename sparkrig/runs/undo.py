@@ -12,7 +12,9 @@ import base64
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, computed_field
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh
@@ -41,6 +43,7 @@ Act = Literal[
     "differs",
 ]
 _PENDING = ("put back", "remove", "merge", "restart", "hold", "release")
+_UNPRINTED = Field(exclude=True)  # in a document
 DOCKER_PART = "docker"  # the step of an undo that puts daemon.json back and restarts docker
 # a measurement after a boot writes it outside of any run, so it is ours all the same
 MEASURED_ITEM = f"file {MEASURED}"
@@ -84,12 +87,12 @@ class Change:
     later: tuple[str, ...] = ()
     why: str = ""
     diff: tuple[str, ...] = ()
-    wrote: tuple[str, ...] = ()
-    stood: tuple[str, ...] = ()
-    text: str = ""
-    sum: str = ""
-    now: str = ""
-    before: str = ""
+    wrote: Annotated[tuple[str, ...], _UNPRINTED] = ()
+    stood: Annotated[tuple[str, ...], _UNPRINTED] = ()
+    text: Annotated[str, _UNPRINTED] = ""
+    sum: Annotated[str, _UNPRINTED] = ""
+    now: Annotated[str, _UNPRINTED] = ""
+    before: Annotated[str, _UNPRINTED] = ""
 
     @property
     def kind(self) -> str:
@@ -122,8 +125,8 @@ class Plan:
     run: str
     changes: tuple[Change, ...] = ()
     network: bool = False
-    noted: bool = False
-    amiss: str = ""
+    noted: Annotated[bool, _UNPRINTED] = False
+    amiss: Annotated[str, _UNPRINTED] = ""
 
     @property
     def pending(self) -> tuple[Change, ...]:
@@ -132,6 +135,7 @@ class Plan:
     def __bool__(self) -> bool:
         return bool(self.pending) or self.network
 
+    @computed_field(alias="restart_docker")  # type: ignore[prop-decorator]
     @property
     def docker(self) -> bool:
         """Whether docker must restart."""

@@ -16,6 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
+from pydantic_core import to_jsonable_python
 
 import sparkrig.io as package
 from docs.schemas import DOCUMENTS, FOLDER, texts
@@ -130,7 +131,7 @@ def onboarded(folder: Path, patch: Patch) -> str:
     at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
     key, old = HostKey("ssh-ed25519", b"key"), HostKey("ssh-ed25519", b"old")
     place = Place("spark-b", at, at, {}, (old,))
-    return json.dumps(onboard._document(at, key, draft, "Refused.", 1, place))
+    return json.dumps(onboard._document(at, key, draft, "Refused.", 1, place), default=to_jsonable_python)
 
 
 def undone(folder: Path, patch: Patch) -> str:
