@@ -17,7 +17,7 @@ from sparkrig.explain.explanation import Explain
 from sparkrig.fabric.survey import Topologies
 from sparkrig.host import blackbox
 from sparkrig.redaction.archive import Support
-from sparkrig.reports import doctor, drift, plan, schema, schema_changes, schema_serving
+from sparkrig.reports import doctor, drift, plan, schema, schema_changes, storage_report, update
 from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
@@ -41,13 +41,13 @@ DOCUMENTS: Mapping[str, Any] = {
     "plan": plan.Planning,
     "startup": startup_report.Report,
     "status": schema.Status,
-    "storage": schema_serving.Storage,
+    "storage": storage_report.Report,
     "summary": schema.Summary,
     "support": Support,
     "topology": Topologies,
     "undo": undo_outcome.Report,
     "unlock": Unlock,
-    "update": schema_changes.Update,
+    "update": update.Report,
 }
 """What each verb prints with --json. Fields are only ever added.
 

@@ -15,7 +15,7 @@ from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
-    from sparkrig.host.blackbox import BlackBox, Report
+    from sparkrig.host.blackbox import BlackBox
     from sparkrig.io.remote import Failed, Lost
 
     Looked = Mapping[str, BlackBox | Failed | Lost]
@@ -55,13 +55,16 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
 
     Exit code 3: a host could not be read.
     """
+    from sparkrig.host.blackbox import Report, box
+    from sparkrig.value import each_host
+
     if html:
         extras.need("report")
     fleet, data = files.inventory(inventory_file)
     looked = _look(inventory_file.name, fleet, data)
     found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
     if as_json:
-        files.print_json(_report(looked, last))
+        files.print_json(Report(hosts=each_host(looked, lambda each: box(each, last))))
     else:
         _show(looked, last)
     if html:
@@ -86,17 +89,6 @@ def _look(what: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Loo
         wait_s=0,
         limits_s=limits,
     )
-
-
-def _report(looked: Looked, seconds: float) -> Report:
-    from sparkrig.host.blackbox import Report, box
-    from sparkrig.value import Unread
-
-    hosts = {
-        name: Unread(str(each)) if isinstance(each, Exception) else box(each, seconds)
-        for name, each in looked.items()
-    }
-    return Report(hosts=hosts)
 
 
 def _show(looked: Looked, seconds: float) -> None:

@@ -22,7 +22,9 @@ import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field
 
 from sparkrig.host.releases import Recipe
 from sparkrig.parsing import bounds
@@ -161,14 +163,14 @@ class Part(Value):
     why: in words, where it failed, waits or is not known.
     """
 
-    which: Which
+    which: Annotated[Which, Field(serialization_alias="part")]
     state: State
     board: str = ""
-    wanted: str = ""
-    fwupd: str = ""
+    wanted: Annotated[str, Field(serialization_alias="release")] = ""
+    fwupd: Annotated[str, Field(exclude=True)] = ""
     offered: str = ""
     older: str = ""
-    device: str = ""
+    device: Annotated[str, Field(exclude=True)] = ""
     why: str = ""
 
     @property
