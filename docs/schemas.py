@@ -16,8 +16,9 @@ from sparkrig.bandwidth import report as bandwidth
 from sparkrig.explain.explanation import Explain
 from sparkrig.fabric.survey import Topologies
 from sparkrig.host import blackbox
+from sparkrig.onboarding import report as onboard
 from sparkrig.redaction.archive import Support
-from sparkrig.reports import doctor, drift, plan, schema, schema_changes, storage_report, update
+from sparkrig.reports import doctor, drift, plan, schema, storage_report, update
 from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
@@ -37,7 +38,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "explain": Explain,
     "lint": lint.Report,
     "models": catalogue_report.Report,
-    "onboard": schema_changes.Onboard,
+    "onboard": onboard.Report,
     "plan": plan.Planning,
     "startup": startup_report.Report,
     "status": schema.Status,

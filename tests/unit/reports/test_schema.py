@@ -16,7 +16,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
-from pydantic_core import to_jsonable_python
+from pydantic import TypeAdapter
 
 import sparkrig.io as package
 from docs.schemas import DOCUMENTS, FOLDER, texts
@@ -131,7 +131,8 @@ def onboarded(folder: Path, patch: Patch) -> str:
     at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
     key, old = HostKey("ssh-ed25519", b"key"), HostKey("ssh-ed25519", b"old")
     place = Place("spark-b", at, at, {}, (old,))
-    return json.dumps(onboard._document(at, key, draft, "Refused.", 1, place), default=to_jsonable_python)
+    document = onboard._document(at, key, draft, "Refused.", 1, place)
+    return json.dumps(TypeAdapter(type(document)).dump_python(document, mode="json"))
 
 
 def undone(folder: Path, patch: Patch) -> str:
