@@ -15,7 +15,7 @@ from pydantic_core.core_schema import WithDefaultSchema
 from sparkrig.bandwidth import report as bandwidth
 from sparkrig.explain.explanation import Explain
 from sparkrig.fabric.survey import Topologies
-from sparkrig.host import blackbox
+from sparkrig.host import blackbox_report
 from sparkrig.onboarding import report as onboard
 from sparkrig.redaction.archive import Support
 from sparkrig.reports import doctor, drift, plan, status, storage_report, summary, update
@@ -32,7 +32,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "apply": plan.Applying,
     "bandwidth": bandwidth.Report,
     "bench": bench.Report,
-    "blackbox": blackbox.Report,
+    "blackbox": blackbox_report.Report,
     "doctor": doctor.Report,
     "drift": drift.Report,
     "explain": Explain,

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
-
-from pydantic import PlainSerializer
+from typing import Literal
 
 from sparkrig import text
 from sparkrig.verdict import Finding, Verdict, worst
@@ -136,7 +134,7 @@ class Host:
     where it was not learnt.
     """
 
-    boot_id: Annotated[str, PlainSerializer(lambda _: "", return_type=str)] = ""
+    boot_id: str = ""
     kernel: str = ""
     driver: str = ""
     firmware: str = ""

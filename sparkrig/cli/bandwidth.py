@@ -71,7 +71,7 @@ def bandwidth(
     changes nothing on the hosts. Exit code 2: something is degraded or faulty; 3: something could not be measured
     or judged.
     """
-    from sparkrig.bandwidth.report import Report
+    from sparkrig.bandwidth.report import Report, shown
     from sparkrig.io.screen import Screen
     from sparkrig.verdict import with_file
 
@@ -100,7 +100,7 @@ def bandwidth(
             codes.append(3)
             continue
         run = with_file(run, files.typed(inventory_file))
-        found.append(run)
+        found.append(shown(run))
         pages = _pages(html, svg if many else None, run.pair, groups)
         codes.append(_shown(console, run, drawn, fleet[group[0]], history, pages))
     if as_json:

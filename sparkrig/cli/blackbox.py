@@ -55,7 +55,7 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
 
     Exit code 3: a host could not be read.
     """
-    from sparkrig.host.blackbox import Report, box
+    from sparkrig.host.blackbox_report import Report, box
     from sparkrig.value import each_host
 
     if html:

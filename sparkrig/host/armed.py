@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Annotated
-
-from pydantic import Field
 
 from sparkrig.cure import deploy, verb
 from sparkrig.parsing import grammar
@@ -25,8 +22,8 @@ class Armed(Value):
     """
 
     run: str
-    left: Annotated[int, Field(serialization_alias="reverts_in_s")]
-    alive: Annotated[bool | None, Field(exclude=True)]  # in a document
+    left: int
+    alive: bool | None
 
     @property
     def sentence(self) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from sparkrig.host.armed import Armed
 from sparkrig.reports.schedule import Scheduled
 from sparkrig.runs import journal
 from sparkrig.runs.halves import Halved
@@ -21,6 +20,14 @@ class Holder(Owner):
     """Who holds a host. alive: whether its session still is, null where that is unknown."""
 
     alive: bool | None
+
+
+@dataclass(frozen=True)
+class Armed:
+    """A network change that goes back by itself unless the run confirms it."""
+
+    run: str
+    reverts_in_s: int
 
 
 @dataclass(frozen=True)
@@ -57,7 +64,7 @@ class Host:
     """
 
     lock: Holder | None
-    armed: tuple[Armed, ...]
+    armed: list[Armed]
     update: str | None
     runs: list[Done]
     left_out: list[str]
@@ -82,7 +89,7 @@ def host(found: Journal, runs: int) -> Host:
     """The document of one host. runs: how many of them, the newest ones."""
     return Host(
         lock=_holder(found.lock) if found.lock else None,
-        armed=found.armed,
+        armed=[Armed(each.run, each.left) for each in found.armed],
         update=found.update or None,
         runs=[_done(run, found) for run in found.readable[:runs]],
         left_out=[run.id for run in found.runs if run.garbled],
