@@ -91,4 +91,4 @@ def texts() -> dict[Path, str]:
     """Each file and its text."""
     made = {verb: json.dumps(schema_of(verb), indent=2) + "\n" for verb in DOCUMENTS}
     made["model-file"] = json.dumps(model_file(), indent=2) + "\n"
-    return {FOLDER / f"{verb}.json": re.sub(r"\bNone\b", "null", text) for verb, text in made.items()}
+    return {FOLDER / f"{verb}.json": re.sub(r"(?:\b|(?<=\\n))None\b", "null", text) for verb, text in made.items()}

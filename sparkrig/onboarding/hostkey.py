@@ -24,10 +24,10 @@ _FILES = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}
 
 @dataclass(frozen=True)
 class HostKey:
-    """A public key of a host. kind: its name on the wire (ssh-ed25519); blob: the key itself, in no document."""
+    """A public key of a host. kind: its name on the wire (ssh-ed25519)."""
 
     kind: str
-    blob: Annotated[bytes, Field(exclude=True)]
+    blob: Annotated[bytes, Field(exclude=True)]  # the key itself
 
     @computed_field  # type: ignore[prop-decorator]
     @property

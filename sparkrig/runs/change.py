@@ -40,8 +40,8 @@ class Change:
     """One thing that changes.
 
     kind: what it is; item: its name (a path, a package, a netdev, ...); before: None where it is absent; after:
-    None where it goes; diff: of a file, a unified diff without values that look like secrets; interrupts: what
-    breaks off meanwhile, in words, or empty; keeps: of a file, what keeps the lines that go, or empty.
+    None where it goes; diff: of a file, a unified diff without values that look like secrets; keeps: of a
+    file, what keeps the lines that go, or empty.
     """
 
     kind: Kind
@@ -49,7 +49,8 @@ class Change:
     before: str | None
     after: str | None
     diff: tuple[str, ...] = ()
-    interrupts: Annotated[str, Field(exclude=True)] = ""  # a document has it once for each host
+    # what breaks off meanwhile, in words, or empty; a document has it once for each host
+    interrupts: Annotated[str, Field(exclude=True)] = ""
     keeps: str = ""
 
     @property

@@ -76,10 +76,7 @@ class Change:
     later: the later runs that changed it too, and whose change goes with it; why: of a file that is left alone as
     docker does not start with what stood there (`unfit` by dockerd's own check, `failed` once it was tried), or as
     another one changed it and that cannot be merged; diff: what leads from what stands there to what would stand
-    there, of a file that another one changed; wrote: the runs whose change of it is taken back, newest first,
-    where that is the case; stood: those of them before which something stood there; text, sum: what a merged file
-    becomes, and the SHA-256 of the one that it was made of;
-    now, before: what stands there, and what stood there before, as the journal has it.
+    there, of a file that another one changed.
     """
 
     item: str
@@ -87,6 +84,9 @@ class Change:
     later: tuple[str, ...] = ()
     why: str = ""
     diff: tuple[str, ...] = ()
+    # wrote: the runs whose change of it is taken back, newest first, where that is the case; stood: those of them
+    # before which something stood there; text, sum: what a merged file becomes, and the SHA-256 of the one that it
+    # was made of; now, before: what stands there, and what stood there before, as the journal has it
     wrote: Annotated[tuple[str, ...], _UNPRINTED] = ()
     stood: Annotated[tuple[str, ...], _UNPRINTED] = ()
     text: Annotated[str, _UNPRINTED] = ""
@@ -116,15 +116,12 @@ _VERBS: Mapping[Act, str] = {"put back": "put", "remove": "remove", "restart": "
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done to one host.
-
-    network: whether it goes back to what it was, under guard; noted: whether it is known which of its files are
-    ours; amiss: what of it is not all as it was afterwards.
-    """
+    """What is to be done to one host. network: whether it goes back to what it was, under guard."""
 
     run: str
     changes: tuple[Change, ...] = ()
     network: bool = False
+    # noted: whether it is known which files of the network are ours; amiss: what of it is not as it was afterwards
     noted: Annotated[bool, _UNPRINTED] = False
     amiss: Annotated[str, _UNPRINTED] = ""
 
