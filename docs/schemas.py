@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,20 +12,58 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
-from sparkrig.reports.schema import DOCUMENTS
+from sparkrig.bandwidth import report as bandwidth
+from sparkrig.explain.explanation import Explain
+from sparkrig.fabric.survey import Topologies
+from sparkrig.host import blackbox_report
+from sparkrig.onboarding import report as onboard
+from sparkrig.redaction.archive import Support
+from sparkrig.reports import doctor, drift, plan, status, storage_report, summary, update
+from sparkrig.runs import undo_outcome
+from sparkrig.runs.lock import Unlock
+from sparkrig.serving import catalogue_report, startup_report
+from sparkrig.serving.bench import report as bench
+from sparkrig.serving.lint import report as lint
 from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"
+
+DOCUMENTS: Mapping[str, Any] = {
+    "apply": plan.Applying,
+    "bandwidth": bandwidth.Report,
+    "bench": bench.Report,
+    "blackbox": blackbox_report.Report,
+    "doctor": doctor.Report,
+    "drift": drift.Report,
+    "explain": Explain,
+    "lint": lint.Report,
+    "models": catalogue_report.Report,
+    "onboard": onboard.Report,
+    "plan": plan.Planning,
+    "startup": startup_report.Report,
+    "status": status.Report,
+    "storage": storage_report.Report,
+    "summary": summary.Report,
+    "support": Support,
+    "topology": Topologies,
+    "undo": undo_outcome.Report,
+    "unlock": Unlock,
+    "update": update.Report,
+}
+"""What each verb prints with --json. Fields are only ever added.
+
+What would break a reader gets the next number, in the document's field `schema`.
+"""
 
 
 class _Printed(GenerateJsonSchema):
     """What is printed, and not what could be read: a field with a default is there, too.
 
-    What is NotRequired may be absent.
+    What is left out under a condition may be absent.
     """
 
     def field_is_required(self, field: Any, total: bool) -> bool:  # noqa: ARG002 - pydantic's signature
-        return bool(field.get("required", True))
+        return field.get("serialization_exclude_if") is None
 
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
         return False
@@ -33,7 +72,7 @@ class _Printed(GenerateJsonSchema):
         return self.generate_inner(schema["schema"])
 
 
-def schema(verb: str) -> JsonSchemaValue:
+def schema_of(verb: str) -> JsonSchemaValue:
     """The JSON schema of a verb's document."""
     made = TypeAdapter(DOCUMENTS[verb]).json_schema(by_alias=True, mode="serialization", schema_generator=_Printed)
     made["$defs"] = dict(sorted(made.get("$defs", {}).items()))
@@ -50,6 +89,6 @@ def model_file() -> dict[str, Any]:
 
 def texts() -> dict[Path, str]:
     """Each file and its text."""
-    made = {verb: json.dumps(schema(verb), indent=2) + "\n" for verb in DOCUMENTS}
+    made = {verb: json.dumps(schema_of(verb), indent=2) + "\n" for verb in DOCUMENTS}
     made["model-file"] = json.dumps(model_file(), indent=2) + "\n"
-    return {FOLDER / f"{verb}.json": re.sub(r"\bNone\b", "null", text) for verb, text in made.items()}
+    return {FOLDER / f"{verb}.json": re.sub(r"(?:\b|(?<=\\n))None\b", "null", text) for verb, text in made.items()}

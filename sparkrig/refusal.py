@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sparkrig.cure import Cure, cure_of
 from sparkrig.text import lines, plain
 
@@ -11,6 +13,14 @@ SAID = "Refused: "
 
 BUSY = "goes on"
 """What a host's line in a run of pyinfra ends with, before the seconds, where a step takes a while."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Why nothing is done, and one thing to try."""
+
+    what: str
+    cure: str
 
 
 class Refusal(Exception):
@@ -24,6 +34,11 @@ class Refusal(Exception):
     def __init__(self, what: str, cure: str) -> None:
         self.what, self.cure = plain(what), cure if isinstance(cure, Cure) else lines(cure)
         super().__init__(self.what, self.cure)
+
+    @property
+    def told(self) -> Refused:
+        """The same for programs."""
+        return Refused(self.what, self.cure)
 
     def of(self, inventory: str) -> Refusal:
         """The same with the inventory's file in its cure. inventory: as it is typed."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sparkrig import text
-from sparkrig.value import Value
 from sparkrig.verdict import Finding, Verdict, worst
 
 Test = Literal["ib_write_bw", "ib_write_lat"]
@@ -131,7 +130,8 @@ class Rail:
 class Host:
     """What a host was when it was measured; a figure is only comparable among equals.
 
-    firmware: of the ConnectX-7; each empty where it was not learnt.
+    boot_id: a UUID, which the history compares and no document shows; firmware: of the ConnectX-7; each empty
+    where it was not learnt.
     """
 
     boot_id: str = ""
@@ -142,7 +142,7 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Run(Value):
+class Run:
     """One run of the bandwidth check on one pair.
 
     id: unique; started_at: UTC, ISO 8601; mtu: of the fabric's netdevs, in bytes; findings: on the fabric
@@ -158,12 +158,6 @@ class Run(Value):
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     health: tuple[Finding, ...] = ()
-
-    def to_json(self) -> Any:
-        """Without the boot IDs, which are UUIDs: the history compares them, and no output shows them."""
-        found = super().to_json()
-        hosts = {name: {**host, "boot_id": ""} for name, host in found["hosts"].items()}
-        return {**found, "hosts": hosts}
 
     @property
     def passed(self) -> bool:

@@ -14,13 +14,13 @@ from sparkrig.cli import applying, files, plan
 from sparkrig.cli.plan import Plan
 from sparkrig.cure import quoted_path
 from sparkrig.io import project
+from sparkrig.reports.plan import Applying
 from sparkrig.runs import change
 from sparkrig.text import listed, plain
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sparkrig.reports import schema_changes as schema
     from sparkrig.runs.applied import Applied
 
 
@@ -58,13 +58,7 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
     outcome = _carried_out(made, again, yes=yes)
     _show(console, outcome)
     if as_json:
-        document: schema.Applying = {
-            "schema": "sparkrig.apply/1",
-            "plan": made.document(),
-            "outcome": outcome.lines[-1],
-            "exit_code": outcome.code,
-        }
-        files.print_json(document)
+        files.print_json(Applying(plan=made.document(), outcome=outcome.lines[-1], exit_code=outcome.code))
     raise SystemExit(outcome.code)
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from sparkrig.bandwidth.history import History
     from sparkrig.bandwidth.measurement import Run
+    from sparkrig.bandwidth.report import NotMeasured
     from sparkrig.fabric.cabling import Topology
     from sparkrig.fleet import Fleet
-    from sparkrig.reports import schema
     from sparkrig.settings import Settings
 
 
@@ -71,6 +71,7 @@ def bandwidth(
     changes nothing on the hosts. Exit code 2: something is degraded or faulty; 3: something could not be measured
     or judged.
     """
+    from sparkrig.bandwidth.report import Report, shown
     from sparkrig.io.screen import Screen
     from sparkrig.verdict import with_file
 
@@ -86,26 +87,24 @@ def bandwidth(
     _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)}, groups)
     console = Screen(stderr=as_json)
     why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
-    found: dict[bool, list[Any]] = {False: [], True: []}
+    report = Report()
     codes = list[int]()
     for group in groups:
         many = len(group) > 2
+        found: list[Any] = report.clusters if many else report.pairs
         measure = partial(_measure_cluster, at_once=all_at_once) if many else _measure
         try:
             run, drawn = measure(console, {name: data[name] for name in group}, fleet, why, thorough=not quick)
         except Refusal as refusal:
-            found[many].append(_refused(console, group, refusal.of(files.typed(inventory_file))))
+            found.append(_refused(console, group, refusal.of(files.typed(inventory_file))))
             codes.append(3)
             continue
         run = with_file(run, files.typed(inventory_file))
-        found[many].append(run.to_json())
+        found.append(shown(run))
         pages = _pages(html, svg if many else None, run.pair, groups)
         codes.append(_shown(console, run, drawn, fleet[group[0]], history, pages))
     if as_json:
-        document: schema.Bandwidth = {"schema": "sparkrig.bandwidth/1", "pairs": found[False]}
-        if any(len(group) > 2 for group in groups):
-            document["clusters"] = found[True]
-        files.print_json(document)
+        files.print_json(report)
     raise SystemExit(max(codes))
 
 
@@ -133,12 +132,14 @@ def _pages(html: Path | None, svg: Path | None, name: str, groups: Sequence[Sequ
     )
 
 
-def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.Refused:
+def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeasured:
     """Show why a pair or cluster was not measured; for programs, too."""
     from rich.text import Text
 
+    from sparkrig.bandwidth.report import NotMeasured
+
     console.print(Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}"), soft_wrap=True)
-    return {"hosts": list(pair), "refused": refusal.what, "try": refusal.cure}
+    return NotMeasured(tuple(pair), refusal.what, refusal.cure)
 
 
 def _shown(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.host.blackbox import BlackBox
     from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports import schema
-    from sparkrig.reports.fields import Unread
 
     Looked = Mapping[str, BlackBox | Failed | Lost]
 
@@ -57,17 +55,16 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
 
     Exit code 3: a host could not be read.
     """
+    from sparkrig.host.blackbox_report import Report, box
+    from sparkrig.value import each_host
+
     if html:
         extras.need("report")
     fleet, data = files.inventory(inventory_file)
     looked = _look(inventory_file.name, fleet, data)
     found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
     if as_json:
-        document: schema.BlackBox = {
-            "schema": "sparkrig.blackbox/1",
-            "hosts": {name: _plain(each, last) for name, each in looked.items()},
-        }
-        files.print_json(document)
+        files.print_json(Report(hosts=each_host(looked, lambda each: box(each, last))))
     else:
         _show(looked, last)
     if html:
@@ -92,28 +89,6 @@ def _look(what: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Loo
         wait_s=0,
         limits_s=limits,
     )
-
-
-def _plain(found: BlackBox | Failed | Lost, seconds: float) -> schema.Box | Unread:
-    from sparkrig.render.blackbox import last
-
-    if isinstance(found, Exception):
-        return {"unread": str(found)}
-    reset, guard = found.reset, _acts(found)
-    if reset is None:
-        return {"runs": found.runs, "reset": None, "guard": guard}
-    told: schema.Reset = {
-        "at": reset.when(reset.at).isoformat(),
-        "booted": reset.when(reset.booted).isoformat(),
-        "sentence": reset.sentence,
-        "signs": reset.signs,
-        "steps": last(reset, seconds),
-    }
-    return {"runs": found.runs, "reset": told, "guard": guard}
-
-
-def _acts(found: BlackBox) -> list[schema.Guarded]:
-    return [{"at": act.when(found).isoformat(), "done": act.text} for act in found.acts]
 
 
 def _show(looked: Looked, seconds: float) -> None:

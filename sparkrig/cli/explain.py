@@ -30,6 +30,7 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
     is worse.
     """
     from sparkrig.explain import tools as judgement
+    from sparkrig.explain.explanation import Explain
 
     found: list[Explained] = []
     given = ""
@@ -46,7 +47,7 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
         readable = "\n".join(f"  {line}" for line in judgement.READABLE)
         raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
     if as_json:
-        print_json({"schema": "sparkrig.explain/1", "explained": found})
+        print_json(Explain(explained=found))
     else:
         _show(found)
     sys.exit(judgement.exit_code(found))

@@ -116,11 +116,12 @@ def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict
     return {name: values for name, values in data.items() if name in wanted}
 
 
-def print_json(made: Mapping[str, Any]) -> None:
-    """Print what a verb has for programs: a document of sparkrig.reports.schema."""
-    from pydantic_core import to_jsonable_python
+def print_json(document: Any) -> None:
+    """Print what a verb has for programs, as the document's type says: the one that docs/schemas.py has, too."""
+    from pydantic import TypeAdapter
 
-    terminal.echo(json.dumps(made, indent=2, default=to_jsonable_python))
+    printed = TypeAdapter(type(document)).dump_python(document, mode="json", by_alias=True)
+    terminal.echo(json.dumps(printed, indent=2))
 
 
 class Folder(click.Path):

@@ -15,7 +15,6 @@ from sparkrig.io import terminal
 from sparkrig.text import reason
 
 if TYPE_CHECKING:
-    from sparkrig.reports import schema_serving as schema
     from sparkrig.serving.launch import Launch
     from sparkrig.serving.lint.case import Case
     from sparkrig.serving.lint.judgement import Finding
@@ -57,7 +56,7 @@ def lint(
 
     Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests.
     """
-    from sparkrig.serving.lint import judgement
+    from sparkrig.serving.lint import judgement, report
     from sparkrig.serving.lint.case import Case
 
     if listing:
@@ -71,9 +70,7 @@ def lint(
     rules = files.lint_rules()
     found = [judgement.judge(case, rules) for case in cases]
     if as_json:
-        launches = [_plain(case, each) for case, each in zip(cases, found, strict=True)]
-        document: schema.Lint = {"schema": "sparkrig.lint/1", "launches": launches}
-        files.print_json(document)
+        files.print_json(report.report(cases, found))
     else:
         _show(cases, found, verbose=verbose)
     sys.exit(judgement.exit_code(finding for each in found for finding in each))
@@ -140,35 +137,6 @@ def _text(word: str) -> str:
             return pasted.text(file, "launch has", _RUNNING)
     except OSError as error:
         raise click.ClickException(f"{word} cannot be read: {reason(error)}. {_TRY}") from None
-
-
-def _plain(case: Case, found: Sequence[Finding]) -> schema.Launched:
-    from sparkrig.serving import engines
-
-    return {
-        "source": case.launch.source,
-        "engine": case.launch.engine,
-        "model": case.launch.model,
-        "known": case.model.name if case.model else None,
-        "image": case.container.image,
-        "vllm": ".".join(map(str, case.version)) if case.version else None,
-        "gpus": case.gpus if case.launch.engine == engines.VLLM else None,
-        "findings": [
-            {
-                "rule": each.rule.id,
-                "severity": each.severity,
-                "contested": each.contested,
-                "topic": each.rule.topic,
-                "meaning": each.rule.meaning,
-                "found": each.found,
-                "better": each.better,
-                "holds": each.rule.holds,
-                "reasons": list(each.rule.reasons),
-                "against": list(each.rule.against),
-            }
-            for each in found
-        ],
-    }
 
 
 def _show(cases: Sequence[Case], found: Sequence[Sequence[Finding]], *, verbose: bool) -> None:

@@ -15,7 +15,6 @@ from sparkrig.io import terminal
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sparkrig.reports import schema_serving as schema
     from sparkrig.serving.budget import Use
     from sparkrig.serving.model import Catalogue, Checkpoint, Model, Nodes
 
@@ -91,7 +90,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
         return
     sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
     if as_json:
-        _document(use, known, known.models.values(), sizes)
+        _print(use, known, known.models.values(), sizes)
     else:
         _list(use, known, sizes)
 
@@ -128,7 +127,7 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     if asked["context"] is None and model.assumed and model.context:
         use = _shorter(use, model.context)
     if as_json:
-        _document(use, known, [model], sizes)
+        _print(use, known, [model], sizes)
     else:
         _show(use, known, model, model.checkpoint(name), further, sizes)
 
@@ -272,49 +271,10 @@ def _absent(name: str, known: Catalogue) -> str:
     return next((each for each in said if f"there is no {last};" in each.lower()), "")
 
 
-def _document(use: Use, known: Catalogue, chosen: Iterable[Model], sizes: Sequence[Nodes]) -> None:
-    listed = list(chosen)
-    keys = {key for model in listed for key in model.sources()}
-    document: schema.Models = {
-        "schema": "sparkrig.models/1",
-        "use": use,
-        "models": [_listed(model, use, sizes) for model in listed],
-        "sources": {key: known.sources[key] for key in sorted(keys)},
-    }
-    files.print_json(document)
+def _print(use: Use, known: Catalogue, chosen: Iterable[Model], sizes: Sequence[Nodes]) -> None:
+    from sparkrig.serving.catalogue_report import report
 
-
-def _listed(model: Model, use: Use, sizes: Sequence[Nodes]) -> schema.Listed:
-    from sparkrig.serving.budget import fewest_nodes
-
-    return {
-        "model": model,
-        "fewest_nodes": fewest_nodes(model, model.best(), use, sizes),
-        "obstacle": model.obstacle,
-        "rooms": [_room(model, number, nodes, use) for number in range(len(model.checkpoints)) for nodes in sizes],
-    }
-
-
-def _room(model: Model, number: int, nodes: Nodes, use: Use) -> schema.Room:
-    from sparkrig.serving.budget import budget
-
-    made = budget(model, model.checkpoints[number], use.shared(nodes))
-    return {
-        "checkpoint": model.checkpoints[number].id,
-        "nodes": nodes,
-        "fit": made.fit,
-        "share_gib": made.share,
-        "weights_gib": made.weights,
-        "weights_estimated": made.estimated,
-        "graphs_gib": made.graphs,
-        "non_torch_gib": made.non_torch,
-        "activations_gib": made.activations,
-        "kv_gib": made.kv,
-        "needed_gib": made.needed,
-        "tokens": made.tokens,
-        "sequences": made.sequences,
-        "assumed": list(made.assumed),
-    }
+    files.print_json(report(use, known, chosen, sizes))
 
 
 def _list(use: Use, known: Catalogue, sizes: Sequence[Nodes]) -> None:

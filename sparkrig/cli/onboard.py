@@ -7,7 +7,6 @@ how far it got.
 
 from __future__ import annotations
 
-import json
 import shlex
 import subprocess
 import sys
@@ -30,15 +29,13 @@ from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
-    from ipaddress import IPv4Interface
-
     from rich.console import Console
 
     from sparkrig.io.first_login import Target
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Wishes
-    from sparkrig.reports import schema_changes as schema
+    from sparkrig.onboarding.report import Report
 
 
 @click.command()
@@ -303,7 +300,7 @@ def _through(
         again = replacing.plainly(place, asked) if place and code == 2 else _again()
         console.print(f"The same again goes on from there: {again}", soft_wrap=True)
     if asked.as_json:
-        terminal.echo(json.dumps(_document(at, key, draft, outcome, code, place), indent=2))
+        files.print_json(_document(at, key, draft, outcome, code, place))
     return code
 
 
@@ -358,40 +355,27 @@ def _next(draft: Draft) -> str:
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 
 
-def _text(address: IPv4Interface | None) -> str | None:
-    return str(address) if address else None
-
-
-def _document(
-    at: Target, key: HostKey, draft: Draft, outcome: str, code: int, place: Place | None
-) -> schema.Onboard:
+def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int, place: Place | None) -> Report:
     from sparkrig.onboarding import card, plan
+    from sparkrig.onboarding.report import Report, moved
 
     made = draft.made
-    return {
-        "schema": "sparkrig.onboard/1",
-        "address": at.typed,
-        "user": at.user,
-        "host_key": {"kind": key.kind, "fingerprint": key.fingerprint},
-        "name": made.name,
-        "peer": made.peer,
-        "inventory": str(draft.after.file),
-        "data": dict(made.data),
-        "peer_data": dict(made.others[made.peer]) if made.peer else {},
-        "topology": draft.after.fleet[made.name].form if made.others else None,
-        "others": {name: dict(data) for name, data in made.others.items()},
-        "moves": {
-            name: {
-                each.netdev: {"before": _text(each.before), "after": _text(each.after)}
-                for each in draft.moves
-                if each.host == name
-            }
-            for name in dict.fromkeys(each.host for each in draft.moves)
-        },
-        "identity": card.document(draft.seen),
-        "here": list(draft.here),
-        "hosts": plan.document(draft.plans),
-        "outcome": outcome,
-        "exit_code": code,
-        "replaced": replacing.document(place, key, draft) if place else None,
-    }
+    return Report(
+        address=at.typed,
+        user=at.user,
+        host_key=key,
+        name=made.name,
+        peer=made.peer,
+        inventory=str(draft.after.file),
+        data=made.data,
+        peer_data=made.others[made.peer] if made.peer else {},
+        topology=draft.after.fleet[made.name].form if made.others else None,
+        others=made.others,
+        moves=moved(draft.moves),
+        identity=card.document(draft.seen),
+        here=draft.here,
+        hosts={each.host: plan.document(each) for each in draft.plans},
+        outcome=outcome,
+        exit_code=code,
+        replaced=replacing.document(place, key, draft) if place else None,
+    )

@@ -11,13 +11,12 @@ import click
 
 from sparkrig.cli import files, looking
 from sparkrig.cure import deploy
-from sparkrig.reports.plan import Planned, code, document, held_up
+from sparkrig.reports.plan import Planned, Planning, code, held_up, planned_host
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from sparkrig.fleet import Fleet
-    from sparkrig.reports import schema_changes as schema
 
 DEPLOY = "deploys/cluster.py"
 _MEANWHILE = (
@@ -46,16 +45,10 @@ class Plan:
     def patience(self) -> dict[str, float]:
         return {name: self.fleet[name].patience for name in self.hosts}
 
-    def document(self) -> schema.Planning:
+    def document(self) -> Planning:
         """The same for programs."""
-        hosts = [document(name, each, self.patience[name]) for name, each in self.hosts.items()]
-        return {
-            "schema": "sparkrig.plan/1",
-            "inventory": files.typed(self.inventory),
-            "deploy": DEPLOY,
-            "hosts": hosts,
-            "exit_code": self.exit,
-        }
+        hosts = [planned_host(name, each, self.patience[name]) for name, each in self.hosts.items()]
+        return Planning(inventory=files.typed(self.inventory), deploy=DEPLOY, hosts=hosts, exit_code=self.exit)
 
 
 @click.command()

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from sparkrig.io.first_login import Target
     from sparkrig.look.state import State
     from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.report import Accepted, Replaced
     from sparkrig.onboarding.weights import Missing
-    from sparkrig.reports import schema_changes as schema
 
 
 @dataclass(frozen=True)
@@ -284,18 +284,18 @@ def said(place: Place, draft: Draft) -> Iterator[str]:
         yield f"The bandwidth history of {pair} stays, to compare with: sparkrig bandwidth {quoted_path(file)}"
     for each in accepted(place.name, draft):
         yield (
-            f"{each['id']} is still accepted on {place.name} until {each['until']}, by "
-            f"{drift_files.accepted_file(file)}"
+            f"{each.id} is still accepted on {place.name} until {each.until}, by {drift_files.accepted_file(file)}"
         )
     for lack in missing(place, draft):
         yield f"{place.name} lacks {lack.name} ({size(lack.size)}). Copy it: {lack.copied.of(file)}"
 
 
-def accepted(name: str, draft: Draft) -> list[schema.Accepted]:
+def accepted(name: str, draft: Draft) -> list[Accepted]:
     """What is accepted for that host by name. The file is the user's own, and stays as it is."""
     from datetime import date
 
     from sparkrig.io import drift_files
+    from sparkrig.onboarding.report import Accepted
 
     try:
         found = drift_files.accepted(draft.after.file)
@@ -303,19 +303,14 @@ def accepted(name: str, draft: Draft) -> list[schema.Accepted]:
         _warn(refusal)
         return []
     return [
-        {"id": each.id, "until": str(each.until)}
-        for each in found
-        if each.host == name and each.until >= date.today()
+        Accepted(each.id, str(each.until)) for each in found if each.host == name and each.until >= date.today()
     ]
 
 
-def document(place: Place, key: HostKey, draft: Draft) -> schema.Replaced:
+def document(place: Place, key: HostKey, draft: Draft) -> Replaced:
     """The same for programs."""
-    return {
-        "host_keys": [{"kind": each.kind, "fingerprint": each.fingerprint} for each in place.stale(key)],
-        "accepted": accepted(place.name, draft),
-        "weights": [
-            {"name": each.name, "bytes": each.size, "cure": str(each.copied.of(draft.after.file))}
-            for each in missing(place, draft)
-        ],
-    }
+    from sparkrig.onboarding.report import MissingWeights, Replaced
+
+    file = draft.after.file
+    weights = [MissingWeights(each.name, each.size, each.copied.of(file)) for each in missing(place, draft)]
+    return Replaced(place.stale(key), accepted(place.name, draft), weights)

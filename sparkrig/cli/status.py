@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.refusal import Refusal
-    from sparkrig.reports import schema
-    from sparkrig.reports.fields import Unread
+    from sparkrig.reports.schedule import Scheduled
     from sparkrig.runs.halves import Halved
     from sparkrig.runs.journal import Journal
+    from sparkrig.value import Unread
 
 
 @click.command()
@@ -35,10 +35,11 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     confirmed, or a journal is gone; 3: a host or the schedule could not be read, or a scheduled run of drift
     failed or is missing; 4: the last change of the network or of the server was rolled back.
     """
-    from sparkrig.render import journal as picture
     from sparkrig.render import schedule as shown
+    from sparkrig.reports import status as report
     from sparkrig.reports.schedule import standing
     from sparkrig.runs import journal
+    from sparkrig.value import each_host
 
     fleet, data = files.inventory(inventory_file)
     found = _look(data, inventory_file.name)
@@ -48,18 +49,8 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     read = journal.shared(told)
     found = {**found, **read}
     if as_json:
-        hosts: dict[str, schema.Journal | Unread] = {
-            name: {"unread": str(each)} if isinstance(each, Exception) else picture.document(each, runs)
-            for name, each in found.items()
-        }
-        halves = [_half(each) for each in halved]
-        document: schema.Status = {
-            "schema": "sparkrig.status/1",
-            "hosts": hosts,
-            "halves": halves,
-            "schedule": _scheduled(watched),
-        }
-        files.print_json(document)
+        hosts = each_host(found, lambda each: report.host(each, runs))
+        files.print_json(report.Report(hosts=hosts, halves=halved, schedule=_scheduled(watched)))
     else:
         _show(found, runs, files.typed(inventory_file), halved)
         for line in shown.lines(*watched) if isinstance(watched, tuple) else ():
@@ -91,12 +82,13 @@ def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
         return refusal
 
 
-def _scheduled(watched: scheduled.Known | Refusal | None) -> schema.Scheduled | Unread | None:
-    from sparkrig.render import schedule as shown
+def _scheduled(watched: scheduled.Known | Refusal | None) -> Scheduled | Unread | None:
+    from sparkrig.reports import schedule
+    from sparkrig.value import Unread
 
     if watched is None or isinstance(watched, tuple):
-        return watched and shown.document(*watched)
-    return {"unread": watched.what}
+        return watched and schedule.document(*watched)
+    return Unread(watched.what)
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:
@@ -112,17 +104,6 @@ def _halved(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[H
 
     pairs = [{name: read[name] for name in names if name in read} for names in fleet.groups()]
     return [each for pair in pairs for each in halved(pair, inventory)]
-
-
-def _half(each: Halved) -> schema.Halved:
-    return {
-        "run": each.run,
-        "kind": each.kind,
-        "on": list(each.on),
-        "others": list(each.others),
-        "said": each.said,
-        "cure": each.cure,
-    }
 
 
 def _show(

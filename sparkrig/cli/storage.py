@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports import schema_serving as schema
     from sparkrig.reports.storage import Disk, Removal
+    from sparkrig.reports.storage_report import Report
     from sparkrig.serving.plan import Find
 
     Hosts = Mapping[str, Host | Failed | Lost]
@@ -204,21 +204,18 @@ class _Storage:
 
     def _document(
         self, found: Mapping[str, Disk | Failed | Lost], outcomes: Mapping[str, _Outcome], code: int
-    ) -> schema.Storage:
-        from sparkrig.render.storage import document, removed
+    ) -> Report:
+        from sparkrig.reports.storage_report import Report, host, removed
+        from sparkrig.value import each_host
 
-        return {
-            "schema": "sparkrig.storage/1",
-            "hosts": {
-                name: {"unread": str(each)} if isinstance(each, Exception) else document(each)
-                for name, each in found.items()
-            },
-            "removal": {
+        return Report(
+            hosts=each_host(found, host),
+            removal={
                 name: removed(each.removal, each.said, each.code, done=each.done)
                 for name, each in outcomes.items()
             },
-            "exit_code": code,
-        }
+            exit_code=code,
+        )
 
 
 def codes_of_there(outcomes: Mapping[str, _Outcome]) -> bool:

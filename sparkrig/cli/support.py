@@ -103,7 +103,7 @@ def _write(made: Archive, file: Path, *, opened: bool, yes: bool, as_json: bool)
         if opened:
             _show(file, as_json=as_json)
         elif as_json:
-            files.print_json({"schema": archives.SCHEMA, "archive": str(file), **made.document})
+            files.print_json(archives.document(made, str(file)))
         else:
             terminal.echo(f"\nWritten to {file}. All that is in it: sparkrig support --open {quoted_path(file)}")
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from sparkrig.fabric.survey import Survey
     from sparkrig.fleet import Fleet
-    from sparkrig.reports import schema
 
 
 @click.command()
@@ -32,6 +31,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     cabling or a GID is not as declared; 3: something could not be determined.
     """
     from sparkrig import verdict
+    from sparkrig.fabric.survey import Topologies
     from sparkrig.io.screen import Screen
     from sparkrig.render.topology_svg import svg as drawn
 
@@ -42,11 +42,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     for found in surveys:
         _show(console, found)
     if as_json:
-        document: schema.Topology = {
-            "schema": "sparkrig.topology/1",
-            "groups": [_document(found) for found in surveys],
-        }
-        files.print_json(document)
+        files.print_json(Topologies(groups=[found.group for found in surveys]))
     if svg:
         files.write_each(
             (files.one_of(svg, found.names[0], len(surveys)), partial(drawn, found.topology)) for found in surveys
@@ -72,12 +68,3 @@ def _show(console: Console, found: Survey) -> None:
     for table in gids.tables(found):
         console.print(table)
     console.print(Findings(each for each in found.fabric() if each not in found.topology.findings))
-
-
-def _document(found: Survey) -> schema.Group:
-    return {
-        "hosts": list(found.names),
-        "topology": found.topology.to_json(),
-        "gids": {name: fabric.rdma.to_json() for name, fabric in found.found.items()},
-        "findings": found.fabric(),
-    }

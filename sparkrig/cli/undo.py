@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports import schema_changes as schema
-    from sparkrig.reports.fields import Left
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.undo import Plan
+    from sparkrig.runs.undo_outcome import Undone
 
 T = TypeVar("T")
 
@@ -58,6 +57,14 @@ class _Group:
         from sparkrig.runs.undo_outcome import left_alone
 
         return [said for name, plan in self.plans.items() for said in left_alone(name, plan)]
+
+    @property
+    def undone(self) -> Undone:
+        """What came of it, for programs."""
+        from sparkrig.runs.undo_outcome import Undone, left_behind
+
+        left = {name: left_behind(plan) for name, plan in self.plans.items()}
+        return Undone(self.names, self.plans, self.outcome, self.code, left)
 
     def ends(self, outcome: str, code: int) -> None:
         self.outcome, self.code = outcome, code
@@ -139,11 +146,11 @@ def undo(
     if not dry:
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
     from sparkrig.io.screen import Screen
+    from sparkrig.runs.undo_outcome import Report
 
     made = _undone(Screen(stderr=as_json), data, fleet, asked, dry=dry, yes=yes)
     if as_json:
-        document: schema.Undo = {"schema": "sparkrig.undo/1", "groups": [_document(group) for group in made]}
-        files.print_json(document)
+        files.print_json(Report(groups=[group.undone for group in made]))
     raise SystemExit(max(group.code for group in made))
 
 
@@ -342,21 +349,3 @@ def _show(console: Console, group: _Group) -> None:
         console.print(undoing(group.plans, group.journals))
     if not group.due:
         console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
-
-
-def _document(group: _Group) -> schema.Undone:
-    from sparkrig.render.journal import planned
-    from sparkrig.runs.undo_outcome import left_behind
-
-    plans = {name: planned(plan) for name, plan in group.plans.items()}
-    left: dict[str, list[Left]] = {
-        name: [{"item": each.item, "why": each.why} for each in left_behind(plan)]
-        for name, plan in group.plans.items()
-    }
-    return {
-        "hosts": list(group.names),
-        "plans": plans,
-        "outcome": group.outcome,
-        "exit_code": group.code,
-        "left": left,
-    }

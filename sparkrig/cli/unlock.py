@@ -13,7 +13,6 @@ from sparkrig.io import terminal
 
 if TYPE_CHECKING:
     from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports import schema_changes as schema
     from sparkrig.runs.journal import Journal
 
 
@@ -33,6 +32,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     )
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
+    from sparkrig.runs.lock import Unlock
 
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
@@ -50,8 +50,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     if any(isinstance(each, Exception) for each in found.values()):
         files.try_doctor(inventory_file)
     if as_json:
-        document: schema.Unlock = {"schema": "sparkrig.unlock/1", "hosts": said}
-        files.print_json(document)
+        files.print_json(Unlock(hosts=said))
     raise SystemExit(code)
 
 

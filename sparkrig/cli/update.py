@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from sparkrig.host.releases import Recipe
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.update import Foreseen, Seen
-    from sparkrig.reports import schema_changes as schema
     from sparkrig.reports.update import Prospect
 
 _LOOK_S = 120  # fwupd and two forecasts of apt
@@ -95,14 +94,11 @@ def update(
     made = prospects(inventory_file, fleet, data, found, parts)
     order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     if as_json:
-        document: schema.Update = {
-            "schema": "sparkrig.update/1",
-            "inventory": files.typed(inventory_file),
-            "hosts": [report.document(name, made[name]) for name in order],
-            "mixed": mixed,
-            "exit_code": report.code(made.values()),
-        }
-        files.print_json(document)
+        hosts = [report.document(name, made[name]) for name in order]
+        code = report.code(made.values())
+        files.print_json(
+            report.Report(inventory=files.typed(inventory_file), hosts=hosts, mixed=mixed, exit_code=code)
+        )
     else:
         show(made, order, mixed)
     raise SystemExit(report.code(made.values()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS
 from sparkrig.verdict import Finding, Verdict
@@ -30,6 +31,14 @@ class Explained:
     read: str
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explain:
+    """What each tool's output in a paste means."""
+
+    schema: Literal["sparkrig.explain/1"] = "sparkrig.explain/1"
+    explained: list[Explained]
 
 
 @dataclass(frozen=True)

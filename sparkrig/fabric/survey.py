@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Literal
 
 from sparkrig.bandwidth import measurement
 from sparkrig.bandwidth.measurement import End
@@ -17,11 +18,29 @@ from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import condition, nic
 from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
-from sparkrig.rdma import environment, gid, gid_table
+from sparkrig.rdma import environment, gid, gid_table, rdma
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict, with_file, worst
 
 _DEPLOY = deploy()
+
+
+@dataclass(frozen=True)
+class Group:
+    """A pair, or a Spark on its own. gids: the RDMA devices and GIDs of each host that could be read."""
+
+    hosts: tuple[str, ...]
+    topology: Topology
+    gids: Mapping[str, rdma.Rdma]
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Topologies:
+    """Which cage reaches which, as it is and as it is declared."""
+
+    schema: Literal["sparkrig.topology/1"] = "sparkrig.topology/1"
+    groups: list[Group]
 
 
 @dataclass(frozen=True)
@@ -82,6 +101,12 @@ class Survey:
     def fabric(self) -> list[Finding]:
         """The findings about cabling and GIDs, and about hosts that could not be read."""
         return [*self.topology.findings, *self.gids()]
+
+    @property
+    def group(self) -> Group:
+        """What of it a document has."""
+        gids = {name: found.rdma for name, found in self.found.items()}
+        return Group(self.names, self.topology, gids, self.fabric())
 
     def health(self) -> list[Finding]:
         """The findings about the hosts themselves."""

@@ -176,6 +176,10 @@ class Reset(Value):
         """A time by the host's own clock."""
         return self.zone.when(at)
 
+    def last(self, seconds: float) -> list[Step]:
+        """The rows of that time before it, of earlier boots too."""
+        return [step for step in self.steps if step.at > self.at - seconds]
+
 
 @dataclass(frozen=True)
 class Act:

@@ -22,7 +22,9 @@ import base64
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
+
+from pydantic import Field
 
 from sparkrig.host.releases import Recipe
 from sparkrig.parsing import bounds
@@ -154,21 +156,21 @@ class Board(Value):
 class Part(Value):
     """One part of a Spark with firmware, and how it stands to a release.
 
-    state: see State; board: what is on it, in NVIDIA's numbers, else as fwupd writes it, empty where nobody told;
-    wanted: what the release has, empty where it names none; fwupd: what fwupd takes it for; offered: what fwupd
+    state: as of State; board: what is on it, in NVIDIA's numbers, else as fwupd writes it, empty where nobody
+    told; wanted (`release` in a document): what the release has, empty where it names none; offered: what fwupd
     offers, in NVIDIA's numbers where they can be told, else as it writes it; older: the newest older release that
-    fwupd lists, in the same way: it could go back to that one; device: fwupd's id of the device, for its commands;
-    why: in words, where it failed, waits or is not known.
+    fwupd lists, in the same way: it could go back to that one; why: in words, where it failed, waits or is not
+    known.
     """
 
-    which: Which
+    which: Annotated[Which, Field(serialization_alias="part")]
     state: State
     board: str = ""
-    wanted: str = ""
-    fwupd: str = ""
+    wanted: Annotated[str, Field(serialization_alias="release")] = ""
+    fwupd: Annotated[str, Field(exclude=True)] = ""  # what fwupd takes it for
     offered: str = ""
     older: str = ""
-    device: str = ""
+    device: Annotated[str, Field(exclude=True)] = ""  # fwupd's id of it, for its commands
     why: str = ""
 
     @property

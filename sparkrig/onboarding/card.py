@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkrig.checks import clones
@@ -11,7 +11,6 @@ from sparkrig.look.state import State
 from sparkrig.network import definitions
 from sparkrig.network.differences import differences
 from sparkrig.onboarding.proposal import Proposal, cages, others
-from sparkrig.reports import schema_changes as schema
 from sparkrig.settings import Settings
 from sparkrig.text import listed
 from sparkrig.verdict import Level
@@ -130,17 +129,45 @@ def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
         yield Row("degraded", str(each), told[word] if word else undecided)
 
 
-def document(seen: State) -> schema.Newcomer:
-    """The same for programs; no serial number is in it."""
-    found, packages = seen.identity, seen.driver
-    way = seen.network.management
-    return {
-        "vendor": found.vendor,
-        "dgx_os": found.dgx_os,
-        "kernel": found.kernel,
-        "memory_kib": found.memory_kib,
-        "spark": identity.is_spark(found)[0],
-        "management": {"netdev": way[0], "address": str(way[1])} if way else None,
-        "cages": {cage: list(netdevs) for cage, netdevs in cages(seen.network).items()},
-        "driver": driver.branch_version(packages, driver.BRANCH),
-    }
+# --- for programs
+
+
+@dataclass(frozen=True)
+class Management:
+    """The netdev that ssh came in on, and its address with its prefix."""
+
+    netdev: str
+    address: str
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """A Spark as it was found.
+
+    dgx_os: None where the host does not name it; spark: whether it is one; management: None where it is not known;
+    cages: the netdevs of each that has a carrier; driver: None where none of the branch is installed.
+    """
+
+    vendor: str
+    dgx_os: str | None
+    kernel: str
+    memory_kib: int
+    spark: bool
+    management: Management | None
+    cages: Mapping[str, Sequence[str]]
+    driver: str | None
+
+
+def document(seen: State) -> Newcomer:
+    """What there is to know of it; no serial number is in it."""
+    found, way = seen.identity, seen.network.management
+    return Newcomer(
+        vendor=found.vendor,
+        dgx_os=found.dgx_os,
+        kernel=found.kernel,
+        memory_kib=found.memory_kib,
+        spark=identity.is_spark(found)[0],
+        management=Management(way[0], str(way[1])) if way else None,
+        cages=cages(seen.network),
+        driver=driver.branch_version(seen.driver, driver.BRANCH),
+    )

@@ -10,6 +10,9 @@ import hashlib
 import hmac
 import re
 from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, computed_field
 
 from sparkrig.cure import quoted
 from sparkrig.refusal import Refusal
@@ -21,11 +24,12 @@ _FILES = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}
 
 @dataclass(frozen=True)
 class HostKey:
-    """A public key of a host. kind: its name on the wire (ssh-ed25519); blob: the key itself."""
+    """A public key of a host. kind: its name on the wire (ssh-ed25519)."""
 
     kind: str
-    blob: bytes
+    blob: Annotated[bytes, Field(exclude=True)]  # the key itself
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def fingerprint(self) -> str:
         """What `ssh-keygen -lf` prints of it."""

@@ -9,8 +9,7 @@ from sparkrig.cure import deployment
 from sparkrig.fleet import Fleet
 from sparkrig.host import containers
 from sparkrig.look.state import State
-from sparkrig.refusal import Refusal
-from sparkrig.reports import schema_changes as schema
+from sparkrig.refusal import Refusal, Refused
 from sparkrig.reports.plan import Planned, Step
 from sparkrig.text import listed
 
@@ -91,16 +90,26 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-def document(plans: Sequence[Plan]) -> dict[str, schema.Onboarding]:
-    """The same for programs."""
-    return {
-        plan.host: {
-            "login": list(plan.login),
-            "steps": [step.name for step in plan.steps],
-            "refusals": [{"what": each.what, "cure": each.cure} for each in plan.refusals],
-            "reboots": 0,
-            "container_restarts": plan.restarts,
-            "network_reverts_s": plan.reverts_s,
-        }
-        for plan in plans
-    }
+# --- for programs
+
+
+@dataclass(frozen=True)
+class Onboarding:
+    """What is done to one host: to let pyinfra in, and by the deploy.
+
+    container_restarts: running containers that a restart of docker stops; network_reverts_s: after how many
+    seconds a network change that was not proven goes back by itself, None where there is none.
+    """
+
+    login: tuple[str, ...]
+    steps: list[str]
+    refusals: list[Refused]
+    reboots: int
+    container_restarts: int
+    network_reverts_s: int | None
+
+
+def document(plan: Plan) -> Onboarding:
+    """One host for programs."""
+    steps, refusals = [step.name for step in plan.steps], [each.told for each in plan.refusals]
+    return Onboarding(plan.login, steps, refusals, 0, plan.restarts, plan.reverts_s)

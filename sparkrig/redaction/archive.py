@@ -16,11 +16,11 @@ import tarfile
 import textwrap
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
 
 from sparkrig.parsing import bounds, rows
-from sparkrig.redaction import KINDS, Redactor
+from sparkrig.redaction import KINDS, Count, Redactor
 from sparkrig.redaction.book import HOME_DOMAINS, Known
 from sparkrig.refusal import Refusal
 from sparkrig.secrecy import places
@@ -43,7 +43,8 @@ _STAYS = (
     "versions, and the names of models, containers and images."
 )
 _COLUMNS = 79
-SCHEMA = "sparkrig.support/1"
+Schema = Literal["sparkrig.support/1"]
+SCHEMA: Schema = "sparkrig.support/1"
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ class File(Value):
 class Archive(Value):
     """All of it.
 
-    hosts: their pseudonyms; replaced: by kind, how often, and how many different values; missing: what should be
+    hosts: their pseudonyms; replaced: by kind; missing: what should be
     in it and is not, in sentences; notes: what is good to know of it.
     """
 
@@ -171,25 +172,43 @@ class Archive(Value):
     created: str
     hosts: tuple[str, ...]
     files: tuple[File, ...]
-    replaced: Mapping[str, tuple[int, int]]
+    replaced: Mapping[str, Count]
     missing: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def document(self) -> dict[str, Any]:
-        """What a program reads of it (docs/schema/support.json), but for where it lies."""
-        return {
-            "version": self.version,
-            "created": self.created,
-            "hosts": list(self.hosts),
-            "files": [{"name": each.name, "bytes": each.size, "cut": each.cut} for each in self.files],
-            "replaced": {
-                kind: {"times": times, "different": different}
-                for kind, (times, different) in self.replaced.items()
-            },
-            "missing": list(self.missing),
-            "notes": list(self.notes),
-        }
+
+@dataclass(frozen=True)
+class Member:
+    """One file of an archive. bytes: its size; cut: whether there was more."""
+
+    name: str
+    bytes: int
+    cut: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Support:
+    """An archive for support.
+
+    archive: where it lies; created: UTC, ISO 8601; hosts: their pseudonyms; replaced: by kind; missing, notes:
+    sentences.
+    """
+
+    schema: Schema = SCHEMA
+    archive: str
+    version: str
+    created: str
+    hosts: tuple[str, ...]
+    files: list[Member]
+    replaced: Mapping[str, Count]
+    missing: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def document(made: Archive, at: str) -> Support:
+    """What a program reads of an archive. at: where it lies."""
+    files = [Member(each.name, each.size, each.cut) for each in made.files]
+    return Support(archive=at, **{**vars(made), "files": files})
 
 
 def archive(given: Iterable[File], redactor: Redactor, about: Archive) -> Archive:
@@ -217,7 +236,7 @@ def archive(given: Iterable[File], redactor: Redactor, about: Archive) -> Archiv
         files=tuple(files),
         missing=tuple(map(redactor.redact, lacks)),
         notes=tuple(map(redactor.redact, about.notes)),
-        replaced={kind: (count.times, count.different) for kind, count in redactor.counts.items()},
+        replaced=redactor.counts,
     )
 
 
@@ -256,10 +275,11 @@ def contents(made: Archive) -> str:
         "",
         *_wrapped("Taken out, and replaced by pseudonyms (the same value has the same one on every host):", ""),
     ]
-    for kind, (times, different) in made.replaced.items():
+    for kind, count in made.replaced.items():
         about = meanings.get(kind)
-        example = f", such as {about.pseudonym}" if about and times else ""
-        lines += _wrapped(f"{about.meaning if about else kind}: {times} times, {different} different{example}")
+        example = f", such as {about.pseudonym}" if about and count.times else ""
+        said = f"{count.times} times, {count.different} different{example}"
+        lines += _wrapped(f"{about.meaning if about else kind}: {said}")
     for title, sentences in (("Missing", made.missing), ("Good to know", (_STAYS, *made.notes))):
         if sentences:
             lines += ["", f"{title}:", *(line for each in sentences for line in _wrapped(each))]
@@ -280,7 +300,9 @@ def _wrapped(sentence: str, indent: str = "  ") -> list[str]:
 
 def pack(made: Archive) -> bytes:
     """The archive as a tar.gz: no names, times or owners of this machine are in its headers."""
-    manifest = json.dumps({"schema": SCHEMA, **made.document}, indent=2) + "\n"
+    printed = asdict(document(made, ""))
+    del printed["archive"]  # it does not know where it will lie
+    manifest = json.dumps(printed, indent=2) + "\n"
     files = [File(CONTENTS, contents(made)), File(MANIFEST, manifest), *made.files]
     packed = io.BytesIO()
     with (

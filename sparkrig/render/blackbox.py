@@ -36,11 +36,6 @@ class Figure:
         return [value for value in self.values if value is not None]
 
 
-def last(reset: Reset, seconds: float) -> list[Step]:
-    """The rows of that time before the reset, of earlier boots too."""
-    return [step for step in reset.steps if step.at > reset.at - seconds]
-
-
 def figures(steps: Sequence[Step]) -> list[Figure]:
     """Each figure that any of the steps has, in the order of what matters most."""
 
@@ -90,7 +85,7 @@ class Picture:
         yield from self._bars(reset, min(options.max_width, _WIDEST), ascii_only=options.ascii_only)
 
     def _bars(self, reset: Reset, width: int, *, ascii_only: bool) -> Iterator[Text]:
-        steps = last(reset, self.seconds)
+        steps = reset.last(self.seconds)
         beside = width - _TITLE - _RANGE - 4
         columns = beside if beside >= _LEAST_BARS else max(1, width - 2)
         columns = min(columns, max(1, round((reset.at - steps[0].at) / STEP_S) + 1))

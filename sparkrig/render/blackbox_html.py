@@ -58,7 +58,7 @@ def _acts(found: BlackBox) -> tuple[str, ...]:
 
 
 def _page(number: int, name: str, found: BlackBox, reset: Reset, seconds: float) -> Page:
-    steps = blackbox.last(reset, seconds)
+    steps = reset.last(seconds)
     marks = [act.when(found).replace(tzinfo=None) for act in found.acts if steps[0].at <= act.at <= reset.at]
     times = blackbox.times(reset, steps)
     wide, narrow = (

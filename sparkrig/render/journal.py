@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -15,15 +14,12 @@ from sparkrig.host import watch
 from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.reports.status import told
 from sparkrig.runs import journal
 from sparkrig.runs.change import few
 from sparkrig.runs.journal import Journal, Outcome, Run
-from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.text import listed
-
-if TYPE_CHECKING:
-    from sparkrig.reports import schema, schema_changes
 
 _SHADES: Mapping[Outcome, Shade] = {
     "done": "healthy",
@@ -85,20 +81,6 @@ def standing(found: Journal) -> list[str]:
     if found.lost:
         said.append(lost_journal().what)
     return [*said, *found.left_out()]
-
-
-def told(run: Run, found: Journal) -> str:
-    """How a run ended, in words."""
-    outcome = journal.outcome(run, found)
-    count = f"{len(run.steps)} step{'' if len(run.steps) == 1 else 's'}"
-    if outcome == "rolled back":
-        return f"rolled back: {run.reverted}"
-    if outcome in ("done", "undone"):
-        but = listed(f"{each.item.removeprefix('file ')} ({each.why})" for each in journal.left(run, found))
-        return f"{outcome}{f' but for {but}' if but else ''}, {count}"
-    if outcome == "running":
-        return f"running, {journal.where(run)}"
-    return f"{outcome} {journal.where(run)}"
 
 
 def changed(run: Run, found: Journal) -> str:
@@ -230,58 +212,3 @@ def _headline(plan: Plan, found: Journal) -> str:
         return f"{plan.run} did nothing here"
     what = f"{plan.run} by {run.owner.who}, {ago(found.now - run.owner.since)}, for: {run.owner.why}"
     return what if plan else f"nothing is left to undo of {what}"
-
-
-def document(found: Journal, runs: int) -> schema.Journal:
-    """A host for programs."""
-    return {
-        "lock": _lock(found.lock) if found.lock else None,
-        "armed": [{"run": each.run, "reverts_in_s": each.left} for each in found.armed],
-        "runs": [_run(run, found) for run in found.readable[:runs]],
-        "update": found.update or None,
-        "left_out": [run.id for run in found.runs if run.garbled],
-        "lost": found.lost,
-    }
-
-
-def _owner(owner: Owner, run: str) -> schema.Owner:
-    return {
-        "run": run,
-        "who": owner.who,
-        "why": owner.why,
-        "version": owner.version,
-        "undoes": owner.undoes,
-        "origin": owner.origin,
-        "since": owner.since,
-        "boot": owner.boot,
-        "hosts": list(owner.hosts),
-    }
-
-
-def _lock(lock: Lock) -> schema.Lock:
-    return {**_owner(lock.owner, lock.run or lock.owner.run), "alive": lock.alive}
-
-
-def _run(run: Run, found: Journal) -> schema.Run:
-    return {
-        **_owner(run.owner, run.id),
-        "outcome": journal.outcome(run, found),
-        "detail": told(run, found),
-        "ended": run.ended,
-        "steps": list(run.steps),
-        "changed": [
-            {"item": item, "before": before, "after": after}
-            for item, (before, after) in journal.changed(run, found).items()
-        ],
-        "network": run.moved_network,
-        "left": [{"item": each.item, "why": each.why} for each in journal.left(run, found)],
-    }
-
-
-def planned(plan: Plan) -> schema_changes.Plan:
-    """A plan for programs."""
-    changes: list[schema_changes.Change] = [
-        {"item": each.item, "act": each.act, "later": list(each.later), "why": each.why, "diff": list(each.diff)}
-        for each in plan.changes
-    ]
-    return {"run": plan.run, "changes": changes, "network": plan.network, "restart_docker": plan.docker}

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import ago
 from sparkrig.reports.schedule import NO_CHECK, NO_TIMER, RUN_S, Awake, Schedule, State, spoken, standing, told
 from sparkrig.serving.unit_files import command_line, unit_word
-
-if TYPE_CHECKING:
-    from sparkrig.reports import schema
 
 RUN, CHECK = "--now", "--check"
 _NAMES = {RUN: "drift", CHECK: "check"}
@@ -147,26 +143,6 @@ def lines(schedule: Schedule, state: State, awake: Awake, stopped: Iterable[str]
         age = int((awake.now - state.ran.started).total_seconds())
         head += f"; last run {ago(age)}: {told(state.ran.counts.model_dump())}"
     return [head, *(f"! {each}" for each in wrong)]
-
-
-def document(schedule: Schedule, state: State, awake: Awake, stopped: Iterable[str] | None) -> schema.Scheduled:
-    """The same for programs."""
-    ran = state.ran
-    return {
-        "every_s": schedule.every_s,
-        "by": schedule.by,
-        "notifies": bool(schedule.notify),
-        "last": {
-            "started": ran.started.isoformat(),
-            "seconds": ran.seconds,
-            "exit": ran.exit,
-            "trouble": ran.trouble,
-        }
-        if ran
-        else None,
-        "open": [{"host": each.host, "id": each.id, "said": each.said} for each in state.open],
-        "wrong": standing(schedule, state, awake, stopped),
-    }
 
 
 STOPPED = {RUN: NO_TIMER, CHECK: NO_CHECK}

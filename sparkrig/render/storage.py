@@ -1,9 +1,8 @@
-"""What lies on the disks of a host, on a screen and for programs."""
+"""What lies on the disks of a host, on a screen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
@@ -14,9 +13,6 @@ from sparkrig.render.journal import ago
 from sparkrig.reports.storage import Disk, Removal, Used
 from sparkrig.serving.storage import Checkpoint, Stored
 from sparkrig.text import listed
-
-if TYPE_CHECKING:
-    from sparkrig.reports import schema_serving as schema
 
 _STANDINGS = {
     "whole": "whole",
@@ -175,66 +171,3 @@ def _room(removal: Removal) -> str:
         stay = f", less what {removal.shared} shared layers take" if removal.shared else ""
         return f"it gives up to {size(removal.frees)}{stay}"
     return f"it gives {size(removal.frees)}"
-
-
-# --- for programs
-
-
-def document(found: Disk) -> schema.Stored:
-    """A host for programs."""
-    seen = found.seen
-    return {
-        "weights": seen.given,
-        "docker": seen.docker,
-        "checkpoints": [_checkpoint(found, each) for each in seen.checkpoints],
-        "images": [_image(found, each) for each in seen.images],
-        "caches": [{"path": path, "bytes": count} for path, count in seen.caches.items()],
-        "file_systems": [{"path": each.path, "bytes": each.size, "free": each.free} for each in seen.rooms],
-        "odd": seen.odd,
-        "cut": list(seen.cut),
-        "unknown": found.unknown,
-    }
-
-
-def removed(removal: Removal | None, said: str, code: int, *, done: bool) -> schema.Removed:
-    """What came of a removal, for programs."""
-    return {
-        "kind": removal.kind if removal else None,
-        "what": removal.what if removal else None,
-        "frees": removal.frees if removal else None,
-        "removed": done,
-        "outcome": said,
-        "exit_code": code,
-    }
-
-
-def _used(used: Used) -> schema.Used:
-    return {"now": used.now, "at": used.at, "how": used.how}
-
-
-def _checkpoint(found: Disk, item: Checkpoint) -> schema.StoredCheckpoint:
-    return {
-        "name": item.name,
-        "path": item.path,
-        "standing": item.standing,
-        "bytes": item.size,
-        "frees": item.frees,
-        "revision": item.revision,
-        "user": item.user,
-        "bar": item.bar,
-        "needed_by": found.needs(item),
-        "used": _used(found.used(item)),
-    }
-
-
-def _image(found: Disk, item: Stored) -> schema.StoredImage:
-    return {
-        "id": item.image.id,
-        "names": list(item.names),
-        "bytes": item.size,
-        "created": item.created,
-        "layers": len(item.layers),
-        "shared_layers": found.seen.shared(item),
-        "needed_by": found.needs(item),
-        "used": _used(found.used(item)),
-    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, TypeAlias
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator
-from typing_extensions import TypedDict
 
 from sparkrig.cure import Cure
 
@@ -16,16 +15,3 @@ def _kept(cure: object, text: ValidatorFunctionWrapHandler) -> object:
 
 CureText: TypeAlias = Annotated[str, WrapValidator(_kept)]
 """A cure, which is its text in a document; one that was not read from a document keeps what is known of it."""
-
-
-class Unread(TypedDict):
-    """A host, or the schedule of an inventory, that could not be read, and why."""
-
-    unread: str
-
-
-class Left(TypedDict):
-    """Something that was not put back, and why."""
-
-    item: str
-    why: str

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from sparkrig.refusal import Refusal
-from sparkrig.reports import schema_changes as schema
+from sparkrig.refusal import Refusal, Refused
 from sparkrig.runs.change import Change, Kind
 
 # Seconds that a step with a change of that kind takes, times patience. The guard's proofs and the measurements:
@@ -108,31 +108,58 @@ def code(made: Collection[Planned]) -> int:
     return max((each.exit for each in made), default=0)
 
 
-def document(name: str, planned: Planned, patience: float) -> schema.PlannedHost:
-    """One host for programs."""
-    return {
-        "name": name,
-        "steps": [
-            {
-                "name": step.name,
-                "changes": [
-                    {
-                        "kind": each.kind,
-                        "item": each.item,
-                        "before": each.before,
-                        "after": each.after,
-                        "diff": list(each.diff),
-                        "keeps": each.keeps,
-                    }
-                    for each in step.changes
-                ],
-            }
-            for step in planned.steps
-        ],
-        "refusals": [{"what": each.what, "cure": each.cure} for each in planned.refusals],
-        "unread": planned.unread.what if planned.unread else None,
-        "held_up_by": next(iter(planned.held_up), None),
-        "interrupts": list(planned.interrupted),
-        "seconds": planned.seconds(patience),
-        "exit_code": planned.exit,
-    }
+# --- for programs
+
+
+@dataclass(frozen=True)
+class PlannedHost:
+    """One host.
+
+    refusals: why the deploy would do nothing to it; unread: why it could not be read; held_up_by: the first host
+    of its cluster for whose sake nothing is done here either; interrupts: what breaks off meanwhile; seconds:
+    roughly how long it takes; exit_code: of this host alone.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    refusals: list[Refused]
+    unread: str | None
+    held_up_by: str | None
+    interrupts: tuple[str, ...]
+    seconds: int
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planning:
+    """What the deploy would change on each host of an inventory."""
+
+    schema: Literal["sparkrig.plan/1"] = "sparkrig.plan/1"
+    inventory: str
+    deploy: str
+    hosts: list[PlannedHost]
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Applying:
+    """What was planned, and what came of it. outcome: in words; plan: as `sparkrig plan --json` prints it."""
+
+    schema: Literal["sparkrig.apply/1"] = "sparkrig.apply/1"
+    plan: Planning
+    outcome: str
+    exit_code: int
+
+
+def planned_host(name: str, planned: Planned, patience: float) -> PlannedHost:
+    """The document of one host."""
+    return PlannedHost(
+        name=name,
+        steps=planned.steps,
+        refusals=[each.told for each in planned.refusals],
+        unread=planned.unread.what if planned.unread else None,
+        held_up_by=next(iter(planned.held_up), None),
+        interrupts=planned.interrupted,
+        seconds=planned.seconds(patience),
+        exit_code=planned.exit,
+    )

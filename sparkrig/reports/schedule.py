@@ -260,3 +260,41 @@ def told(counts: Mapping[str, int]) -> str:
     """`in spec`, or what is not: of a report's counts."""
     parts = [f"{counts[each]} {each}" for each in ("drift", "unknown", "unread") if counts[each]]
     return ", ".join(parts) or "in spec"
+
+
+# --- for programs
+
+
+@dataclass(frozen=True)
+class LastRun:
+    """The last scheduled run of drift. trouble: why it made no report, empty where it made one."""
+
+    started: str
+    seconds: float
+    exit: int
+    trouble: str
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """Drift by a timer (`sparkrig schedule`). last: None before the first run; wrong: of the schedule itself."""
+
+    every_s: int
+    by: Literal["systemd", "cron"]
+    notifies: bool
+    last: LastRun | None
+    open: tuple[Problem, ...]
+    wrong: list[str]
+
+
+def document(schedule: Schedule, state: State, awake: Awake, stopped: Iterable[str] | None) -> Scheduled:
+    """The document of a schedule."""
+    ran = state.ran
+    return Scheduled(
+        every_s=schedule.every_s,
+        by=schedule.by,
+        notifies=bool(schedule.notify),
+        last=LastRun(ran.started.isoformat(), ran.seconds, ran.exit, ran.trouble) if ran else None,
+        open=state.open,
+        wrong=standing(schedule, state, awake, stopped),
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from sparkrig.cure import on_host
 from sparkrig.host import apt, driver, firmware, preflight, releases, update, update_judge, update_limits
@@ -11,11 +12,10 @@ from sparkrig.host.firmware import Part
 from sparkrig.host.identity import Identity
 from sparkrig.host.releases import Behind, Recipe, Standing
 from sparkrig.host.update import Plan
-from sparkrig.host.upgrade import IDLE
+from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.look.update import Foreseen, Seen
 from sparkrig.parsing import debian_version
-from sparkrig.refusal import Refusal
-from sparkrig.reports import schema_changes as schema
+from sparkrig.refusal import Refusal, Refused
 from sparkrig.text import listed
 
 CANDIDATE = "candidate"  # after --to: whatever apt offers, not limited by a release
@@ -288,47 +288,96 @@ def code(made: Collection[Prospect]) -> int:
     return max((each.exit for each in made), default=0)
 
 
-def document(name: str, found: Prospect) -> schema.UpdatedHost:
+# --- for programs
+
+
+@dataclass(frozen=True)
+class UpdatedHost:
+    """What an update would do to one Spark.
+
+    unread: why it could not be read; dgx_os: by /etc/dgx-release; release: the newest of NVIDIA's releases that
+    it has, None where it has none that it knows of; goal: the one to reach, None for what apt offers; behind_by:
+    how many releases it knows of that are newer; kernel: the one that boots next; kernel_unknown: why that is not
+    known after the update, or empty; reboot_due: why one is due already, or empty; bytes: to download;
+    lists_age_s: how many seconds ago apt fetched its package lists, None for never; recipes_left_out: why a
+    recipe of NVIDIA's is not known, by its file; not_offered: packages of the goal, as `NAME VERSION`, that apt
+    would not bring; no_way_back: parts of driver and kernel, as NAME=VERSION, that could not be installed again;
+    kernels_without_module: kernels of now that would have no nvidia.ko of the driver; steps: in their order, none
+    where nothing would be done; exit_code: of this host alone.
+    """
+
+    name: str
+    unread: str | None
+    dgx_os: str | None
+    release: str | None
+    goal: str | None
+    behind_by: int | None
+    removed_by_owner: Sequence[str]
+    driver: Move | None
+    kernel: Move | None
+    kernel_unknown: str
+    upgraded: Sequence[str]
+    new: Sequence[str]
+    removed: Sequence[str]
+    kept_back: Sequence[str]
+    held_by_others: Sequence[str]
+    reboot_due: str
+    bytes: int | None
+    lists_age_s: int | None
+    recipes_left_out: Mapping[str, str]
+    not_offered: Sequence[str]
+    no_way_back: Sequence[str]
+    kernels_without_module: Sequence[str]
+    firmware: tuple[Part, ...]
+    steps: tuple[Step, ...]
+    refusals: list[Refused]
+    seconds: int
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What an update would do, host by host, in the order in which it would.
+
+    mixed: what would leave the hosts of a cluster apart, in words.
+    """
+
+    schema: Literal["sparkrig.update/1"] = "sparkrig.update/1"
+    inventory: str
+    hosts: list[UpdatedHost]
+    mixed: list[str]
+    exit_code: int
+
+
+def document(name: str, found: Prospect) -> UpdatedHost:
     """One host for programs."""
     plan, standing, behind = found.plan, found.standing, found.behind
-    return {
-        "name": name,
-        "unread": found.unread.what if found.unread else None,
-        "dgx_os": found.identity.dgx_os if found.identity else None,
-        "release": standing.has.shown if standing and standing.has else None,
-        "goal": found.goal.shown if found.goal else None,
-        "behind_by": len(standing.ahead) if standing else None,
-        "removed_by_owner": list(behind.removed) if behind else [],
-        "driver": {"before": plan.driver.before, "after": plan.driver.after} if plan else None,
-        "kernel": {"before": plan.kernel.before, "after": plan.kernel.after} if plan else None,
-        "kernel_unknown": plan.unknown if plan else "",
-        "upgraded": list(plan.upgraded) if plan else [],
-        "new": list(plan.new) if plan else [],
-        "removed": list(plan.removed) if plan else [],
-        "kept_back": list(plan.kept) if plan else [],
-        "held_by_others": list(found.held),
-        "reboot_due": found.waits,
-        "bytes": plan.bytes if plan else None,
-        "lists_age_s": found.lists_s,
-        "recipes_left_out": dict(found.left_out),
-        "not_offered": list(found.absent),
-        "no_way_back": list(plan.lost) if plan else [],
-        "kernels_without_module": list(plan.bare) if plan else [],
-        "firmware": [_part(part) for part in found.parts],
-        "steps": [{"what": step.what, "seconds": step.seconds} for step in found.steps],
-        "refusals": [{"what": each.what, "cure": each.cure} for each in found.refusals],
-        "seconds": found.seconds,
-        "exit_code": found.exit,
-    }
-
-
-def _part(part: Part) -> schema.FirmwarePart:
-    return {
-        "part": part.which,
-        "state": part.state,
-        "board": part.board,
-        "release": part.wanted,
-        "offered": part.offered,
-        "older": part.older,
-        "why": part.why,
-    }
+    return UpdatedHost(
+        name=name,
+        unread=found.unread.what if found.unread else None,
+        dgx_os=found.identity.dgx_os if found.identity else None,
+        release=standing.has.shown if standing and standing.has else None,
+        goal=found.goal.shown if found.goal else None,
+        behind_by=len(standing.ahead) if standing else None,
+        removed_by_owner=behind.removed if behind else (),
+        driver=plan.driver if plan else None,
+        kernel=plan.kernel if plan else None,
+        kernel_unknown=plan.unknown if plan else "",
+        upgraded=plan.upgraded if plan else (),
+        new=plan.new if plan else (),
+        removed=plan.removed if plan else (),
+        kept_back=plan.kept if plan else (),
+        held_by_others=found.held,
+        reboot_due=found.waits,
+        bytes=plan.bytes if plan else None,
+        lists_age_s=found.lists_s,
+        recipes_left_out=found.left_out,
+        not_offered=found.absent,
+        no_way_back=plan.lost if plan else (),
+        kernels_without_module=plan.bare if plan else (),
+        firmware=found.parts,
+        steps=found.steps,
+        refusals=[each.told for each in found.refusals],
+        seconds=found.seconds,
+        exit_code=found.exit,
+    )

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from sparkrig.files import File, Found, stale
 from sparkrig.parsing import line_ends
@@ -38,8 +40,8 @@ class Change:
     """One thing that changes.
 
     kind: what it is; item: its name (a path, a package, a netdev, ...); before: None where it is absent; after:
-    None where it goes; diff: of a file, a unified diff without values that look like secrets; interrupts: what
-    breaks off meanwhile, in words, or empty; keeps: of a file, what keeps the lines that go, or empty.
+    None where it goes; diff: of a file, a unified diff without values that look like secrets; keeps: of a
+    file, what keeps the lines that go, or empty.
     """
 
     kind: Kind
@@ -47,7 +49,8 @@ class Change:
     before: str | None
     after: str | None
     diff: tuple[str, ...] = ()
-    interrupts: str = ""
+    # what breaks off meanwhile, in words, or empty; a document has it once for each host
+    interrupts: Annotated[str, Field(exclude=True)] = ""
     keeps: str = ""
 
     @property

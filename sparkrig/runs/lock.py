@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from sparkrig import programs
 from sparkrig.cure import FILE, advice
@@ -87,6 +87,14 @@ class Lock:
     def sentence(self) -> str:
         """Who holds it, and whether that run is there."""
         return f"{sentence(self.owner, self.run)}; {_THERE[self.alive]}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unlock:
+    """What came of each host, by its name, in words."""
+
+    schema: Literal["sparkrig.unlock/1"] = "sparkrig.unlock/1"
+    hosts: Mapping[str, str]
 
 
 def given(run: str, who: str, why: str, version: str, undoes: str = "", hosts: Iterable[str] = ()) -> str:

@@ -12,7 +12,9 @@ import base64
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field, computed_field
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh
@@ -41,6 +43,7 @@ Act = Literal[
     "differs",
 ]
 _PENDING = ("put back", "remove", "merge", "restart", "hold", "release")
+_UNPRINTED = Field(exclude=True)  # in a document
 DOCKER_PART = "docker"  # the step of an undo that puts daemon.json back and restarts docker
 # a measurement after a boot writes it outside of any run, so it is ours all the same
 MEASURED_ITEM = f"file {MEASURED}"
@@ -73,10 +76,7 @@ class Change:
     later: the later runs that changed it too, and whose change goes with it; why: of a file that is left alone as
     docker does not start with what stood there (`unfit` by dockerd's own check, `failed` once it was tried), or as
     another one changed it and that cannot be merged; diff: what leads from what stands there to what would stand
-    there, of a file that another one changed; wrote: the runs whose change of it is taken back, newest first,
-    where that is the case; stood: those of them before which something stood there; text, sum: what a merged file
-    becomes, and the SHA-256 of the one that it was made of;
-    now, before: what stands there, and what stood there before, as the journal has it.
+    there, of a file that another one changed.
     """
 
     item: str
@@ -84,12 +84,15 @@ class Change:
     later: tuple[str, ...] = ()
     why: str = ""
     diff: tuple[str, ...] = ()
-    wrote: tuple[str, ...] = ()
-    stood: tuple[str, ...] = ()
-    text: str = ""
-    sum: str = ""
-    now: str = ""
-    before: str = ""
+    # wrote: the runs whose change of it is taken back, newest first, where that is the case; stood: those of them
+    # before which something stood there; text, sum: what a merged file becomes, and the SHA-256 of the one that it
+    # was made of; now, before: what stands there, and what stood there before, as the journal has it
+    wrote: Annotated[tuple[str, ...], _UNPRINTED] = ()
+    stood: Annotated[tuple[str, ...], _UNPRINTED] = ()
+    text: Annotated[str, _UNPRINTED] = ""
+    sum: Annotated[str, _UNPRINTED] = ""
+    now: Annotated[str, _UNPRINTED] = ""
+    before: Annotated[str, _UNPRINTED] = ""
 
     @property
     def kind(self) -> str:
@@ -113,17 +116,14 @@ _VERBS: Mapping[Act, str] = {"put back": "put", "remove": "remove", "restart": "
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be done to one host.
-
-    network: whether it goes back to what it was, under guard; noted: whether it is known which of its files are
-    ours; amiss: what of it is not all as it was afterwards.
-    """
+    """What is to be done to one host. network: whether it goes back to what it was, under guard."""
 
     run: str
     changes: tuple[Change, ...] = ()
     network: bool = False
-    noted: bool = False
-    amiss: str = ""
+    # noted: whether it is known which files of the network are ours; amiss: what of it is not as it was afterwards
+    noted: Annotated[bool, _UNPRINTED] = False
+    amiss: Annotated[str, _UNPRINTED] = ""
 
     @property
     def pending(self) -> tuple[Change, ...]:
@@ -132,6 +132,7 @@ class Plan:
     def __bool__(self) -> bool:
         return bool(self.pending) or self.network
 
+    @computed_field(alias="restart_docker")  # type: ignore[prop-decorator]
     @property
     def docker(self) -> bool:
         """Whether docker must restart."""

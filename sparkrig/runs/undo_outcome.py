@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.host import containers
@@ -13,6 +15,28 @@ from sparkrig.runs.undo import MEASURED_ITEM, Act, Change, Plan
 from sparkrig.text import plain
 
 _SAID = 400  # characters of docker's message
+
+
+@dataclass(frozen=True)
+class Undone:
+    """A pair, or a Spark on its own.
+
+    plans: by host; outcome: in words; exit_code: of this group alone; left: by host, what is not put back.
+    """
+
+    hosts: tuple[str, ...]
+    plans: Mapping[str, Plan]
+    outcome: str
+    exit_code: int
+    left: Mapping[str, tuple[Left, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What was put back, or would be."""
+
+    schema: Literal["sparkrig.undo/1"] = "sparkrig.undo/1"
+    groups: list[Undone]
 
 
 def left(plan: Plan, told: str) -> Plan:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import Field
 
 from sparkrig.files import Found
 from sparkrig.host.images import Image
@@ -98,7 +100,7 @@ class Room:
     """A file system: where it is mounted, its bytes, and those that are free."""
 
     path: str
-    size: int
+    size: Annotated[int, Field(serialization_alias="bytes")]
     free: int
 
 

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from sparkrig import inventory
-from sparkrig.cli import doctor, drift, summary
+from sparkrig.cli import doctor, drift
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.spark import Spark
 from sparkrig.render import doctor as picture
+from sparkrig.reports import summary
 from tests import warm
 from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet

@@ -21,7 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from sparkrig import inventory
-from sparkrig.cli import drift, files, main, newcomer, summary
+from sparkrig.cli import drift, files, main, newcomer
 from sparkrig.cli.main import _VERBS
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.firmware import Firmware
@@ -32,6 +32,8 @@ from sparkrig.io.screen import Screen
 from sparkrig.onboarding.candidates import Candidate
 from sparkrig.render import drift as drift_picture
 from sparkrig.render import drift_html, drift_junit, drift_prom
+from sparkrig.render.summary import panel
+from sparkrig.reports.summary import describe
 from tests import warm
 from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
 from tests.plan import fleet
@@ -228,7 +230,7 @@ def drawn(folder: Path, group: Any, data: Any, states: Mapping[str, Any]) -> Non
     report = drift.judged(str(folder / "sparks.py"), group, data, states, {}, datetime.now(UTC), 0.0)
     file = io.StringIO()
     drift_picture.show(Screen(file=file, width=80), report, everything=True)
-    Screen(file=file, width=80).print(*(summary._panel(n, summary.describe(group, n, states)) for n in states))
+    Screen(file=file, width=80).print(*(panel(n, describe(group, n, states)) for n in states))
     harmless("a screen", file.getvalue())
     harmless("x.html", drift_html.html(report))
     harmless("x.xml", drift_junit.xml(report))

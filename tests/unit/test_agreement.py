@@ -21,7 +21,6 @@ import pytest
 from sparkrig import cure
 from sparkrig.checks import resources
 from sparkrig.checks.check import Check, wrong
-from sparkrig.cli import summary
 from sparkrig.deploys import dry
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Fleet
@@ -30,6 +29,7 @@ from sparkrig.network.differences import differences
 from sparkrig.operations.network import planned
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
+from sparkrig.reports import summary
 from tests.unit import doctored
 from tests.unit.states import (
     MOVED,
@@ -157,7 +157,7 @@ def of_the_network(found: list[Check]) -> bool:
 
 
 def of_the_summary(fleet: Fleet, seen: dict[str, State]) -> bool:
-    return any(NETWORK.intersection(each["complaints"]) for each in summary.describe(fleet, A, seen)["rails"])
+    return any(NETWORK.intersection(each.complaints) for each in summary.describe(fleet, A, seen).rails)
 
 
 def judged(fleet: Fleet, change: Change) -> dict[str, bool]:

@@ -34,6 +34,7 @@ from sparkrig.network import netplan
 from sparkrig.parsing import bounds, rows, safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.render import journal as picture
+from sparkrig.reports import status
 from sparkrig.runs import lock, merge
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable
@@ -341,7 +342,7 @@ def hunt(seed: int, count: int) -> None:
     for _ in range(count):
         seen = survives(Journal(), mutated(JOURNAL, dice))
         if seen is not None:
-            assert picture.lines("a", seen, 20) is not None and picture.document(seen, 20)
+            assert picture.lines("a", seen, 20) is not None and status.host(seen, 20)
 
 
 @pytest.mark.slow

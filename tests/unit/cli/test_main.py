@@ -41,11 +41,12 @@ def test_each_verb_is_tried_as_one_that_only_looks_or_is_none() -> None:
     assert set(VERBS) == tried | NOT_LOOKS
 
 
-def test_help_loads_nothing_heavy() -> None:
+def test_help_and_explain_load_nothing_heavy() -> None:
     code = """if True:
         import atexit, json, sys
         atexit.register(lambda: json.dump(sorted({name.split('.')[0] for name in sys.modules}), sys.stderr))
         sys.argv = ['sparkrig', '--help']
+        import sparkrig.explain.tools  # all that `explain` judges by
         from sparkrig.cli.main import main
         main()"""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

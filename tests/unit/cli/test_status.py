@@ -24,6 +24,7 @@ from sparkrig.host.armed import Armed
 from sparkrig.io.remote import Lost
 from sparkrig.operations import journal as operations
 from sparkrig.render import journal as picture
+from sparkrig.reports import status as report
 from sparkrig.runs import journal, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Lock, Owner
@@ -97,7 +98,7 @@ OUTCOMES: dict[str, tuple[Run, Lock | None, str, str]] = {
 def test_how_a_run_ended(run: Run, lock: Lock | None, outcome: str, told: str) -> None:
     found = Journal(NOW, lock, (run,), AFTER)
     assert journal.outcome(run, found) == outcome
-    assert picture.told(run, found) == told
+    assert report.told(run, found) == told
     settled = outcome in ("done", "running")
     assert (journal.unsettled(found) is None) is settled
 

@@ -7,8 +7,8 @@ import json
 import re
 import shlex
 import subprocess
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from ipaddress import IPv4Interface
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,9 @@ from sparkrig.look.state import State
 from sparkrig.network.links import Link
 from sparkrig.rdma import environment
 from sparkrig.rdma.rdma import Rdma
+from sparkrig.render.summary import panel
+from sparkrig.reports.summary import Containers, Driver, Figures, Rail, describe
+from sparkrig.value import Unread
 from tests import warm
 from tests.plan.conftest import REBOOTED
 from tests.unit.states import in_memory, link, no_profile, profile, second_profile
@@ -32,7 +35,7 @@ from tests.unit.summaries import FABRIC, LAB, OTHER, RAIL, A, B, state, text
 ROOT = Path(__file__).resolve().parents[3]
 FLEET = Fleet.parse(LAB)
 LONE = Fleet.parse({A: {}})
-Row = dict[str, Any]
+Row = Figures | Unread
 
 
 def with_link(found: State, netdev: str = RAIL, **changes: Any) -> State:
@@ -60,20 +63,19 @@ def booted(found: State) -> State:
 PEER = state("converged", B)
 
 
-def row(found: State, name: str = A, peer: State = PEER) -> Any:
-    return summary.describe(FLEET, name, {B: peer, name: found})
+def row(found: State, name: str = A, peer: State = PEER) -> Figures:
+    return describe(FLEET, name, {B: peer, name: found})
 
 
-def rail(found: State) -> Any:
-    shown: Row = row(found)["rails"][0]
-    return shown
+def rail(found: State) -> Rail:
+    return row(found).rails[0]
 
 
 @pytest.fixture
 def screen(monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """The printed screen; each line of it fits, and no cell of the rails table was cut."""
 
-    def shown(rows: dict[str, Row], width: int = 80, file: str = "inventories/pair.py") -> str:
+    def shown(rows: Mapping[str, Row], width: int = 80, file: str = "inventories/pair.py") -> str:
         monkeypatch.setenv("NO_COLOR", "1")
         monkeypatch.setenv("COLUMNS", str(width))
         monkeypatch.chdir(ROOT)
@@ -104,37 +106,30 @@ def words(shown: str) -> str:
 @pytest.mark.parametrize("name", [A, B])
 def test_a_converged_spark(name: str) -> None:
     shown = row(state("converged", name), name)
-    assert shown["driver"] == {
-        "version": "580.173.02-0ubuntu0.24.04.1",
-        "held": 43,
-        "unheld": [],
-        "later": [],
-        "would_move": [],
-        "trouble": "",
-    }
-    assert shown["spark"]["vendor"] == "NVIDIA DGX Spark Founders Edition"
-    assert shown["spark"]["dgx_os"] == "7.5.0"
-    assert shown["containers"] == {"toolkit": "1.19.0-1", "nvidia_runtime": True}
-    assert shown["environment"] == ["NCCL_IB_GID_INDEX=1"]
-    assert [each["netdev"] for each in shown["rails"]] == [RAIL, OTHER]
-    for each in shown["rails"]:
-        assert each["complaints"] == {}
-        assert each["cabled"]
-        assert (each["address"], each["mtu"]) == (FABRIC[name][each["netdev"]], 9000)
-        assert (each["path_mtu"], each["gid_index"], each["measured_path_mtu"]) == (4096, 1, 4096)
-        assert each["gbps"] > 0
-        assert re.match(r"\d{4}-\d\d-\d\dT", each["measured_at"])
+    assert shown.driver == Driver("580.173.02-0ubuntu0.24.04.1", 43, [], [], [], "")
+    assert shown.spark.vendor == "NVIDIA DGX Spark Founders Edition"
+    assert shown.spark.dgx_os == "7.5.0"
+    assert shown.containers == Containers("1.19.0-1", nvidia_runtime=True)
+    assert shown.environment == ["NCCL_IB_GID_INDEX=1"]
+    assert [each.netdev for each in shown.rails] == [RAIL, OTHER]
+    for each in shown.rails:
+        assert each.complaints == {}
+        assert each.cabled
+        assert (each.address, each.mtu) == (FABRIC[name][each.netdev], 9000)
+        assert (each.path_mtu, each.gid_index, each.measured_path_mtu) == (4096, 1, 4096)
+        assert each.gbps and each.gbps > 0
+        assert re.match(r"\d{4}-\d\d-\d\dT", each.measured_at or "")
 
 
 @pytest.mark.parametrize("name", [A, B])
 def test_a_fresh_spark(name: str) -> None:
     shown = row(state("fresh", name), name)
-    assert (shown["driver"]["held"], len(shown["driver"]["unheld"])) == (0, 43)
-    assert shown["containers"] == {"toolkit": None, "nvidia_runtime": False}
-    assert shown["environment"] is None
-    for each in shown["rails"]:
-        assert set(each["complaints"]) == {"address", "gid_index", "gbps", "mtu"}
-        assert each["gid_index"] is each["gbps"] is each["measured_at"] is None
+    assert (shown.driver.held, len(shown.driver.unheld)) == (0, 43)
+    assert shown.containers == Containers(None, nvidia_runtime=False)
+    assert shown.environment is None
+    for each in shown.rails:
+        assert set(each.complaints) == {"address", "gid_index", "gbps", "mtu"}
+        assert (each.gid_index, each.gbps, each.measured_at) == (None, None, None)
 
 
 BAD: dict[str, tuple[Callable[[], State], str, str, str]] = {
@@ -212,7 +207,7 @@ HIDDEN: dict[str, tuple[Callable[[State], State], str, str]] = {
 @pytest.mark.parametrize("case", HIDDEN)
 def test_what_the_deploy_would_change_is_said_where_the_figures_are_right(case: str) -> None:
     change, field, sentence = HIDDEN[case]
-    assert rail(change(state()))["complaints"] == {field: sentence}
+    assert rail(change(state())).complaints == {field: sentence}
 
 
 def test_what_is_wrong_with_the_profile_asks_for_a_deploy(screen: Callable[..., str]) -> None:
@@ -226,7 +221,7 @@ def test_what_is_wrong_with_the_profile_asks_for_a_deploy(screen: Callable[..., 
 def test_a_rail_that_is_not_as_declared(case: str, width: int, screen: Callable[..., str]) -> None:
     make, field, sentence, cell = BAD[case]
     found = make()
-    assert rail(found)["complaints"] == {field: sentence}
+    assert rail(found).complaints == {field: sentence}
     shown = screen({A: row(found), B: row(state("converged", B), B)}, width)
     assert cell in table(shown)
     assert f"✗ {RAIL}: {sentence}" in words(shown)
@@ -235,8 +230,8 @@ def test_a_rail_that_is_not_as_declared(case: str, width: int, screen: Callable[
 
 def test_a_figure_from_before_a_boot_is_not_known_and_says_what_measures(screen: Callable[..., str]) -> None:
     shown = row(state(), peer=booted(PEER))
-    assert shown["rails"][0]["complaints"] == {"gbps": f"not measured since the boot of {B}"}
-    assert (shown["rails"][0]["unknown"], shown["rails"][0]["gbps"]) == (["gbps"], 0.44)
+    assert shown.rails[0].complaints == {"gbps": f"not measured since the boot of {B}"}
+    assert (shown.rails[0].unknown, shown.rails[0].gbps) == (["gbps"], 0.44)
     printed = screen({A: shown})
     assert table(printed)[-1] == "0.44 ?"
     assert f"? {RAIL}: not measured since the boot of {B}" in words(printed) and "✗" not in printed
@@ -251,7 +246,7 @@ def test_what_is_wrong_beside_a_figure_from_before_a_boot_comes_first(screen: Ca
 
 
 def test_no_rdma_device_under_a_rail() -> None:
-    assert rail(replace(state(), rdma=Rdma()))["complaints"] == {
+    assert rail(replace(state(), rdma=Rdma())).complaints == {
         "device": "no RDMA device sits on it",
         "gid_index": "no RoCE v2 GID for 192.168.100.11",
     }
@@ -264,14 +259,14 @@ def test_a_cable_that_is_not_there(gone: bool, screen: Callable[..., str]) -> No
         links = {name: link for name, link in found.network.links.items() if name != RAIL}
         found = replace(found, network=replace(found.network, links=links))
     why = "there is no such netdev" if gone else "the link has no carrier"
-    assert rail(found)["complaints"] == {"cabled": why}
+    assert rail(found).complaints == {"cabled": why}
     shown = screen({A: row(found)})
     assert table(shown)[1] == "uncabled ✗"
     assert f"✗ {RAIL}: {why}" in shown
 
     lone = Fleet.parse({A: {"fabric": FABRIC[A]}})  # on a Spark on its own it is normal
-    alone = summary.describe(lone, A, {A: found})
-    assert alone["rails"][0]["complaints"] == {}
+    alone = describe(lone, A, {A: found})
+    assert alone.rails[0].complaints == {}
     assert table(screen({A: alone}))[1] == "uncabled"
 
 
@@ -280,8 +275,8 @@ def test_a_lone_spark_without_rdma(screen: Callable[..., str]) -> None:
     file = found.files[environment.CONTAINER_ENV]
     bare = "\n".join(line for line in file.content.splitlines() if "NCCL_IB" not in line)
     found = replace(found, files={**found.files, environment.CONTAINER_ENV: replace(file, content=bare)})
-    shown = summary.describe(LONE, A, {A: found})
-    assert (shown["rails"], shown["environment"]) == ([], [])
+    shown = describe(LONE, A, {A: found})
+    assert (shown.rails, shown.environment) == ([], [])
     printed = screen({A: shown}, file="inventories/solo.py")
     assert "no RDMA on this Spark" in printed
     assert "rail" not in printed
@@ -292,7 +287,7 @@ def test_apt_that_could_not_simulate(screen: Callable[..., str]) -> None:
     found = state()
     found = replace(found, driver=replace(found.driver, upgrade=None, trouble="Could not get lock [dpkg]"))
     shown = row(found)
-    assert shown["driver"]["would_move"] is None
+    assert shown.driver.would_move is None
     printed = screen({A: shown})
     assert "? apt could not simulate an upgrade (Could not get lock [dpkg])" in words(printed)
     assert "moves none" not in printed
@@ -303,7 +298,7 @@ def test_an_upgrade_that_would_move_the_driver(screen: Callable[..., str]) -> No
     found = state()
     moves = {"nvidia-driver-580-open": "install 590.1", "vim": "install 2"}
     shown = row(replace(found, driver=replace(found.driver, upgrade=moves)))
-    assert shown["driver"]["would_move"] == ["nvidia-driver-580-open: install 590.1"]
+    assert shown.driver.would_move == ["nvidia-driver-580-open: install 590.1"]
     assert "✗ an upgrade moves 1" in words(screen({A: shown}))
 
 
@@ -312,9 +307,9 @@ def test_on_a_narrow_screen_no_figure_is_lost(kind: str, screen: Callable[..., s
     """The table's columns were cut off at the right edge of 40 columns, without a sign of it."""
     rows = {name: row(state(kind, name), name) for name in (A, B)}
     printed = screen(rows, 40).replace("✗", " ").replace("✓", " ").split(B)[0]
-    for each in rows[A]["rails"]:
-        ((_, block),) = [(head, rest) for head, rest in [printed.split(f" {each['netdev']} ", 1)] if rest]
-        for heading, value in (("address", each["address"]), ("MTU", each["mtu"]), ("device", each["device"])):
+    for each in rows[A].rails:
+        ((_, block),) = [(head, rest) for head, rest in [printed.split(f" {each.netdev} ", 1)] if rest]
+        for heading, value in (("address", each.address), ("MTU", each.mtu), ("device", each.device)):
             assert re.search(rf"│ {heading} +{re.escape(str(value))} +│", block), (heading, block)
         assert re.search(r"│ GID +\S+ +│", block) and re.search(r"│ Gb/s +\S+ +│", block)
 
@@ -326,10 +321,10 @@ def test_the_screen(kind: str, width: int, screen: Callable[..., str]) -> None:
     printed = screen(rows, width)
     for name in rows:
         assert f"╭─ {name} ─" in printed
-    for each in rows[A]["rails"]:
+    for each in rows[A].rails:
         # every figure stands whole in the row of its rail
-        (line,) = [line for line in printed.split(B)[0].splitlines() if line.startswith(f"│ {each['netdev']} ")]
-        for value in (each["address"], str(each["mtu"]), each["device"]):
+        (line,) = [line for line in printed.split(B)[0].splitlines() if line.startswith(f"│ {each.netdev} ")]
+        for value in (each.address, str(each.mtu), each.device):
             assert f" {value} " in line
         assert ("✗" in line) == (kind == "fresh")
     expected = {
@@ -343,7 +338,7 @@ def test_the_widest_rail_fits_80_columns(screen: Callable[..., str]) -> None:
     wide = {**LAB[A], "fabric": {RAIL: "192.168.100.111/24", OTHER: "192.168.101.111/24"}}
     fleet = Fleet.parse({A: wide, B: LAB[B]})
     found = with_record(with_link(with_link(state(), mtu=1500), OTHER, mtu=1500), gbps=111.86)
-    shown = table(screen({A: summary.describe(fleet, A, {A: found})}), OTHER)
+    shown = table(screen({A: describe(fleet, A, {A: found})}), OTHER)
     assert shown == [OTHER, "192.168.101.111/24 ✗", "1500 ✗", "roceP2p1s0f0", "none ✗", "0.43 ✗"]
 
 
@@ -355,7 +350,7 @@ def test_next_can_be_typed_from_any_folder(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_host_that_is_markup(screen: Callable[..., str]) -> None:
-    printed = screen({"[red]x": {"unread": "Could not connect ([Errno 111] refused)"}})
+    printed = screen({"[red]x": Unread("Could not connect ([Errno 111] refused)")})
     assert "─ [red]x ─" in printed
     assert "not read: Could not connect ([Errno 111] refused)" in printed
     assert printed.splitlines()[-1] == ("Next: sparkrig doctor inventories/pair.py access")
@@ -397,7 +392,7 @@ def sparkrig(*typed: str) -> subprocess.CompletedProcess[str]:
 def test_json_is_whole(reached: tuple[Path, Path]) -> None:
     done = sparkrig("--json", str(reached[0]))
     assert (done.returncode, done.stderr) == (0, "")
-    hosts = {f"@fake/{name}": row(state("converged", name), name) for name in (A, B)}
+    hosts = {f"@fake/{name}": asdict(row(state("converged", name), name)) for name in (A, B)}
     assert json.loads(done.stdout) == {"schema": "sparkrig.summary/1", "hosts": hosts}
 
 
@@ -443,6 +438,6 @@ def test_data_that_pyinfra_refuses_is_a_sentence(tmp_path: Path, host: Any, word
 def test_colour_on_a_terminal_only() -> None:
     out = io.StringIO()
     Console(file=out, force_terminal=True, width=80, color_system="standard", no_color=False).print(
-        summary._panel(A, row(state("fresh")))
+        panel(A, row(state("fresh")))
     )
     assert "\x1b[31m" in out.getvalue()

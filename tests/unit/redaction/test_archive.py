@@ -17,7 +17,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.facts import evidence
 from sparkrig.io.atomic_write import create
-from sparkrig.redaction import Redactor, addresses, archive, sheet
+from sparkrig.redaction import Count, Redactor, addresses, archive, sheet
 from sparkrig.redaction.book import Known
 from sparkrig.refusal import Refusal
 from tests import from_support
@@ -159,7 +159,8 @@ def test_a_name_with_what_cannot_be_seen_is_known_whole_and_as_texts_have_it() -
 
 
 def made(*files: archive.File) -> archive.Archive:
-    return archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), files, {"mac": (3, 2)}, ("x",), ("y",))
+    counts = {"mac": Count(3, 2)}
+    return archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), files, counts, ("x",), ("y",))
 
 
 def test_what_is_packed_is_unpacked() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import is_dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,11 +16,12 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from jsonschema import Draft202012Validator
+from pydantic import BaseModel, TypeAdapter
 
 import sparkrig.io as package
-from docs.schemas import FOLDER, texts
+from docs.schemas import DOCUMENTS, FOLDER, texts
 from sparkrig.cli import apply as applied
-from sparkrig.cli import applying, models, onboard, summary, topology
+from sparkrig.cli import applying, blackbox, models, onboard, summary, topology, update
 from sparkrig.cli import plan as planning
 from sparkrig.cli import support as support_command
 from sparkrig.cli.draft import Book, Draft
@@ -29,17 +30,24 @@ from sparkrig.cli.replacing import Place
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.storage import Disk
 from sparkrig.fleet import Fleet
+from sparkrig.host import update as update_plan
 from sparkrig.host.armed import Armed
+from sparkrig.host.blackbox import Act, BlackBox, Reset, Step
+from sparkrig.host.driver import NextBoot
+from sparkrig.host.firmware import Part
+from sparkrig.host.identity import Identity
+from sparkrig.host.upgrade import Move
 from sparkrig.io import catalogue_files
 from sparkrig.io.first_login import Target
 from sparkrig.io.remote import Lost
 from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.redaction import archive
+from sparkrig.redaction import Count, archive
 from sparkrig.refusal import Refusal
 from sparkrig.reports import drift
-from sparkrig.reports.plan import Planned, Step
-from sparkrig.reports.schema import DOCUMENTS
+from sparkrig.reports.plan import Planned
+from sparkrig.reports.plan import Step as PlannedStep
+from sparkrig.reports.update import Prospect
 from sparkrig.runs.applied import Applied
 from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal
@@ -122,7 +130,7 @@ def onboarded(folder: Path, patch: Patch) -> str:
     fleet = Fleet.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})
     found = {"spark-b": candidates.seen("b"), "spark-a": candidates.seen("a")}
     steps = {
-        "spark-b": Planned((Step("Network | profiles"),)),
+        "spark-b": Planned((PlannedStep("Network | profiles"),)),
         "spark-a": Planned(refusals=(Refusal("no room", "df -h"),)),
     }
     plans = [plan.of(name, each, fleet, steps[name], ["key"]) for name, each in found.items()]
@@ -131,7 +139,8 @@ def onboarded(folder: Path, patch: Patch) -> str:
     at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
     key, old = HostKey("ssh-ed25519", b"key"), HostKey("ssh-ed25519", b"old")
     place = Place("spark-b", at, at, {}, (old,))
-    return json.dumps(onboard._document(at, key, draft, "Refused.", 1, place))
+    document = onboard._document(at, key, draft, "Refused.", 1, place)
+    return json.dumps(TypeAdapter(type(document)).dump_python(document, mode="json"))
 
 
 def undone(folder: Path, patch: Patch) -> str:
@@ -201,7 +210,8 @@ def examined(folder: Path, patch: Patch) -> str:
 def supported(folder: Path, patch: Patch) -> str:
     file = folder / "sent.tar.gz"
     given = (archive.File("drift.json", "{}\n"), archive.File("machine-1/tools/ip.txt", "$ ip\n", cut=True))
-    made = archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, {"mac": (3, 2)}, ("x",), ("y",))
+    counts = {"mac": Count(3, 2)}
+    made = archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1",), given, counts, ("x",), ("y",))
     file.write_bytes(archive.pack(made))
     return CliRunner().invoke(support_command.support, ["--open", "--json", str(file)]).stdout
 
@@ -210,7 +220,9 @@ def foreseen() -> planning.Plan:
     """A host that changes, one that is refused, one that is held up by it, and one that cannot be read."""
     names = ("spark-a", "spark-b", "spark-c", "spark-d")
     fleet = Fleet.parse({name: {} for name in names})
-    steps = (Step("Driver | pins", (Change("file", "/etc/x", "1 line", "2 lines", ("-a", "+b"), "links"),)),)
+    steps = (
+        PlannedStep("Driver | pins", (Change("file", "/etc/x", "1 line", "2 lines", ("-a", "+b"), "links"),)),
+    )
     made = [Planned(steps), Planned(refusals=(Refusal("no room", "df -h"),)), Planned(steps, held_up=("spark-b",))]
     hosts = dict(zip(names, [*made, Planned(unread=Refusal("away", "ping"))], strict=True))
     return planning.Plan(Path("pair.py"), fleet, {}, hosts)
@@ -227,10 +239,43 @@ def carried_out(folder: Path, patch: Patch) -> str:
     return CliRunner().invoke(applied.apply, ["pair.py", "--json", "--yes"]).stdout
 
 
+def boxed(folder: Path, patch: Patch) -> str:
+    """A host that was reset and whose guard acted, one that was not, and one that is away."""
+    steps = tuple(Step(at, "0a1b2c3d", memory={"total": 1e8, "available": 1e8 - 1e6 * at}) for at in (0, 10, 20))
+    box = BlackBox(runs=True, now=90, reset=Reset(steps, 60), acts=(Act(15, "stopped the server: little memory"),))
+    found = {"spark-a": box, "spark-b": BlackBox(), "spark-c": Lost("away")}
+    patch.setattr(blackbox, "_look", lambda *_: found)
+    (folder / "sparks.py").write_text(f"sparks = {[*found]!r}\n")
+    return CliRunner().invoke(blackbox.blackbox, [str(folder / "sparks.py"), "--json", "--last", "15s"]).stdout
+
+
+def updated(folder: Path, patch: Patch) -> str:
+    """A host with something to update in packages and firmware, one that is refused, and one that is away."""
+    move = Move("580.1", "580.2")
+    boot = NextBoot("6.17.0")
+    made = {
+        "spark-a": Prospect(
+            Identity("spark-a", 0, "aarch64", "6.17.0", "", 128),
+            plan=update_plan.Plan(
+                move, move, boot, ("a", "b"), ("c",), ("d",), ("e",), ("f=1",), ("6.17.0",), 5_000_000
+            ),
+            parts=(Part("SoC", "offered", "1", "2", "0.1", "2", "0", "id", "so"),),
+            left_out={"x.json": "torn"},
+        ),
+        "spark-b": Prospect(refusals=(Refusal("no room", "df -h"),)),
+        "spark-c": Prospect(unread=Refusal("away", "ping")),
+    }
+    patch.setattr(update, "looked", lambda *_, **__: {})
+    patch.setattr(update, "prospects", lambda *_: made)
+    (folder / "sparks.py").write_text(f"sparks = {[*made]!r}\n")
+    return CliRunner().invoke(update.update, [str(folder / "sparks.py"), "--check", "--json"]).stdout
+
+
 PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "apply": carried_out,
     "bandwidth": measured,
     "bench": benched,
+    "blackbox": boxed,
     "doctor": examined,
     "drift": drifted,
     "explain": explained,
@@ -246,8 +291,15 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "topology": cabled,
     "undo": undone,
     "unlock": unlocked,
+    "update": updated,
 }
 TYPED = sorted(PRINTED)
+
+
+def test_each_document_is_declared_once() -> None:
+    """As the dataclass or the model that is judged with, and not once more as a type of what is printed."""
+    for verb, document in DOCUMENTS.items():
+        assert is_dataclass(document) or issubclass(document, BaseModel), verb
 
 
 def test_the_schemas_are_current() -> None:
@@ -267,7 +319,7 @@ def test_every_verb_with_json_has_a_schema_and_says_so() -> None:
         command = sparkrig.get_command(context, verb)
         assert command is not None
         if "--json" in options(command):
-            assert verb in DOCUMENTS, "sparkrig/reports/schema.py: DOCUMENTS; then make docs"
+            assert verb in DOCUMENTS, "docs/schemas.py: DOCUMENTS; then make docs"
             assert f"docs/schema/{verb}.json" in command.get_help(click.Context(command))
 
     each_row(sorted(_VERBS), holds)

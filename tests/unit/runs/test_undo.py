@@ -18,7 +18,8 @@ from sparkrig.host import time, trust, watch
 from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
-from sparkrig.render.journal import document, lines, rows, status, undoing
+from sparkrig.render.journal import lines, rows, status, undoing
+from sparkrig.reports import status as report
 from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Lock, Owner
@@ -460,7 +461,7 @@ def test_what_was_left_can_be_asked_for_again_and_is_shown() -> None:
     assert acts(found, "R1", everything=True)[NCCL] == "remove"
     shown = "\n".join(lines("spark-a", found, 5))
     assert shown.count("but for /etc/nccl.conf (changed since by another one)") == 2, "at the run and at its undo"
-    assert [each["left"] for each in document(found, 5)["runs"]] == [[vars(left)]] * 2
+    assert [each.left for each in report.host(found, 5).runs] == [(left,)] * 2
     again = host(*reversed(found.runs), run(3, {NCCL: "edited"}, NOTHING, undoes="R1"), now=NOTHING)
     with pytest.raises(Refusal, match="R1 is undone already"):
         undo_target.target({"a": again}, "R1")
