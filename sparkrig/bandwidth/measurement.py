@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal
 
 from sparkrig import text
 from sparkrig.value import Value
 from sparkrig.verdict import Finding, Verdict, worst
 
+if TYPE_CHECKING:
+    from sparkrig import fleet
+
 Test = Literal["ib_write_bw", "ib_write_lat"]
+Form = Literal["cable", "ring", "switch"]
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,52 @@ class Rail:
     verdict: Verdict
 
 
+@dataclass(frozen=True, kw_only=True)
+class Edge(Rail):
+    """A rail between two hosts of a pair or a cluster.
+
+    hosts: the earlier one of the inventory first; netdevs: theirs, in this order; twin: which of the rails between
+    the two hosts it is, from 0, in the order of their PCI domains; because: the subject of the finding that
+    explains its verdict, empty where none does.
+    """
+
+    hosts: tuple[str, str]
+    netdevs: tuple[str, str]
+    twin: int = 0
+    because: str = ""
+
+    @classmethod
+    def blank(cls, rail: fleet.Rail, twin: int, verdict: Verdict) -> Edge:
+        """An edge without ends: one that cannot be measured, or was not yet."""
+        near, far = rail.near, rail.far
+        hosts, netdevs = (near.host, far.host), (near.netdev, far.netdev)
+        return cls(rail.number, {}, verdict, hosts=hosts, netdevs=netdevs, twin=twin)
+
+    def netdev(self, host: str) -> str:
+        return self.netdevs[self.hosts.index(host)]
+
+
+def of(edge: Edge, measured: Iterable[Measurement]) -> list[Measurement]:
+    """The measurements of an edge."""
+    ways = (edge.hosts, edge.hosts[::-1])
+    return [each for each in measured if each.rail == edge.number and (each.sender, each.receiver) in ways]
+
+
+@dataclass(frozen=True)
+class Port:
+    """What the edges of a host have in common.
+
+    On a switch a netdev, with its cable and the port of the switch; in a ring the two netdevs of one PCIe link,
+    one in each cage. twin: see Edge; rails: their numbers.
+    """
+
+    host: str
+    twin: int
+    netdevs: tuple[str, ...]
+    rails: tuple[int, ...]
+    verdict: Verdict
+
+
 @dataclass(frozen=True)
 class Host:
     """What a host was when it was measured; a figure is only comparable among equals.
@@ -142,11 +192,11 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Run(Value):
-    """One run of the bandwidth check on one pair.
+class PairRun(Value):
+    """One run of the bandwidth check, with what `--json` has of a pair.
 
-    id: unique; started_at: UTC, ISO 8601; mtu: of the fabric's netdevs, in bytes; findings: on the fabric
-    (cabling, GIDs, all rails at once, NCCL); health: on the hosts, as background.
+    id: unique; started_at: UTC, ISO 8601; pair: the name of the pair or cluster; mtu: of the fabric's netdevs, in
+    bytes; findings: on the fabric (cabling, GIDs, all rails at once, NCCL); health: on the hosts, as background.
     """
 
     id: str
@@ -159,11 +209,38 @@ class Run(Value):
     findings: tuple[Finding, ...]
     health: tuple[Finding, ...] = ()
 
+
+@dataclass(frozen=True)
+class Run(PairRun):
+    """One run of the bandwidth check on two hosts or more.
+
+    rails: each edge once; topology: what joins the hosts; ports: judged by all their edges; at_once: what the
+    edges carried while every host sent to the next one, which no history has; missing: by host, why its edges
+    were not measured, or not to their end.
+    """
+
+    rails: tuple[Edge, ...]
+    topology: Form = "cable"
+    ports: tuple[Port, ...] = ()
+    at_once: tuple[Measurement, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
     def to_json(self) -> Any:
-        """Without the boot IDs, which are UUIDs: the history compares them, and no output shows them."""
+        """Without the boot IDs, which are UUIDs: the history compares them, and no output shows them.
+
+        A pair has the fields that it had before there were clusters.
+        """
         found = super().to_json()
-        hosts = {name: {**host, "boot_id": ""} for name, host in found["hosts"].items()}
-        return {**found, "hosts": hosts}
+        found["hosts"] = {name: {**host, "boot_id": ""} for name, host in found["hosts"].items()}
+        if not self.of_two:
+            return found
+        rails = [{each.name: rail[each.name] for each in fields(Rail)} for rail in found["rails"]]
+        return {each.name: found[each.name] for each in fields(PairRun)} | {"rails": rails}
+
+    @property
+    def of_two(self) -> bool:
+        """Whether it is that of a pair: all its edges join the same two hosts."""
+        return len(self.hosts) < 3
 
     @property
     def passed(self) -> bool:

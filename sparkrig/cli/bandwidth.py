@@ -90,9 +90,9 @@ def bandwidth(
     codes = list[int]()
     for group in groups:
         many = len(group) > 2
-        measure = partial(_measure_cluster, at_once=all_at_once) if many else _measure
+        measured = partial(_measure, thorough=not quick, at_once=all_at_once and many)
         try:
-            run, drawn = measure(console, {name: data[name] for name in group}, fleet, why, thorough=not quick)
+            run, drawn = measured(console, {name: data[name] for name in group}, fleet, why)
         except Refusal as refusal:
             found[many].append(_refused(console, group, refusal.of(files.typed(inventory_file))))
             codes.append(3)
@@ -147,6 +147,7 @@ def _shown(
     """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
     from rich.text import Text
 
+    from sparkrig.render import matrix_svg
     from sparkrig.verdict import exit_code
 
     code = exit_code(run.verdicts)
@@ -155,7 +156,7 @@ def _shown(
         code = max(code, 1)  # a page without its history would show a trend that is none
     try:
         if pages.svg:
-            _draw(pages.svg, run)
+            files.write(pages.svg, matrix_svg.svg(run))
         if pages.html and earlier is not None:
             _report(pages.html, run, earlier, drawn, settings)
     except click.ClickException as error:  # what was measured is kept, and the next group still comes
@@ -165,29 +166,6 @@ def _shown(
 
 
 def _measure(
-    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, why: str, *, thorough: bool
-) -> tuple[Run, Topology]:
-    """One pair, under its lock. Raises Refusal where another run holds the lock, or a host cannot be read."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.cli.measuring import Measuring
-    from sparkrig.io.fabric_check import check
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.operations import journal
-
-    with session.connected(data) as found, Measuring(console, " and ".join(data)) as progress:
-        lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
-        if lost:
-            why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())
-            raise Refusal(why, verb("doctor", "access"))
-        hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
-        try:
-            with journal.locked(journal.Run(why), hosts):
-                return check(hosts, fleet, progress, thorough=thorough), progress.topology
-        except (Failed, Lost) as error:
-            raise Refusal(str(error), "the same again, once that is mended") from None
-
-
-def _measure_cluster(
     console: Console,
     data: Mapping[str, Mapping[str, Any]],
     fleet: Fleet,
@@ -196,20 +174,19 @@ def _measure_cluster(
     thorough: bool,
     at_once: bool,
 ) -> tuple[Run, Topology]:
-    """One cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
+    """One pair or cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.cli.measuring_cluster import MeasuringCluster
-    from sparkrig.io.cluster_check import check
+    from sparkrig.cli.measuring import Measuring
+    from sparkrig.io.fabric_check import check
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.operations import journal
 
-    with session.connected(data) as found, MeasuringCluster(console, [*data]) as progress:
+    with session.connected(data) as found, Measuring(console, [*data]) as progress:
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         if len(hosts) < 2:
-            gone = "; ".join(
-                f"{name} cannot be reached: {each}" for name, each in found.items() if isinstance(each, Exception)
-            )
-            raise Refusal(gone, verb("doctor", "access"))
+            gone = {name: each for name, each in found.items() if isinstance(each, Exception)}
+            unreached = "; ".join(f"{name} cannot be reached: {each}" for name, each in gone.items())
+            raise Refusal(unreached, verb("doctor", "access"))
         try:
             with journal.locked(journal.Run(why), hosts):
                 run = check(found, fleet, progress, thorough=thorough, at_once=at_once)
@@ -223,12 +200,11 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     from rich.text import Text
 
     from sparkrig.bandwidth import history_trend
-    from sparkrig.bandwidth.cluster_run import ClusterRun
     from sparkrig.io import history_file
-    from sparkrig.render import bandwidth, cluster, trend
+    from sparkrig.render import bandwidth, trend
 
     console.print()
-    console.print(cluster.verdicts(run) if isinstance(run, ClusterRun) else bandwidth.verdicts(run))
+    console.print(bandwidth.verdicts(run))
     console.print()
     before = None
     try:
@@ -238,34 +214,17 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
         console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
     trends = history_trend.trends(before.entries, run)
-    plain = not console.encoding.startswith("utf")
-    if isinstance(run, ClusterRun):
-        console.print(cluster.trend(trends, run))
-    else:
-        console.print(trend.trend(trends, ascii_only=plain))
+    console.print(trend.trend(trends, run, ascii_only=not console.encoding.startswith("utf")))
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)
     return before
 
 
-def _draw(file: Path, run: Run) -> None:
-    from sparkrig.bandwidth.cluster_run import ClusterRun
-    from sparkrig.render.matrix_svg import svg
-
-    if isinstance(run, ClusterRun):
-        files.write(file, svg(run))
-
-
 def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: Settings) -> None:
     from sparkrig.bandwidth import bands as judgement
-    from sparkrig.bandwidth.cluster_run import ClusterRun
-    from sparkrig.render import cluster_report, report
+    from sparkrig.render import report
     from sparkrig.render.topology_svg import svg
 
     bands = judgement.bands(judgement.expected(settings))
-    drawings = svg(drawn), svg(drawn, narrow=True)
-    if isinstance(run, ClusterRun):
-        files.write(file, cluster_report.html(run, earlier, drawings, bands=bands))
-    else:
-        files.write(file, report.html(run, earlier, drawings, bands=bands))
+    files.write(file, report.html(run, earlier, (svg(drawn), svg(drawn, narrow=True)), bands=bands))

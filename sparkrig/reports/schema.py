@@ -11,7 +11,7 @@ from typing import Any, Literal, NotRequired
 from typing_extensions import TypedDict
 
 from sparkrig import verdict
-from sparkrig.bandwidth import cluster_run, measurement
+from sparkrig.bandwidth import measurement
 from sparkrig.explain.explanation import Explained
 from sparkrig.fabric import cabling
 from sparkrig.host import blackbox
@@ -255,8 +255,8 @@ class Bandwidth(TypedDict):
     """
 
     schema: Literal["sparkrig.bandwidth/1"]
-    pairs: list[measurement.Run | Refused]
-    clusters: NotRequired[list[cluster_run.ClusterRun | Refused]]
+    pairs: list[measurement.PairRun | Refused]
+    clusters: NotRequired[list[measurement.Run | Refused]]
 
 
 # explain

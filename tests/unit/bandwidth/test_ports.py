@@ -7,8 +7,7 @@ from typing import Any
 
 from sparkrig.bandwidth import ports
 from sparkrig.bandwidth.bands import judge_shared
-from sparkrig.bandwidth.cluster_run import ClusterRun
-from sparkrig.bandwidth.measurement import Measurement
+from sparkrig.bandwidth.measurement import Measurement, Run
 from sparkrig.verdict import Finding, Verdict, exit_code
 from tests.tables import each_row
 from tests.unit.clusters_measured import REACHED, run, slow_port
@@ -18,7 +17,7 @@ BOTH = "enp1s0f0np0 and enP2p1s0f0np0"
 Said = list[tuple[str, str, str]]
 
 
-def said(found: ClusterRun) -> Said:
+def said(found: Run) -> Said:
     """Subject, level and cause of all that is wrong: findings, then edges that they do not explain."""
     wrong = [*(each for each in found.findings if not each.verdict.healthy), *ports.loose(found.rails)]
     return [(each.subject, each.verdict.level, each.verdict.cause) for each in wrong]
@@ -44,7 +43,7 @@ MTU = Verdict(
     "degraded", "path-mtu", "97.00 Gb/s at path MTU 1024, 4096 expected: enp1 on spark-b has MTU 1500", "x"
 )
 FLAP = Verdict("degraded", "link-flap", "the link lost its carrier 2 times", "seat the plugs")
-ROWS: dict[str, tuple[ClusterRun, Said]] = {
+ROWS: dict[str, tuple[Run, Said]] = {
     "all well on a switch": (run(), []),
     "all well in a ring": (run(count=3, form="ring"), []),
     "one slow port": (run(slow_port(B)), [(f"{B} {BOTH}", "fault", "port-slow")]),
@@ -110,7 +109,7 @@ ROWS: dict[str, tuple[ClusterRun, Said]] = {
 
 
 def test_each_fault_alone_is_named_once() -> None:
-    def holds(found: ClusterRun, wanted: Said) -> None:
+    def holds(found: Run, wanted: Said) -> None:
         assert said(found) == wanted
         level = {level for _, level, _ in wanted}
         assert exit_code(found.verdicts) == (0 if not wanted else 3 if "unknown" in level else 2)
