@@ -12,7 +12,7 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig import text
-from sparkrig.bandwidth import bands, measurement, ports, records
+from sparkrig.bandwidth import bands, measurement, outcome, records
 from sparkrig.bandwidth.measurement import Case, Edge, Measurement, Run
 from sparkrig.bandwidth.records import Record
 from sparkrig.bandwidth.tournament import Meeting
@@ -137,11 +137,11 @@ def _measure(
     return _keep(at, hosts, kept, fleet) and done.passed
 
 
-def _show(at: Host, done: Run) -> None:
+def _show(at: Host, run: Run) -> None:
     """What is wrong is said once, of a port or of a rail."""
-    well = [edge for edge in done.rails if edge.verdict.healthy]
-    at.log(f"{len(well)} of {len(done.rails)} rails between {len(done.hosts)} hosts are healthy")
-    for finding in (*ports.loose(done.rails), *(each for each in done.findings if each.verdict.cause)):
+    at.log(outcome.summary(run).verdict.evidence)
+    notes = [each for each in run.findings if each.verdict.healthy and each.verdict.cause]
+    for finding in (*outcome.concerns(run), *notes):
         _report(at, finding.subject, finding.verdict)
 
 
@@ -183,12 +183,7 @@ class _Log:
             self._host.log(said)
 
     def met(self, found: Sequence[Edge]) -> None:
-        for edge in found:
-            self._host.log(f"rail {edge.number}, {edge.hosts[0]} and {edge.hosts[1]}: {_short(edge.verdict)}")
-
-
-def _short(verdict: Verdict) -> str:
-    return (verdict.evidence or verdict.level) if verdict.healthy else f"{verdict.cause}: {verdict.evidence}"
+        self._host.log(outcome.sentence(found))
 
 
 def _report(host: Host, subject: str, verdict: Verdict) -> None:

@@ -6,7 +6,6 @@ reasoning.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -43,22 +42,6 @@ def judge(
         tuple(found.port(host, twin) for host in found.names for twin in found.twins if found.at(host, twin)),
         tuple(findings),
     )
-
-
-def loose(edges: Sequence[Edge]) -> list[Finding]:
-    """The edges that are not healthy, and that no other finding explains; alike ones in one finding.
-
-    edges: all of a run; between two hosts alone, none is named.
-    """
-    several = len({edge.hosts for edge in edges}) > 1
-    alike: dict[tuple[tuple[str, str], Verdict], list[int]] = defaultdict(list)
-    for edge in edges:
-        if not edge.verdict.healthy and not edge.because:
-            alike[edge.hosts, edge.verdict].append(edge.number)
-    return [
-        Finding(f"{text.rails(numbers)}{f', {listed(hosts)}' if several else ''}", verdict, tuple(numbers))
-        for (hosts, verdict), numbers in alike.items()
-    ]
 
 
 class _Cluster:

@@ -13,6 +13,7 @@ from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from sparkrig.bandwidth import outcome
 from sparkrig.bandwidth.measurement import Case, Edge, Measurement, sentence, title
 from sparkrig.bandwidth.tournament import Meeting
 from sparkrig.fabric.cabling import Topology
@@ -85,7 +86,7 @@ class Measuring:
         done = {(edge.hosts, edge.number): edge for edge in found}
         self._edges = [done.get((edge.hosts, edge.number), edge) for edge in self._edges]
         if not self._live and not self.of_two:
-            self._console.print(bandwidth.sentence(found), soft_wrap=True)
+            self._console.print(outcome.sentence(found), soft_wrap=True)
 
     def measured(self, shares: Sequence[Measurement]) -> None:
         """Figures of one case, which a pair has room for."""

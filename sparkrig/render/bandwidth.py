@@ -8,11 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig.bandwidth import history_trend, ports
-from sparkrig.bandwidth.measurement import Case, Edge, Measurement, Run, amount, kind
+from sparkrig.bandwidth import outcome
+from sparkrig.bandwidth.measurement import Case, Measurement, Run, amount, kind
 from sparkrig.render.findings import Findings, sign
-from sparkrig.text import rails
-from sparkrig.verdict import Finding, Verdict, worst
 
 Way = tuple[int, str, str]
 """A rail, its sender, its receiver."""
@@ -62,59 +60,7 @@ def _first(cases: Sequence[Case], way: Way) -> int:
     return next(index for index, case in enumerate(cases) if way in _ways(case))
 
 
-# --- what it all came to
-
-
-def sentence(found: Sequence[Edge]) -> str:
-    """What the edges of two hosts came to, in one line."""
-    one, other = found[0].hosts
-    alike: dict[str, list[int]] = {}
-    for edge in found:
-        alike.setdefault(_short(edge.verdict), []).append(edge.number)
-    return f"{one} and {other}: {', '.join(f'{rails(numbers)} {short}' for short, numbers in alike.items())}"
-
-
-def _short(verdict: Verdict) -> str:
-    return (verdict.evidence or "healthy") if verdict.healthy else f"{verdict.level} ({verdict.cause})"
-
-
-def summary(run: Run) -> Finding:
-    """All edges in one line: how many are healthy, and what those carry."""
-    well = [edge for edge in run.rails if edge.verdict.healthy]
-    count = f"{len(well)} of {len(run.rails)} rails between {len(run.hosts)} hosts are healthy"
-    figures = sorted(
-        each.gbps
-        for each in run.measurements
-        if each.gbps is not None and each.verdict.healthy and each.test == "ib_write_bw"
-    )
-    low, high = (history_trend.number(each) for each in (figures[0], figures[-1])) if figures else ("", "")
-    spread = f", {low} to {high} Gb/s" if low != high else f", {low} Gb/s" if low else ""
-    level = "healthy" if len(well) == len(run.rails) else worst(edge.verdict for edge in run.rails).level
-    return Finding("pair" if run.of_two else "cluster", Verdict(level, evidence=f"{count}{spread}"))
-
-
-def concerns(run: Run) -> list[Finding]:
-    """What keeps the fabric from being in spec, each once: hosts, ports, then edges that nothing else explains."""
-    wrong = [each for each in run.findings if not each.verdict.healthy]
-    return [*wrong, *ports.loose(run.rails)]
-
-
-def remarks(run: Run) -> list[Finding]:
-    """What else is worth a line: what is wrong with a host by itself, then notes on what is well."""
-    notes = [each for each in (*run.findings, *run.health) if each.verdict.healthy and each.verdict.cause]
-    return [*(each for each in run.health if not each.verdict.healthy), *notes]
-
-
 def verdicts(run: Run) -> RenderableType:
     """What is well, of a pair by its rails and of a cluster in one line, what is wrong, and what else matters."""
-    well = _well(run) if run.of_two else [summary(run)]
-    return Findings([*well, *concerns(run), *remarks(run)])
-
-
-def _well(run: Run) -> list[Finding]:
-    """The healthy rails, alike ones in one line."""
-    alike: dict[Verdict, list[int]] = {}
-    for rail in run.rails:
-        if rail.verdict.healthy:
-            alike.setdefault(rail.verdict, []).append(rail.number)
-    return [Finding(rails(numbers), verdict) for verdict, numbers in alike.items()]
+    well = outcome.well(run) if run.of_two else [outcome.summary(run)]
+    return Findings([*well, *outcome.concerns(run), *outcome.remarks(run)])

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sparkrig.bandwidth import outcome
 from sparkrig.bandwidth.measurement import Run
-from sparkrig.render import bandwidth
 from sparkrig.render.findings import SIGNS, Shade
 from sparkrig.render.matrix import Cell, Grid, digits, grids
 from sparkrig.render.templates import template
@@ -34,7 +34,7 @@ def svg(run: Run, *, narrow: bool = False, findings: bool = True) -> str:
     narrow: for a page of some 400 pixels; findings: what is wrong under it, where nothing else shows that.
     """
     scene = _Scene(run, narrow=narrow)
-    said = bandwidth.concerns(run)
+    said = outcome.concerns(run)
     under = scene.findings(said) if findings else []
     return template("matrix.svg.j2").render(
         names=" and ".join(run.hosts),

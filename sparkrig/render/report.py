@@ -14,11 +14,11 @@ from typing import Any
 from markupsafe import Markup
 
 from sparkrig.bandwidth import history as past
-from sparkrig.bandwidth import history_trend
+from sparkrig.bandwidth import history_trend, outcome
 from sparkrig.bandwidth.history import Entry, History, Kind
 from sparkrig.bandwidth.history_trend import Mark, Trend
 from sparkrig.bandwidth.measurement import Rail, Run
-from sparkrig.render import bandwidth, matrix_svg, plot
+from sparkrig.render import matrix_svg, plot
 from sparkrig.render.plot import NARROW, WIDE, Band, Series
 from sparkrig.render.templates import template
 from sparkrig.verdict import Finding, worst
@@ -80,8 +80,8 @@ def html(
     rows = _recent(sorted((*earlier, *past.entries(run)), key=lambda entry: entry.when))
     trends = history_trend.trends(earlier, run)
     marks = history_trend.marks(rows)
-    wrong = heaviest(bandwidth.concerns(run))
-    summary = bandwidth.summary(run)
+    wrong = heaviest(outcome.concerns(run))
+    summary = outcome.summary(run)
     headline = wrong[0] if wrong else summary if run.rails else Finding("pair", worst([]))
     return template("report.html.j2", typeset=typeset, sentence=sentence).render(
         run=run,
@@ -125,7 +125,7 @@ def _of_a_cluster(
     drawings = (matrix_svg.svg(run, narrow=narrow, findings=False) for narrow in (False, True))
     return {
         "matrix": drawn_twice(*drawings, name="matrix"),
-        "findings": [*heaviest(bandwidth.concerns(run))[1:], *bandwidth.remarks(run)],
+        "findings": [*heaviest(outcome.concerns(run))[1:], *outcome.remarks(run)],
         "trends": sorted(trends, key=_order),
         "over_time": _panels("bandwidth", _extremes(rows), bands, history_trend.marks(rows), "Gb/s"),
     }

@@ -10,7 +10,7 @@ from typing import Any, cast
 import gevent
 import pytest
 
-from sparkrig.bandwidth import bands, perftest_run
+from sparkrig.bandwidth import bands, outcome, perftest_run
 from sparkrig.bandwidth.bands import Figure
 from sparkrig.bandwidth.measurement import Case, Edge, End, Measurement, PairRun, Run
 from sparkrig.bandwidth.tournament import Meeting
@@ -18,7 +18,6 @@ from sparkrig.fleet import Rail
 from sparkrig.io import fabric_check, measure
 from sparkrig.io.measure import Bench
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.render import bandwidth
 from sparkrig.verdict import Finding, Verdict
 from tests.tables import each_row
 from tests.unit.clusters_measured import NAMES, fleet
@@ -215,7 +214,7 @@ def test_a_pair_that_loses_a_host_keeps_the_fault_that_was_seen_and_asks_no_more
     ]
     assert len(made.cases) == 9, "the one that broke off, and none after it"
     assert [(each.subject, each.verdict.cause) for each in found.findings] == [(B, "host-lost")]
-    shown = [each.subject for each in bandwidth.concerns(found)]
+    shown = [each.subject for each in outcome.concerns(found)]
     assert shown == [B, "rail 1"], "the fault is said beside the loss"
 
 

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from rich.console import Console
 
-from sparkrig.bandwidth import history, history_trend
+from sparkrig.bandwidth import history, history_trend, outcome
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.bandwidth.measurement import Run
 from sparkrig.render import bandwidth, matrix_svg, report
@@ -186,7 +186,7 @@ def test_a_name_from_outside_stays_text() -> None:
 
 def test_a_line_of_two_hosts_that_are_done() -> None:
     two = [edge for edge in SLOW.rails if edge.hosts == (A, B)]
-    assert bandwidth.sentence(two) == (
+    assert outcome.sentence(two) == (
         "spark-a and spark-b: rail 0 fault (slow-start), rail 1 111.80 to 111.80 Gb/s"
     )
     assert clusters_measured.NAMES[0] == A
