@@ -168,10 +168,10 @@ class Journal(TypedDict):
     lost: bool
 
 
-class Halved(TypedDict):
-    """A run that one half of a pair alone committed, or that was taken back on one alone.
+class PartialRun(TypedDict):
+    """A run that one host of a pair alone committed, or that was taken back on one alone.
 
-    on: those halves; others: the other ones; said: in words; cure: the one command that mends it.
+    on: those hosts; others: the other ones; said: in words; cure: the one command that mends it.
     """
 
     run: str
@@ -213,13 +213,13 @@ class Scheduled(TypedDict):
 class Status(TypedDict):
     """What was done to each host of an inventory, by its name.
 
-    halves: what was done to one half alone; schedule: None where drift does not run by a timer; unread, so
+    halves: what was done to one host alone; schedule: None where drift does not run by a timer; unread, so
     that no run can work either, where its record is damaged.
     """
 
     schema: Literal["sparkrig.status/1"]
     hosts: dict[str, Journal | Unread]
-    halves: list[Halved]
+    halves: list[PartialRun]
     schedule: Scheduled | Unread | None
 
 

@@ -133,7 +133,7 @@ def whose(path: str) -> Service | None:
 _BOUND = re.compile(r"[0-9A-Fa-f.:*\[\]]{1,45}:\d{1,5}")
 _NAMED = re.compile(r"(container )?[A-Za-z0-9][\w.@-]{0,127}")
 
-ASIDE = -1  # the half of a pair that serves nothing
+ASIDE = -1  # the host of a pair that serves nothing
 
 # whole: as its manifest lists; loose: as its index lists, put there by another tool; damaged: not as its manifest;
 # linked: a container would not find all of it
