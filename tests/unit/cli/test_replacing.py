@@ -344,7 +344,7 @@ def test_the_other_half_that_does_not_answer_ends_it_before_the_question(replace
     replaced.desk.file.write_text(replaced.desk.file.read_text().replace(str(port), str(free_port())))
     before = replaced.kept()
     line = unchanged(replaced, replaced.run("--yes"), before, 3)  # no fingerprint: it was not asked for yet
-    assert "spark-a, the other half of its pair, cannot be read: " in line and "Nothing was changed." in line
+    assert "spark-a, the other host of its pair, cannot be read: " in line and "Nothing was changed." in line
     assert f"Try: sparkrig doctor {replaced.desk.file} access" in line
 
 
