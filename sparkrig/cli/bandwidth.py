@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -83,7 +83,9 @@ def bandwidth(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
             f"Try: sparkrig topology {quoted_path(inventory_file)}"
         )
-    _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)}, groups)
+    clusters = len([group for group in groups if len(group) > 2])
+    if not clusters:
+        _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)})
     console = Screen(stderr=as_json)
     why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
     found: dict[bool, list[Any]] = {False: [], True: []}
@@ -99,38 +101,25 @@ def bandwidth(
             continue
         run = with_file(run, files.typed(inventory_file))
         found[many].append(run.to_json())
-        pages = _pages(html, svg if many else None, run.pair, groups)
-        codes.append(_shown(console, run, drawn, fleet[group[0]], history, pages))
+        page = files.one_of(html, run.pair, len(groups)) if html else None
+        drawing = files.one_of(svg, run.pair, clusters) if svg and many else None
+        codes.append(_shown(console, run, drawn, fleet[group[0]], history, page, drawing))
     if as_json:
         document: schema.Bandwidth = {"schema": "sparkrig.bandwidth/1", "pairs": found[False]}
-        if any(len(group) > 2 for group in groups):
+        if clusters:
             document["clusters"] = found[True]
         files.print_json(document)
     raise SystemExit(max(codes))
 
 
-class _Pages(NamedTuple):
-    """The files that are written of one group."""
-
-    html: Path | None
-    svg: Path | None
-
-
-def _judge_options(file: Path, given: Mapping[str, bool], groups: Sequence[Sequence[str]]) -> None:
-    """Exit code 1 where an option is for larger clusters than the inventory has."""
+def _judge_options(file: Path, given: Mapping[str, bool]) -> None:
+    """Exit code 1 where an option is given that is for larger clusters than a pair."""
     asked = [name for name, is_given in given.items() if is_given]
-    if asked and all(len(group) == 2 for group in groups):
+    if asked:
         raise click.ClickException(
             f"{asked[0]} is for a cluster of three or more, and {file} has pairs alone. "
             f"Try: sparkrig bandwidth {quoted_path(file)}"
         )
-
-
-def _pages(html: Path | None, svg: Path | None, name: str, groups: Sequence[Sequence[str]]) -> _Pages:
-    clusters = len([group for group in groups if len(group) > 2])
-    return _Pages(
-        files.one_of(html, name, len(groups)) if html else None, files.one_of(svg, name, clusters) if svg else None
-    )
 
 
 def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.Refused:
@@ -142,7 +131,13 @@ def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> schema.
 
 
 def _shown(
-    console: Console, run: Run, drawn: Topology, settings: Settings, history: Path | None, pages: _Pages
+    console: Console,
+    run: Run,
+    drawn: Topology,
+    settings: Settings,
+    history: Path | None,
+    page: Path | None,
+    drawing: Path | None,
 ) -> int:
     """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
     from rich.text import Text
@@ -152,13 +147,13 @@ def _shown(
 
     code = exit_code(run.verdicts)
     earlier = _show(console, run, history)
-    if pages.html and earlier is None:
+    if page and earlier is None:
         code = max(code, 1)  # a page without its history would show a trend that is none
     try:
-        if pages.svg:
-            files.write(pages.svg, matrix_svg.svg(run))
-        if pages.html and earlier is not None:
-            _report(pages.html, run, earlier, drawn, settings)
+        if drawing:
+            files.write(drawing, matrix_svg.svg(run))
+        if page and earlier is not None:
+            _report(page, run, earlier, drawn, settings)
     except click.ClickException as error:  # what was measured is kept, and the next group still comes
         console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
         return max(code, 1)
