@@ -378,9 +378,9 @@ def one_revision(copies: Iterable[Weights]) -> bool:
     return len({each.revision for each in copies} - {""}) < 2
 
 
-def one_token(halves: Iterable[Serving]) -> bool:
+def one_token(servers: Iterable[Serving]) -> bool:
     """Whether all of them have one, and the same."""
-    tokens = {each.token for each in halves}
+    tokens = {each.token for each in servers}
     return len(tokens) == 1 and "" not in tokens
 
 

@@ -608,7 +608,7 @@ def harmed(**harm: Any) -> Journal:
     return host(replace(run(1, NOTHING, FIRST), **harm), now=FIRST)
 
 
-ONE_HALF = "Try: sparkrig undo {} R1 --limit spark-a --one-half --dry"
+ONE_HOST = "Try: sparkrig undo {} R1 --limit spark-a --one-host --dry"
 LISTING = "Try: ssh spark-b sudo ls -lR /var/lib/sparkrig/runs/R1"
 # what spark-a and spark-b keep, what is typed, what is said of it, the exit code
 REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]] = {
@@ -616,20 +616,20 @@ REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]
         *(SETTLED, GONE, []),
         "run R1 was made on 2 hosts, and what stood before on spark-b is not known (the journal of spark-b, "
         "/var/lib/sparkrig, is gone or empty); nothing is undone.",
-        *(ONE_HALF, 3),
+        *(ONE_HOST, 3),
     ),
-    "named, its journal is gone": (SETTLED, GONE, ["R1"], "on spark-b is not known", ONE_HALF, 3),
-    "its journal lacks that run": (SETTLED, OTHERS, ["R1"], "has 1 other run, and not this one", ONE_HALF, 3),
-    "renamed since": (solo("a", "b"), GONE, [], "on spark-b is not known", ONE_HALF, 3),
+    "named, its journal is gone": (SETTLED, GONE, ["R1"], "on spark-b is not known", ONE_HOST, 3),
+    "its journal lacks that run": (SETTLED, OTHERS, ["R1"], "has 1 other run, and not this one", ONE_HOST, 3),
+    "renamed since": (solo("a", "b"), GONE, [], "on spark-b is not known", ONE_HOST, 3),
     "paired with another since": (
         *(solo("spark-a", "spark-c"), GONE, []),
         "spark-c is not among the hosts of this pair",
-        *(ONE_HALF, 3),
+        *(ONE_HOST, 3),
     ),
     "of an older version": (
         *(solo(), GONE, []),
         "the older version that made it did not note whether it was made on spark-b too",
-        *(ONE_HALF, 3),
+        *(ONE_HOST, 3),
     ),
     "what stood there is gone": (
         *(SETTLED, harmed(lacks=("before/state",)), []),
@@ -648,23 +648,23 @@ REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]
     "a host is left out": (
         *(SETTLED, SETTLED, ["--limit", "spark-a"]),
         "run R1 was made on spark-b too, and a pair goes back as a pair; nothing is undone.",
-        *(ONE_HALF, 1),
+        *(ONE_HOST, 1),
     ),
     "a host is left out and away": (
         *(SETTLED, Lost("no route"), ["--limit", "spark-a"]),
         "made on spark-b too",
-        *(ONE_HALF, 1),
+        *(ONE_HOST, 1),
     ),
     "a host is left out and its journal is gone": (
         *(SETTLED, GONE, ["--limit", "spark-a"]),
         "made on spark-b too",
-        *(ONE_HALF, 1),
+        *(ONE_HOST, 1),
     ),
     "consent for a host that is damaged": (
-        *(GONE, harmed(lacks=("before/state",)), ["--limit", "spark-b", "--one-half"]),
+        *(GONE, harmed(lacks=("before/state",)), ["--limit", "spark-b", "--one-host"]),
         *("damaged: R1/before/state", LISTING, 3),
     ),
-    "consent without a host": (SETTLED, GONE, ["--one-half"], "--one-half expects --limit HOST", "", 2),
+    "consent without a host": (SETTLED, GONE, ["--one-host"], "--one-host expects --limit HOST", "", 2),
     "no such host": (SETTLED, GONE, ["--limit", "spark-c"], "there is no host spark-c", "--limit spark-", 1),
 }
 
@@ -694,9 +694,9 @@ GOES_BACK: dict[str, tuple[Journal, Journal | Exception, list[str], list[str]]] 
     "both hosts, of an older version": (solo(), solo(), [], ["spark-a", "spark-b"]),
     "both hosts named": (SETTLED, SETTLED, ["--limit", "spark-a", "--limit", "spark-b"], ["spark-a", "spark-b"]),
     "one host undone before": (SETTLED, UNDONE, ["R1"], ["spark-a", "spark-b"]),
-    "consent": (SETTLED, GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
-    "consent, the other away": (SETTLED, Lost("no route"), ["--limit", "spark-a", "--one-half"], ["spark-a"]),
-    "consent, of an older version": (solo(), GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+    "consent": (SETTLED, GONE, ["--limit", "spark-a", "--one-host"], ["spark-a"]),
+    "consent, the other away": (SETTLED, Lost("no route"), ["--limit", "spark-a", "--one-host"], ["spark-a"]),
+    "consent, by the name of an older version": (solo(), GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
 }
 
 
