@@ -49,7 +49,7 @@ def due(spark: Spark) -> Due | None:
     """
     if any(each.network_moves for each in spark.group):
         return Due("the network changes")
-    found = [each for half in spark.group for each in _complaints(half) if each.kind != "unread"]
+    found = [each for member in spark.group for each in _complaints(member) if each.kind != "unread"]
     reason = next((each for each in found if not each.unknown), next(iter(found), None))
     return Due(reason.said, changes=not reason.unknown) if reason else None
 

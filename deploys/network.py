@@ -11,17 +11,17 @@ from sparkrig.operations import network
 @deploy("Network")
 def apply(spark: Spark) -> None:
     """Set up the fabric netdevs of a Spark, or of all hosts of a cluster, under guard."""
-    halves = list(spark.fleet.group(spark.name))
+    group = list(spark.fleet.group(spark.name))
 
     def moves() -> bool:
-        return any(half.network_moves for half in map(looked_at, halves) if half)
+        return any(member.network_moves for member in map(looked_at, group) if member)
 
     network.fabric(
         name="profiles and live links",
         plan=spark.network_plan,
         moves=moves,
-        leader=halves[0],
-        halves=halves,
+        leader=group[0],
+        group=group,
         fleet=spark.fleet,
     )
 

@@ -295,18 +295,18 @@ def _address(spark: Spark) -> IPv4Address:
     ).address
 
 
-def _halves(server: Server) -> list[Server]:
+def _members(server: Server) -> list[Server]:
     """The hosts that have a part, once they were looked at."""
     return [Server(each, server.name) for each in map(looked_at, server.group) if each]
 
 
 def _busy(server: Server) -> list[served.Serving]:
-    return [each.found for each in _halves(server) if not each.idle]
+    return [each.found for each in _members(server) if not each.idle]
 
 
 def _one_image(server: Server) -> bool:
     """Whether the hosts that run the model have one and the same image, as far as they have it."""
-    return one(each.image for each in _halves(server) if each.image and not each.idle)
+    return one(each.image for each in _members(server) if each.image and not each.idle)
 
 
 def _one_revision(server: Server) -> bool:
@@ -319,7 +319,7 @@ def _one_revision(server: Server) -> bool:
 
 def _one_sizing(server: Server) -> bool:
     """Whether the same memory and context were decided for all of them."""
-    records = [each.record for each in _halves(server) if not each.idle]
+    records = [each.record for each in _members(server) if not each.idle]
     return len({each.sizing for each in records if each}) < 2
 
 
@@ -340,24 +340,24 @@ def model_served(spark: Spark, service: str | None = None) -> None:
     if server.goes:
         _removed(server)
         return
-    wish, halves = server.wish, partial(_halves, server)
-    step = partial(together, leader=server.group[0], group=lambda: _group(halves(), wish), _timeout=_SECONDS)
+    wish, members = server.wish, partial(_members, server)
+    step = partial(together, leader=server.group[0], group=lambda: _group(members(), wish), _timeout=_SECONDS)
     of = f" of {server.name}" if server.name else ""
     step(
         name=f"image{of}",
-        due=lambda: not (all(each.has_image for each in halves()) and _one_image(server)),
+        due=lambda: not (all(each.has_image for each in members()) and _one_image(server)),
         act=image.image,
         settled=f"{wish.image} is there",
     )
     step(
         name=f"weights{of}",
-        due=lambda: not (all(each.has_weights for each in halves()) and _one_revision(server)),
+        due=lambda: not (all(each.has_weights for each in members()) and _one_revision(server)),
         act=weights.weights,
         settled=f"{wish.gguf or wish.checkpoint.id} is there",
     )
     step(
         name=f"server{of}",
-        due=lambda: not (all(each.settled for each in halves()) and _alike(server)),
+        due=lambda: not (all(each.settled for each in members()) and _alike(server)),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )
@@ -365,25 +365,25 @@ def model_served(spark: Spark, service: str | None = None) -> None:
 
 def _removed(server: Server) -> None:
     """The service goes from every host that has a part."""
-    halves = partial(_halves, server)
+    members = partial(_members, server)
     together(
         name=f"remove {server.service}",
         leader=server.group[0],
         group=lambda: serving.Removal(
-            tuple(each.spark.name for each in halves()),
+            tuple(each.spark.name for each in members()),
             server.service,
-            max(each.mine.patience for each in halves()),
+            max(each.mine.patience for each in members()),
         ),
-        due=lambda: not all(each.gone for each in halves()),
+        due=lambda: not all(each.gone for each in members()),
         act=serving.removed,
         settled=f"{server.service} is not there",
         _timeout=_SECONDS,
     )
 
 
-def _group(halves: list[Server], wish: Wish) -> Group:
-    servers: Mapping[str, Server] = {each.spark.name: each for each in halves}
-    head = halves[0]
+def _group(members: list[Server], wish: Wish) -> Group:
+    servers: Mapping[str, Server] = {each.spark.name: each for each in members}
+    head = members[0]
 
     def errors(chosen: Chosen) -> None:
         plan.refuse(head.lint(chosen))
@@ -402,7 +402,7 @@ def _group(halves: list[Server], wish: Wish) -> Group:
 
 
 def _trusted(spark: Spark) -> bool:
-    """Whether its ssh user may log in to the other half."""
+    """Whether its ssh user may log in to the other host."""
     return spark.settings.node_ssh and trust.settled(spark.found.trust, spark.found.files, None)
 
 

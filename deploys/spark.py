@@ -382,7 +382,7 @@ def _fleet() -> Fleet:
 
 
 def _part(fleet: Fleet) -> str:
-    return "half of a pair" if all(len(group) < 3 for group in fleet.groups()) else "host of a cluster"
+    return "host of a pair" if all(len(group) < 3 for group in fleet.groups()) else "host of a cluster"
 
 
 def _absent(spark: Spark) -> list[str]:

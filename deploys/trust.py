@@ -12,7 +12,7 @@ from sparkrig.text import bare_name
 
 @deploy("Trust")
 def apply(spark: Spark) -> None:
-    """Make a key on each host, exchange the public halves, and log in once as a proof; or take all of it back."""
+    """Make a key on each host, exchange the public keys, and log in once as a proof; or take all of it back."""
     found, files = spark.found.trust, spark.found.files
     if spark.settings.node_ssh:
         peers = "peer" if len(spark.peers) == 1 else "peers"
@@ -35,8 +35,8 @@ def apply(spark: Spark) -> None:
         operations.forget(name="no login from the peer", found=found)
 
 
-def _settled(half: Spark) -> bool:
-    return trust.settled(half.found.trust, half.found.files, _peers(half))
+def _settled(spark: Spark) -> bool:
+    return trust.settled(spark.found.trust, spark.found.files, _peers(spark))
 
 
 def _peers(spark: Spark) -> list[trust.Peer] | None:

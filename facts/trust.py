@@ -1,4 +1,4 @@
-"""What one half of a pair has to log in to the other."""
+"""What one host of a pair has to log in to the other."""
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun

@@ -5,7 +5,7 @@ from lab.inventory import host_data as _host_data
 from sparkrig.inventory import checked as _checked
 from sparkrig.inventory import stop_together as _stop_together
 
-_stop_together()  # a host that fails stops the pair, not one half of it
+_stop_together()  # a host that fails stops the pair
 
 
 def _spark(name: str, last: int) -> tuple[str, dict[str, object]]:

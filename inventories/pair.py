@@ -6,7 +6,7 @@ The cable sits in cage 0 (next to the RJ45) of both here; cage 1 is enp1s0f1np1 
 from sparkrig.inventory import checked as _checked
 from sparkrig.inventory import stop_together as _stop_together
 
-_stop_together()  # a host that fails stops the pair, not one half of it
+_stop_together()  # a host that fails stops the pair
 
 sparks = _checked(
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +12,8 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig import text
-from sparkrig.bandwidth import bands, measurement, ports, records
-from sparkrig.bandwidth.cluster_run import Edge
-from sparkrig.bandwidth.measurement import Case, Measurement, Run
+from sparkrig.bandwidth import bands, measurement, outcome, records
+from sparkrig.bandwidth.measurement import Case, Edge, Measurement, Run
 from sparkrig.bandwidth.records import Record
 from sparkrig.bandwidth.tournament import Meeting
 from sparkrig.cure import over_ssh
@@ -29,7 +28,7 @@ from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change
-from sparkrig.verdict import Finding, Verdict
+from sparkrig.verdict import Verdict
 
 if TYPE_CHECKING:
     from sparkrig.io.fabric_look import Known
@@ -120,81 +119,37 @@ def _measure(
     at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Callable[[], Known]
 ) -> bool:
     """Measure, show and keep it; whether all is well. at: the host that leads."""
-    measured = _pair if len(hosts) == 2 else _cluster
+    from sparkrig.io.fabric_check import check  # a run that only looks need not know how to measure
+
     try:
-        done, kept = measured(at, hosts, fleet, thorough, known())
+        done = check(hosts, fleet, _Log(at, hosts), thorough=thorough, known=known())
     except (Failed, Lost) as error:
         others = [name for name in hosts if name != at.name]
         answer = "answers" if len(others) == 1 else "answer"
         say(at, str(Refusal(str(error), f"sparkrig bandwidth, once {text.listed(others)} {answer}")))
         return False
+    _show(at, done)
     try:
         at.log(f"kept in {history_file.append(done)}")
     except Refusal as refusal:  # the hosts are as they are, whatever this machine can write
         at.log_styled(f"{refusal.what}; try: {refusal.cure}", fg="yellow", log_func=logger.warning)
+    kept = records.of(done, bands.expected(fleet[at.name]))
     return _keep(at, hosts, kept, fleet) and done.passed
 
 
-def _pair(at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Known) -> tuple[Run, Kept]:
-    from sparkrig.io.fabric_check import check  # a run that only looks need not know how to measure
-
-    one, other = hosts
-    done = check(hosts, fleet, _Log(at), thorough=thorough, known=known)
-    for rail in done.rails:
-        _report(at, f"rail {rail.number}", rail.verdict)
-    _findings(at, done.findings)
-    own, mirrored = records.of(done, one, other, bands.expected(fleet[one]))
-    return done, {one: own, other: mirrored}
-
-
-def _cluster(at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Known) -> tuple[Run, Kept]:
-    """The same of more than two hosts: what is wrong is said once, of a port or of an edge."""
-    from sparkrig.io.cluster_check import check
-
-    done = check(hosts, fleet, _ClusterLog(at), thorough=thorough, known=known)
-    well = [edge for edge in done.rails if edge.verdict.healthy]
-    at.log(f"{len(well)} of {len(done.rails)} rails between {len(hosts)} hosts are healthy")
-    for finding in ports.loose(done.rails):
+def _show(at: Host, run: Run) -> None:
+    """What is wrong is said once, of a port or of a rail."""
+    at.log(outcome.summary(run).verdict.evidence)
+    notes = [each for each in run.findings if each.verdict.healthy and each.verdict.cause]
+    for finding in (*outcome.concerns(run), *notes):
         _report(at, finding.subject, finding.verdict)
-    _findings(at, done.findings)
-    return done, records.of_cluster(done, bands.expected(fleet[at.name]))
-
-
-def _findings(at: Host, findings: Iterable[Finding]) -> None:
-    for finding in findings:
-        if finding.verdict.cause:
-            _report(at, finding.subject, finding.verdict)
 
 
 class _Log:
-    """Progress as lines of pyinfra's log."""
+    """Progress as lines of pyinfra's log; of several pairs that measure at a time only what each came to."""
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
-
-    def step(self, what: str) -> None:
-        self._host.log(f"{what} ...")
-
-    def surveyed(self, found: Survey, cases: Sequence[Case]) -> None:
-        self._host.log(f"{text.rails([rail.number for rail in found.rails])}: {len(cases)} measurements to make")
-
-    def added(self, cases: Sequence[Case]) -> None:
-        numbers = text.rails([rail for case in cases for rail in case.rails])
-        self._host.log(f"{numbers}: what was reached at once does not show that each is healthy, so alone, too")
-
-    def started(self, case: Case) -> None:
-        self._host.log(f"{measurement.title(case)} ...")
-
-    def finished(self, measured: Sequence[Measurement]) -> None:
-        for each in measured:
-            self._host.log(measurement.sentence(each))
-
-
-class _ClusterLog:
-    """Progress of a cluster: a line for each round, and for what two hosts came to."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    def __init__(self, host: Host, group: Collection[str]) -> None:
+        self._host, self._of_two, self._rounds = host, len(group) == 2, 0
 
     def step(self, what: str) -> None:
         self._host.log(f"{what} ...")
@@ -202,35 +157,33 @@ class _ClusterLog:
     def surveyed(self, _: Survey, edges: Sequence[Edge], rounds: int) -> None:
         self._rounds = rounds
         able = [edge for edge in edges if edge.ends]
-        self._host.log(f"{len(able)} of {len(edges)} rails can be measured, in {rounds} rounds")
+        self._host.log(f"{len(able)} of {len(edges)} rails can be measured")
 
     def round(self, number: int, meetings: Sequence[Meeting]) -> None:
-        met = "; ".join(f"{one} and {other}" for one, other in meetings)
-        self._host.log(f"round {number} of {self._rounds}: {met} ...")
+        if not self._of_two:
+            met = "; ".join(f"{one} and {other}" for one, other in meetings)
+            self._host.log(f"round {number} of {self._rounds}: {met} ...")
 
-    def meeting(self, _: Meeting) -> _Quiet:
-        return _Quiet()
-
-    def met(self, found: Sequence[Edge]) -> None:
-        for edge in found:
-            self._host.log(f"rail {edge.number}, {edge.hosts[0]} and {edge.hosts[1]}: {_short(edge.verdict)}")
-
-
-class _Quiet:
-    """Receives the cases of two hosts, of which only the end is a line: several pairs measure at a time."""
+    def meeting(self, *_: object) -> _Log:
+        return self
 
     def added(self, cases: Sequence[Case]) -> None:
-        pass
+        numbers = text.rails([rail for case in cases for rail in case.rails])
+        self._case(f"{numbers}: what was reached at once does not show that each is healthy, so alone, too")
 
     def started(self, case: Case) -> None:
-        pass
+        self._case(f"{measurement.title(case)} ...")
 
     def finished(self, measured: Sequence[Measurement]) -> None:
-        pass
+        for each in measured:
+            self._case(measurement.sentence(each))
 
+    def _case(self, said: str) -> None:
+        if self._of_two:
+            self._host.log(said)
 
-def _short(verdict: Verdict) -> str:
-    return (verdict.evidence or verdict.level) if verdict.healthy else f"{verdict.cause}: {verdict.evidence}"
+    def met(self, found: Sequence[Edge]) -> None:
+        self._host.log(outcome.sentence(found))
 
 
 def _report(host: Host, subject: str, verdict: Verdict) -> None:

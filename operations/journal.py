@@ -153,7 +153,7 @@ def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
     """Take the locks one after the other, in an order that is the same for every run (`_ordered`).
 
     Two runs that begin at the same moment so meet at the first host that both want, where one of them is refused
-    before it holds anything that the other one needs. Side by side, each could take one half, and both would lose.
+    before it holds anything that the other one needs. Side by side, each could take one host, and both would lose.
     """
     _claim(run, hosts)
     owner = run.owner(hosts)
@@ -366,7 +366,7 @@ def step() -> str:
     return ", ".join(sorted(process.get_op_meta(str(host.current_op_hash)).names))
 
 
-def _halves(at: Host) -> dict[str, Host]:
+def _members(at: Host) -> dict[str, Host]:
     group = _group(at)
     return {each.name: each for each in inventory if each is at or (group and _group(each) == group)}
 
@@ -378,29 +378,29 @@ def _group(at: Host) -> str | None:
 
 
 def _begin(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
-    halves = _halves(host)
-    group = next(iter(halves))
+    members = _members(host)
+    group = next(iter(members))
     with _TURN.setdefault(group, BoundedSemaphore()):
         if host.name not in _BEGUN and group not in _REFUSED:
             try:
-                begin(current(), halves)
+                begin(current(), members)
             except Refusal as refusal:
                 _REFUSED[group] = refusal
             else:
-                _BEGUN.update(halves)
-                for half in halves.values():
-                    half.log(f"run {current().id} begins; what stood here is kept")
+                _BEGUN.update(members)
+                for member in members.values():
+                    member.log(f"run {current().id} begins; what stood here is kept")
     if group in _REFUSED:
         say(host, str(_REFUSED[group]))
     return group not in _REFUSED
 
 
 def _as_step(state: State, host: Host, command: FunctionCommand, name: str) -> bool:
-    halves = _halves(host)
+    members = _members(host)
     try:
-        note(current(), halves, "begun", name)
+        note(current(), members, "begun", name)
         done = command.execute(state, host, {}) is not False
-        note(current(), halves, f"ended {0 if done else 1}", name)
+        note(current(), members, f"ended {0 if done else 1}", name)
     except Refusal as refusal:
         say(host, str(refusal))
         return False

@@ -36,7 +36,7 @@ def planned(found: seen.Network, mine: Settings) -> Plan:
 
 @operation()
 @refusing
-def fabric(plan: Plan, moves: Callable[[], bool], leader: str, halves: Sequence[str], fleet: Fleet) -> Commands:
+def fabric(plan: Plan, moves: Callable[[], bool], leader: str, group: Sequence[str], fleet: Fleet) -> Commands:
     """Give each cabled fabric netdev its profile, and its live link the profile's address and MTU.
 
     All hosts of a cluster are changed or none; each finds its way back alone (sparkrig.operations.guard).
@@ -44,15 +44,15 @@ def fabric(plan: Plan, moves: Callable[[], bool], leader: str, halves: Sequence[
     + plan: what this host needs, by the facts of this run; made anew before anything is changed
     + moves: whether any of them needs something, asked when it is needed
     + leader: the host whose turn changes all, where it comes in time
-    + halves: names of the hosts that change together, this one among them
+    + group: names of the hosts that change together, this one among them
     + fleet: the checked settings of all hosts
     """
     plans.report(changes(plan, fleet[host.name].rollback_seconds))
     if run.is_executing and moves():
         yield from journal.beginning()
-        yield FunctionCommand(_together, (leader, halves, fleet, journal.step()), {})
+        yield FunctionCommand(_together, (leader, group, fleet, journal.step()), {})
     elif plan:
-        others = "its peer" if len(halves) < 3 else "the others of its cluster"
+        others = "its peer" if len(group) < 3 else "the others of its cluster"
         yield f"# changed under guard, together with {others}"
     else:
         idle = f"; uncabled: {', '.join(plan.uncabled)}" if plan.uncabled else ""
@@ -102,7 +102,7 @@ _ACTS: dict[str, str] = {}
 _TURN_S = 5.0
 
 
-def _together(state: State, host: Host, leader: str, halves: Sequence[str], fleet: Fleet, step: str) -> bool:
+def _together(state: State, host: Host, leader: str, group: Sequence[str], fleet: Fleet, step: str) -> bool:
     """Change all hosts, or wait for the one that does: what was taken back is no success on any."""
     begun = _BEGUN.setdefault(leader, Event())
     if host.name != leader:
@@ -111,18 +111,18 @@ def _together(state: State, host: Host, leader: str, halves: Sequence[str], flee
         host.log(f"changed together with {_ACTS[leader]}, which leads")
         done: bool = _ENDED[leader].get()
         if not done:
-            _complain(host, halves, f"was not changed, or was put back: {_ACTS[leader]} leads, and says why")
+            _complain(host, f"was not changed, or was put back: {_ACTS[leader]} leads, and says why")
         return done
-    gone = [name for name in halves if inventory.get_host(name) not in state.active_hosts]
+    gone = [name for name in group if inventory.get_host(name) not in state.active_hosts]
     if gone:
-        _complain(host, halves, f"was not changed: {listed(gone)} failed before, and {as_one(len(halves))}")
+        _complain(host, f"was not changed: {listed(gone)} failed before, and {as_one(len(group))}")
         return False
     ended, _ACTS[leader] = AsyncResult(), host.name
     _ENDED[leader] = ended
     begun.set()
     done = False
     try:
-        done = _change(host, halves, fleet, step)
+        done = _change(host, group, fleet, step)
     finally:
         ended.set(done)
     return done
@@ -133,13 +133,12 @@ def as_one(count: int) -> str:
     return "a pair is changed as a pair" if count < 3 else "a cluster is changed as one"
 
 
-def _complain(host: Host, halves: Sequence[str], what: str) -> None:
-    which = "half" if len(halves) < 3 else "host"
-    host.log_styled(f"The network of this {which} {what}", fg="red", log_func=logger.error)
+def _complain(host: Host, what: str) -> None:
+    host.log_styled(f"The network of this host {what}", fg="red", log_func=logger.error)
 
 
-def _change(host: Host, halves: Sequence[str], fleet: Fleet, step: str) -> bool:
-    hosts = {name: inventory.get_host(name) for name in halves}
+def _change(host: Host, group: Sequence[str], fleet: Fleet, step: str) -> bool:
+    hosts = {name: inventory.get_host(name) for name in group}
     mine = fleet[host.name]
     own: set[str] = set()
     try:

@@ -1,4 +1,4 @@
-"""Saying no to one host, and to the pair that it is half of."""
+"""Saying no to one host, and to the pair that it belongs to."""
 
 from __future__ import annotations
 

@@ -365,7 +365,7 @@ def _roll_back(group: Group, reason: str) -> None:
     kept = group.service.kept
     lost = _lost(remote.each(hosts(group.all), lambda at: remote.shell(at, text, *kept, seconds=seconds)))
     if lost:
-        raise RolledBack(_half_back(group, tried, lost))
+        raise RolledBack(_partly_back(group, tried, lost))
     try:
         left = {name: _record(group, files) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
@@ -383,7 +383,7 @@ def _roll_back(group: Group, reason: str) -> None:
     raise RolledBack(f"{tried}. {old.model} answers again on port {old.port}. Try: {again}")
 
 
-def _half_back(group: Group, tried: str, lost: Mapping[str, Failed | Lost]) -> str:
+def _partly_back(group: Group, tried: str, lost: Mapping[str, Failed | Lost]) -> str:
     """What is so where hosts were lost while the old configuration came back: the others have it."""
     back = [name for name in group.all if name not in lost]
     there = f"; {listed(back)} have it again, and {listed(lost)} still the new one" if len(group.all) > 2 else ""

@@ -132,7 +132,7 @@ def _explain_connecting(data: Mapping[str, Mapping[str, Any]], inventory: str) -
 
 
 def stop_together() -> None:
-    """Let one failed host stop the whole run, and so the pair instead of one half of it.
+    """Let one failed host stop the whole run, and so the pair, not one host of it.
 
     pyinfra ignores FAIL_PERCENT in a deploy file; it counts only when an inventory sets it, or
     --fail-percent, which wins over this.

@@ -27,7 +27,7 @@ _STEP = "    "
 _MARK = "\ufeff"
 _DEEPEST = 100  # levels of Python's syntax tree; libcst ends the process at some more
 _IMPORT = "from sparkrig.inventory import stop_together as _stop_together"
-_CALL = "_stop_together()  # a host that fails stops the pair, not one half of it"
+_CALL = "_stop_together()  # a host that fails stops the pair"
 
 # the text of an element, by the indentation of its first line; None where all stands on one line
 Render = Callable[[str | None], str]

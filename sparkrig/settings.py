@@ -71,7 +71,7 @@ class Settings(BaseModel):
 
     pair: GroupName | None = Field(
         None,
-        description="Name of the pair this Spark is half of; None for a Spark on its own. "
+        description="Name of the pair this Spark belongs to; None for a Spark on its own. "
         "Exactly two hosts share a name.",
     )
     cluster: GroupName | None = Field(

@@ -8,8 +8,7 @@ from dataclasses import replace
 from sparkrig import text
 from sparkrig.bandwidth import bands
 from sparkrig.bandwidth.bands import Expected
-from sparkrig.bandwidth.cluster_run import Edge, of
-from sparkrig.bandwidth.measurement import Measurement, amount
+from sparkrig.bandwidth.measurement import Edge, Measurement, amount, of
 from sparkrig.verdict import Finding, Verdict, worst
 
 # Gb/s of a rail that sends and receives beside another one. 340 over two Sparks on a switch, of both directions,

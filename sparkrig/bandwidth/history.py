@@ -16,8 +16,7 @@ from typing import NamedTuple
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from sparkrig.bandwidth.bands import QUEUE_PAIRS
-from sparkrig.bandwidth.cluster_run import Edge
-from sparkrig.bandwidth.measurement import End, Host, Measurement, Run, Test
+from sparkrig.bandwidth.measurement import End, Host, Measurement, Run, Test, of
 from sparkrig.verdict import Level
 
 VERSION = 1
@@ -159,8 +158,7 @@ def moment(time: str) -> datetime:
 
 
 def _entry(run: Run, measured: Measurement) -> Entry:
-    ways = {measured.sender, measured.receiver}
-    rail = next((each for each in run.rails if each.number == measured.rail and ways <= each.ends.keys()), None)
+    rail = next((each for each in run.rails if of(each, [measured])), None)
     known: dict[str, object] = {}
     for role, name in (("sender", measured.sender), ("receiver", measured.receiver)):
         known |= _side(role, run.hosts.get(name), rail.ends.get(name) if rail else None)
@@ -195,14 +193,12 @@ def _side(role: str, host: Host | None, end: End | None) -> dict[str, object]:
 
 def _unmeasured(run: Run) -> list[Measurement]:
     """Entries for the rails without a figure, so that the history separates a dead rail from an idle month."""
-    measured = {(each.rail, frozenset((each.sender, each.receiver))) for each in run.measurements}
-    ways = [(rail, rail.hosts if isinstance(rail, Edge) else (*run.hosts,)) for rail in run.rails]
     tested = [each.queue_pairs for each in run.measurements if each.test == "ib_write_bw"]
     pairs = max(tested, default=QUEUE_PAIRS)
     return [
-        Measurement("ib_write_bw", rail.number, *hosts, pairs, together=False, verdict=rail.verdict)
-        for rail, hosts in ways
-        if len(hosts) == 2 and (rail.number, frozenset(hosts)) not in measured
+        Measurement("ib_write_bw", rail.number, *rail.hosts, pairs, together=False, verdict=rail.verdict)
+        for rail in run.rails
+        if not of(rail, run.measurements)
     ]
 
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
 
 from sparkrig import text
 from sparkrig.verdict import Finding, Verdict, worst
 
+if TYPE_CHECKING:
+    from sparkrig import fleet
+
 Test = Literal["ib_write_bw", "ib_write_lat"]
+Form = Literal["cable", "ring", "switch"]
 
 
 @dataclass(frozen=True)
@@ -126,6 +130,52 @@ class Rail:
     verdict: Verdict
 
 
+@dataclass(frozen=True, kw_only=True)
+class Edge(Rail):
+    """A rail between two hosts of a pair or a cluster.
+
+    hosts: the earlier one of the inventory first; netdevs: theirs, in this order; twin: which of the rails between
+    the two hosts it is, from 0, in the order of their PCI domains; because: the subject of the finding that
+    explains its verdict, empty where none does.
+    """
+
+    hosts: tuple[str, str]
+    netdevs: tuple[str, str]
+    twin: int = 0
+    because: str = ""
+
+    @classmethod
+    def blank(cls, rail: fleet.Rail, twin: int, verdict: Verdict) -> Edge:
+        """An edge without ends: one that cannot be measured, or was not yet."""
+        near, far = rail.near, rail.far
+        hosts, netdevs = (near.host, far.host), (near.netdev, far.netdev)
+        return cls(rail.number, {}, verdict, hosts=hosts, netdevs=netdevs, twin=twin)
+
+    def netdev(self, host: str) -> str:
+        return self.netdevs[self.hosts.index(host)]
+
+
+def of(edge: Edge, measured: Iterable[Measurement]) -> list[Measurement]:
+    """The measurements of an edge."""
+    ways = (edge.hosts, edge.hosts[::-1])
+    return [each for each in measured if each.rail == edge.number and (each.sender, each.receiver) in ways]
+
+
+@dataclass(frozen=True)
+class Port:
+    """What the edges of a host have in common.
+
+    On a switch a netdev, with its cable and the port of the switch; in a ring the two netdevs of one PCIe link,
+    one in each cage. twin: see Edge; rails: their numbers.
+    """
+
+    host: str
+    twin: int
+    netdevs: tuple[str, ...]
+    rails: tuple[int, ...]
+    verdict: Verdict
+
+
 @dataclass(frozen=True)
 class Host:
     """What a host was when it was measured; a figure is only comparable among equals.
@@ -142,11 +192,11 @@ class Host:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run of the bandwidth check on one pair.
+class PairRun:
+    """One run of the bandwidth check, with what `--json` has of a pair.
 
-    id: unique; started_at: UTC, ISO 8601; mtu: of the fabric's netdevs, in bytes; findings: on the fabric
-    (cabling, GIDs, all rails at once, NCCL); health: on the hosts, as background.
+    id: unique; started_at: UTC, ISO 8601; pair: the name of the pair or cluster; mtu: of the fabric's netdevs, in
+    bytes; findings: on the fabric (cabling, GIDs, all rails at once, NCCL); health: on the hosts, as background.
     """
 
     id: str
@@ -158,6 +208,27 @@ class Run:
     measurements: tuple[Measurement, ...]
     findings: tuple[Finding, ...]
     health: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run(PairRun):
+    """One run of the bandwidth check on two hosts or more.
+
+    rails: each edge once; topology: what joins the hosts; ports: judged by all their edges; at_once: what the
+    edges carried while every host sent to the next one, which no history has; missing: by host, why its edges
+    were not measured, or not to their end.
+    """
+
+    rails: tuple[Edge, ...]
+    topology: Form = "cable"
+    ports: tuple[Port, ...] = ()
+    at_once: tuple[Measurement, ...] = ()
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def of_two(self) -> bool:
+        """Whether it is that of a pair: all its edges join the same two hosts."""
+        return len(self.hosts) < 3
 
     @property
     def passed(self) -> bool:

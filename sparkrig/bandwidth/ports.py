@@ -1,19 +1,18 @@
 """Which port of a cluster is slow: the one whose edges all are, while those between the other hosts are not.
 
-A bad figure alone has two ends that may be the reason. The judgement is our own reasoning.
+A bad figure alone has two ends that may be the reason, so of a pair no port is named. The judgement is our own
+reasoning.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from sparkrig import text
 from sparkrig.bandwidth import bands
-from sparkrig.bandwidth.cluster_run import Edge, Form, Port, of
-from sparkrig.bandwidth.measurement import Measurement, telling
+from sparkrig.bandwidth.measurement import Edge, Form, Measurement, Port, of, telling
 from sparkrig.cure import on_host, over_ssh
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict, worst
@@ -43,18 +42,6 @@ def judge(
         tuple(found.port(host, twin) for host in found.names for twin in found.twins if found.at(host, twin)),
         tuple(findings),
     )
-
-
-def loose(edges: Iterable[Edge]) -> list[Finding]:
-    """The edges that are not healthy, and that no other finding explains; alike ones in one finding."""
-    alike: dict[tuple[tuple[str, str], Verdict], list[int]] = defaultdict(list)
-    for edge in edges:
-        if not edge.verdict.healthy and not edge.because:
-            alike[edge.hosts, edge.verdict].append(edge.number)
-    return [
-        Finding(f"{text.rails(numbers)}, {hosts[0]} and {hosts[1]}", verdict, tuple(numbers))
-        for (hosts, verdict), numbers in alike.items()
-    ]
 
 
 class _Cluster:
@@ -152,7 +139,7 @@ class _Cluster:
         """By edge, the subject of the finding that explains it; the first port of two."""
         found: dict[tuple[tuple[str, str], int], str] = {}
         for edge in self.edges:
-            gone = [host for host in edge.hosts if host in self.missing]
+            gone = [host for host in edge.hosts if host in self.missing and edge.verdict.cause == "host-lost"]
             bad = [host for host in edge.hosts if (host, edge.twin) in self.bad]
             if gone:
                 found[_key(edge)] = gone[0]

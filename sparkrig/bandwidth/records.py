@@ -14,9 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter
 
-from sparkrig.bandwidth import bands
+from sparkrig.bandwidth import bands, measurement
 from sparkrig.bandwidth.bands import Expected, Figure
-from sparkrig.bandwidth.cluster_run import ClusterRun
 from sparkrig.bandwidth.measurement import End, Measurement, Run, telling
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Rail
@@ -90,15 +89,6 @@ Kept = Mapping[tuple[str, str], Record]
 """The records of a host by its netdev and the peer's address."""
 
 
-def of_cluster(done: ClusterRun, expected: Expected) -> dict[str, dict[tuple[str, str], Record]]:
-    """What is kept of a run on a cluster, by host: of each edge what a pair would keep."""
-    kept: dict[str, dict[tuple[str, str], Record]] = {name: {} for name in done.hosts}
-    for one, other in dict.fromkeys(edge.hosts for edge in done.rails):
-        for name, records in zip((one, other), of(done.between(one, other), one, other, expected), strict=True):
-            kept[name] |= {(record.netdev, record.peer): record for record in records.values()}
-    return kept
-
-
 def matched(kept: Kept, rails: Sequence[Rail]) -> list[tuple[Rail, Record | None]]:
     """Each rail of a host with its record, or None.
 
@@ -113,25 +103,23 @@ def matched(kept: Kept, rails: Sequence[Rail]) -> list[tuple[Rail, Record | None
     return found
 
 
-def of(done: Run, one: str, other: str, expected: Expected) -> tuple[dict[str, Record], dict[str, Record]]:
-    """What is kept of a run on its two hosts, by netdev: the least that a rail reached.
+def of(run: Run, expected: Expected) -> dict[str, dict[tuple[str, str], Record]]:
+    """What is kept of a run, by host: the least that each of its rails reached.
 
     Alone, or beside other rails where that showed as much (sparkrig.bandwidth.bands.alone) or too little. Of a
     rail that is not healthy no good figure is kept: a link that flapped in mid-test is measured again.
     """
-    own: dict[str, Record] = {}
-    mirrored: dict[str, Record] = {}
-    for rail in done.rails:
-        least = _least(each for each in done.measurements if each.rail == rail.number)
+    kept: dict[str, dict[tuple[str, str], Record]] = {name: {} for name in run.hosts}
+    for edge in run.rails:
+        least = _least(measurement.of(edge, run.measurements))
         if least is None:
             continue
-        near, far = rail.ends[one], rail.ends[other]
-        boots = done.hosts[one].boot_id, done.hosts[other].boot_id
-        record = _record(near, far, done, least, *boots)
-        if rail.verdict.healthy or not bands.judge(_figure(record), expected).healthy:
-            own[near.netdev] = record
-            mirrored[far.netdev] = _record(far, near, done, least, *reversed(boots))
-    return own, mirrored
+        for here, there in (edge.hosts, edge.hosts[::-1]):
+            boots = run.hosts[here].boot_id, run.hosts[there].boot_id
+            record = _record(edge.ends[here], edge.ends[there], run, least, *boots)
+            if edge.verdict.healthy or not bands.judge(_figure(record), expected).healthy:
+                kept[here][record.netdev, record.peer] = record
+    return kept
 
 
 def _least(measured: Iterable[Measurement]) -> Measurement | None:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from operator import not_
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sparkrig.bandwidth.cluster_run import ClusterRun
-from sparkrig.bandwidth.measurement import Run
-
-AnyRun = TypeVar("AnyRun", bound=Run)
+from sparkrig.bandwidth.measurement import PairRun, Run
 
 
 @dataclass(frozen=True)
@@ -31,10 +28,10 @@ class Report:
     """
 
     schema: Literal["sparkrig.bandwidth/1"] = "sparkrig.bandwidth/1"
-    pairs: list[Run | NotMeasured] = field(default_factory=list)
-    clusters: Annotated[list[ClusterRun | NotMeasured], Field(exclude_if=not_)] = field(default_factory=list)
+    pairs: list[PairRun | NotMeasured] = field(default_factory=list)
+    clusters: Annotated[list[Run | NotMeasured], Field(exclude_if=not_)] = field(default_factory=list)
 
 
-def shown(run: AnyRun) -> AnyRun:
+def shown(run: Run) -> Run:
     """A run without the boot ids of its hosts, which are UUIDs: only the history needs them."""
     return replace(run, hosts={name: replace(host, boot_id="") for name, host in run.hosts.items()})

@@ -14,8 +14,8 @@ from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Rail
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
-from sparkrig.runs.halves import halved
 from sparkrig.runs.journal import Journal
+from sparkrig.runs.partial import partial_runs
 from sparkrig.text import bare_name, listed
 from sparkrig.verdict import Verdict, worst
 
@@ -32,7 +32,7 @@ KINDS = (
         "cluster",
         "what a run did stands on all hosts of the cluster, or on none",
         "a controller died between the commits of two hosts, or some hosts alone were undone",
-        "docs/safety.md#one-half-alone",
+        "docs/safety.md#one-host-alone",
     ),
     Kind(
         "pair.NETDEV.mtu",
@@ -114,16 +114,16 @@ def _by_netdev(subject: Subject) -> dict[str, list[Rail]]:
     return found
 
 
-def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[Check]:
-    """Whether a run was committed, or taken back, on one half alone. journals: by name, or why one was not read.
+def partial(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[Check]:
+    """Whether a run was committed, or taken back, on one host alone. journals: by name, or why one was not read.
 
-    Each half has the same row, since both take part in the cure; nothing where no host was asked.
+    Each host has the same row, since both take part in the cure; nothing where no host was asked.
     """
     names = subject.fleet.group(subject.name)
     if len(names) < 2 or not all(name in journals for name in names):
         return
     many = len(names) > 2
-    id, want = "pair.halves", f"what a run did stands on {'all hosts' if many else 'both halves'}, or on none"
+    id, want = "pair.halves", f"what a run did stands on {'all hosts' if many else 'both hosts'}, or on none"
     found = {name: journals[name] for name in names}
     read = {name: each for name, each in found.items() if isinstance(each, Journal)}
     unread = [f"the journal of {name} was not read: {why}" for name, why in found.items() if name not in read]
@@ -131,10 +131,10 @@ def halves(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator[
         yield Check(
             id, want, "; ".join(unread), "unknown", verb("status", inventory=subject.inventory), environment=True
         )
-    elif alone := halved(read, subject.inventory):
+    elif alone := partial_runs(read, subject.inventory):
         yield Check(id, want, "; ".join(each.said for each in alone), "drift", alone[0].cure, environment=True)
     else:
-        alone_on = "some hosts" if many else "one half"
+        alone_on = "some hosts" if many else "one host"
         yield Check(id, want, f"no run was committed or undone on {alone_on} alone", environment=True)
 
 
@@ -191,7 +191,7 @@ def _without_peer(subject: Subject) -> Iterator[Check]:
         "pair.halves",
         *(f"pair.{netdev}.ping" for netdev in _by_netdev(subject)),
     ):
-        which = "all hosts" if len(peers) > 1 else "both halves"
+        which = "all hosts" if len(peers) > 1 else "both hosts"
         yield Check(id, f"{which}, to be asked together", why, "skipped", environment=True)
 
 

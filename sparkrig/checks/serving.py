@@ -150,7 +150,7 @@ class _Subject:
 
     @property
     def nodes(self) -> list[_Node]:
-        """The other hosts that have a part in it, by rank, as far as they were read; the half of a pair always."""
+        """The other hosts that have a part in it, by rank, as far as they were read; that of a pair always."""
         read = [
             _Node(name, state.serving.of(self.service), served.load(state.files.get(self.service.record)))
             for name, state in self.host.peers.items()

@@ -77,7 +77,7 @@ def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
         next_ = f"sparkrig doctor {quoted_path(files.typed(made.inventory))}"
         left = " The others are left as they are." if left_out else ""
         return _Outcome([f"Done: {_counted(made, due)}.{left} Next: {next_}"], left_out)
-    said: dict[str, list[str]] = {}  # halves of a pair often hear the same
+    said: dict[str, list[str]] = {}  # hosts of a pair often hear the same
     for name, told in applied.sentences.items():
         for text in dict.fromkeys(told):
             said.setdefault(text, []).append(name)

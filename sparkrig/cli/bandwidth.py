@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -84,7 +84,9 @@ def bandwidth(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
             f"Try: sparkrig topology {quoted_path(inventory_file)}"
         )
-    _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)}, groups)
+    clusters = len([group for group in groups if len(group) > 2])
+    if not clusters:
+        _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)})
     console = Screen(stderr=as_json)
     why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
     report = Report()
@@ -92,44 +94,31 @@ def bandwidth(
     for group in groups:
         many = len(group) > 2
         found: list[Any] = report.clusters if many else report.pairs
-        measure = partial(_measure_cluster, at_once=all_at_once) if many else _measure
+        measured = partial(_measure, thorough=not quick, at_once=all_at_once and many)
         try:
-            run, drawn = measure(console, {name: data[name] for name in group}, fleet, why, thorough=not quick)
+            run, drawn = measured(console, {name: data[name] for name in group}, fleet, why)
         except Refusal as refusal:
             found.append(_refused(console, group, refusal.of(files.typed(inventory_file))))
             codes.append(3)
             continue
         run = with_file(run, files.typed(inventory_file))
         found.append(shown(run))
-        pages = _pages(html, svg if many else None, run.pair, groups)
-        codes.append(_shown(console, run, drawn, fleet[group[0]], history, pages))
+        page = files.one_of(html, run.pair, len(groups)) if html else None
+        drawing = files.one_of(svg, run.pair, clusters) if svg and many else None
+        codes.append(_shown(console, run, drawn, fleet[group[0]], history, page, drawing))
     if as_json:
         files.print_json(report)
     raise SystemExit(max(codes))
 
 
-class _Pages(NamedTuple):
-    """The files that are written of one group."""
-
-    html: Path | None
-    svg: Path | None
-
-
-def _judge_options(file: Path, given: Mapping[str, bool], groups: Sequence[Sequence[str]]) -> None:
-    """Exit code 1 where an option is for larger clusters than the inventory has."""
+def _judge_options(file: Path, given: Mapping[str, bool]) -> None:
+    """Exit code 1 where an option is given that is for larger clusters than a pair."""
     asked = [name for name, is_given in given.items() if is_given]
-    if asked and all(len(group) == 2 for group in groups):
+    if asked:
         raise click.ClickException(
             f"{asked[0]} is for a cluster of three or more, and {file} has pairs alone. "
             f"Try: sparkrig bandwidth {quoted_path(file)}"
         )
-
-
-def _pages(html: Path | None, svg: Path | None, name: str, groups: Sequence[Sequence[str]]) -> _Pages:
-    clusters = len([group for group in groups if len(group) > 2])
-    return _Pages(
-        files.one_of(html, name, len(groups)) if html else None, files.one_of(svg, name, clusters) if svg else None
-    )
 
 
 def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeasured:
@@ -143,22 +132,29 @@ def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeas
 
 
 def _shown(
-    console: Console, run: Run, drawn: Topology, settings: Settings, history: Path | None, pages: _Pages
+    console: Console,
+    run: Run,
+    drawn: Topology,
+    settings: Settings,
+    history: Path | None,
+    page: Path | None,
+    drawing: Path | None,
 ) -> int:
     """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
     from rich.text import Text
 
+    from sparkrig.render import matrix_svg
     from sparkrig.verdict import exit_code
 
     code = exit_code(run.verdicts)
     earlier = _show(console, run, history)
-    if pages.html and earlier is None:
+    if page and earlier is None:
         code = max(code, 1)  # a page without its history would show a trend that is none
     try:
-        if pages.svg:
-            _draw(pages.svg, run)
-        if pages.html and earlier is not None:
-            _report(pages.html, run, earlier, drawn, settings)
+        if drawing:
+            files.write(drawing, matrix_svg.svg(run))
+        if page and earlier is not None:
+            _report(page, run, earlier, drawn, settings)
     except click.ClickException as error:  # what was measured is kept, and the next group still comes
         console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
         return max(code, 1)
@@ -166,29 +162,6 @@ def _shown(
 
 
 def _measure(
-    console: Console, data: Mapping[str, Mapping[str, Any]], fleet: Fleet, why: str, *, thorough: bool
-) -> tuple[Run, Topology]:
-    """One pair, under its lock. Raises Refusal where another run holds the lock, or a host cannot be read."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.cli.measuring import Measuring
-    from sparkrig.io.fabric_check import check
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.operations import journal
-
-    with session.connected(data) as found, Measuring(console, " and ".join(data)) as progress:
-        lost = {name: str(host) for name, host in found.items() if isinstance(host, Exception)}
-        if lost:
-            why = "; ".join(f"{name} cannot be reached: {reason}" for name, reason in lost.items())
-            raise Refusal(why, verb("doctor", "access"))
-        hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
-        try:
-            with journal.locked(journal.Run(why), hosts):
-                return check(hosts, fleet, progress, thorough=thorough), progress.topology
-        except (Failed, Lost) as error:
-            raise Refusal(str(error), "the same again, once that is mended") from None
-
-
-def _measure_cluster(
     console: Console,
     data: Mapping[str, Mapping[str, Any]],
     fleet: Fleet,
@@ -197,20 +170,19 @@ def _measure_cluster(
     thorough: bool,
     at_once: bool,
 ) -> tuple[Run, Topology]:
-    """One cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
+    """One pair or cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.cli.measuring_cluster import MeasuringCluster
-    from sparkrig.io.cluster_check import check
+    from sparkrig.cli.measuring import Measuring
+    from sparkrig.io.fabric_check import check
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.operations import journal
 
-    with session.connected(data) as found, MeasuringCluster(console, [*data]) as progress:
+    with session.connected(data) as found, Measuring(console, [*data]) as progress:
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
         if len(hosts) < 2:
-            gone = "; ".join(
-                f"{name} cannot be reached: {each}" for name, each in found.items() if isinstance(each, Exception)
-            )
-            raise Refusal(gone, verb("doctor", "access"))
+            gone = {name: each for name, each in found.items() if isinstance(each, Exception)}
+            unreached = "; ".join(f"{name} cannot be reached: {each}" for name, each in gone.items())
+            raise Refusal(unreached, verb("doctor", "access"))
         try:
             with journal.locked(journal.Run(why), hosts):
                 run = check(found, fleet, progress, thorough=thorough, at_once=at_once)
@@ -224,12 +196,11 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     from rich.text import Text
 
     from sparkrig.bandwidth import history_trend
-    from sparkrig.bandwidth.cluster_run import ClusterRun
     from sparkrig.io import history_file
-    from sparkrig.render import bandwidth, cluster, trend
+    from sparkrig.render import bandwidth, trend
 
     console.print()
-    console.print(cluster.verdicts(run) if isinstance(run, ClusterRun) else bandwidth.verdicts(run))
+    console.print(bandwidth.verdicts(run))
     console.print()
     before = None
     try:
@@ -239,34 +210,17 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
         console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
     trends = history_trend.trends(before.entries, run)
-    plain = not console.encoding.startswith("utf")
-    if isinstance(run, ClusterRun):
-        console.print(cluster.trend(trends, run))
-    else:
-        console.print(trend.trend(trends, ascii_only=plain))
+    console.print(trend.trend(trends, run, ascii_only=not console.encoding.startswith("utf")))
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)
     return before
 
 
-def _draw(file: Path, run: Run) -> None:
-    from sparkrig.bandwidth.cluster_run import ClusterRun
-    from sparkrig.render.matrix_svg import svg
-
-    if isinstance(run, ClusterRun):
-        files.write(file, svg(run))
-
-
 def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: Settings) -> None:
     from sparkrig.bandwidth import bands as judgement
-    from sparkrig.bandwidth.cluster_run import ClusterRun
-    from sparkrig.render import cluster_report, report
+    from sparkrig.render import report
     from sparkrig.render.topology_svg import svg
 
     bands = judgement.bands(judgement.expected(settings))
-    drawings = svg(drawn), svg(drawn, narrow=True)
-    if isinstance(run, ClusterRun):
-        files.write(file, cluster_report.html(run, earlier, drawings, bands=bands))
-    else:
-        files.write(file, report.html(run, earlier, drawings, bands=bands))
+    files.write(file, report.html(run, earlier, (svg(drawn), svg(drawn, narrow=True)), bands=bands))

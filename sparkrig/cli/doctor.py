@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sparkrig.checks.remedy import Compared
     from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.fabric.survey import Survey
-    from sparkrig.facts.halves import Part
+    from sparkrig.facts.together import Part
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Keep
     from sparkrig.look.state import State
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from sparkrig.runs.journal import Journal
 
 
-_HALVES = "the hosts of each pair"
-# the checks that take all hosts of a cluster at the same time, and what of facts/halves.py each asks for
+_PAIRS = "the hosts of each pair"
+# the checks that take all hosts of a cluster at the same time, and what of facts/together.py each asks for
 _TOGETHER = {"pair.cabling": "neighbours", "pair.halves": "journal", "pair.NETDEV.ping": "pings"}
 
 
@@ -42,8 +42,8 @@ _TOGETHER = {"pair.cabling": "neighbours", "pair.halves": "journal", "pair.NETDE
 class Seen:
     """What was seen, by host.
 
-    unread: why nothing was; heard: of the halves that listened; pings: of those that pinged, by netdev or why not;
-    journals: of the halves whose journal was asked for, or why it was not read.
+    unread: why nothing was; heard: of the hosts that listened; pings: of those that pinged, by netdev or why not;
+    journals: of the hosts whose journal was asked for, or why it was not read.
     """
 
     hosts: Mapping[str, State]
@@ -180,14 +180,14 @@ def look(
     ) as (looked, hosts):
         seen = {name: found for name, found in looked.items() if isinstance(found, State)}
         unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
-        halves = {
+        groups = {
             name: at for name, at in hosts.items() if seen.keys() & {name} and seen.keys() & set(fleet.peers(name))
         }
-        if not halves:
+        if not groups:
             return Seen(seen, unread, {}, {}, {})
         answers = session.ask(
-            halves,
-            f"Looking at {'the hosts of each cluster' if any(map(fleet.many, halves)) else _HALVES} together",
+            groups,
+            f"Looking at {'the hosts of each cluster' if any(map(fleet.many, groups)) else _PAIRS} together",
             lambda at: examine.together(at, fleet, seen[at.name], nouns, keep),
         )
     return Seen(seen, unread, *_between(answers, nouns))
@@ -280,7 +280,7 @@ def _checks(host: Compared, survey: Survey | None, seen: Seen, group: Mapping[st
         *condition.checks(host.found.condition),
         *watch.reset(host.subject, host.found.blackbox),
         *watch.guarded(host.found.blackbox),
-        *pair.halves(host.subject, seen.journals),
+        *pair.partial(host.subject, seen.journals),
     ]
 
 

@@ -165,7 +165,7 @@ def _peers(name: str, book: Book) -> dict[str, State]:
     if not peers:
         return {}
     try:
-        role = ", one of its cluster," if len(peers) > 1 else ", the other half of its pair,"
+        role = ", one of its cluster," if len(peers) > 1 else ", the other host of its pair,"
         return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role, weights=True)
     except Lost as error:
         terminal.echo(
@@ -255,10 +255,10 @@ def missing(place: Place, draft: Draft) -> list[Missing]:
     from sparkrig.onboarding import weights
 
     mine = draft.after.fleet[place.name]
-    here = weights.Half(place.name, draft.seen)
+    here = weights.Host(place.name, draft.seen)
     found: dict[str, Missing] = {}
     for peer, seen in place.peers.items():
-        for each in weights.missing(mine, here, weights.Half(peer, seen), _declared(place.name, draft)):
+        for each in weights.missing(mine, here, weights.Host(peer, seen), _declared(place.name, draft)):
             found.setdefault(each.name, each)
     return [*found.values()]
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.refusal import Refusal
     from sparkrig.reports.schedule import Scheduled
-    from sparkrig.runs.halves import Halved
     from sparkrig.runs.journal import Journal
+    from sparkrig.runs.partial import PartialRun
     from sparkrig.value import Unread
 
 
@@ -44,21 +44,21 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     fleet, data = files.inventory(inventory_file)
     found = _look(data, inventory_file.name)
     told = {name: each for name, each in found.items() if not isinstance(each, Exception)}
-    halved = _halved(fleet, told, files.typed(inventory_file))
+    partial = _partial_runs(fleet, told, files.typed(inventory_file))
     watched = _watched(inventory_file)
     read = journal.shared(told)
     found = {**found, **read}
     if as_json:
         hosts = each_host(found, lambda each: report.host(each, runs))
-        files.print_json(report.Report(hosts=hosts, halves=halved, schedule=_scheduled(watched)))
+        files.print_json(report.Report(hosts=hosts, halves=partial, schedule=_scheduled(watched)))
     else:
-        _show(found, runs, files.typed(inventory_file), halved)
+        _show(found, runs, files.typed(inventory_file), partial)
         for line in shown.lines(*watched) if isinstance(watched, tuple) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
     if len(read) < len(found):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
-    alone = {each.run for each in halved}  # of such a run one half stands
+    alone = {each.run for each in partial}  # of such a run one host stands
     left = {
         journal.outcome(run, each)
         for each in read.values()
@@ -68,7 +68,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     if "rolled back" in left:
         raise SystemExit(4)
     failed = bool(standing(*watched)) if isinstance(watched, tuple) else watched is not None
-    raise SystemExit(3 if failed else 2 if left or halved or open_ else 0)
+    raise SystemExit(3 if failed else 2 if left or partial or open_ else 0)
 
 
 def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
@@ -98,16 +98,16 @@ def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal
     return session.asked(data, f"Reading the journals of {what}", journal.look)
 
 
-def _halved(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[Halved]:
-    """What was done to one half of a pair alone."""
-    from sparkrig.runs.halves import halved
+def _partial_runs(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[PartialRun]:
+    """What was done to one host of a pair alone."""
+    from sparkrig.runs.partial import partial_runs
 
     pairs = [{name: read[name] for name in names if name in read} for names in fleet.groups()]
-    return [each for pair in pairs for each in halved(pair, inventory)]
+    return [each for pair in pairs for each in partial_runs(pair, inventory)]
 
 
 def _show(
-    found: Mapping[str, Journal | Failed | Lost], runs: int, inventory: str, halved: Sequence[Halved]
+    found: Mapping[str, Journal | Failed | Lost], runs: int, inventory: str, partial: Sequence[PartialRun]
 ) -> None:
     from rich.text import Text
 
@@ -133,7 +133,7 @@ def _show(
         open_ = [*armed.refusals(each.armed), *([lost_journal()] if each.lost else [])]
         for refusal in open_[: 0 if broken else 1]:
             console.print(Text(f"{name}: {refusal.of(inventory).cure}"), soft_wrap=True)
-        if broken and broken.id not in {half.run for half in halved}:
+        if broken and broken.id not in {each.run for each in partial}:
             console.print(Text(f"{name}: {recovery.advice(broken, each, inventory)}"), soft_wrap=True)
-    for half in halved:
-        console.print(Text(half.sentence), soft_wrap=True)
+    for alone in partial:
+        console.print(Text(alone.sentence), soft_wrap=True)

@@ -77,7 +77,7 @@ class _Asked:
     inventory: Path
     run: str | None
     limit: tuple[str, ...]
-    one_half: bool
+    one_host: bool
     everything: bool
     restart_docker: bool
 
@@ -86,11 +86,11 @@ class _Asked:
         mine = tuple(name for name in names if not self.limit or name in self.limit)
         return _Group(mine, tuple(name for name in names if name not in mine)) if mine else None
 
-    def command(self, target: str, limit: Iterable[str], *, one_half: bool) -> str:
+    def command(self, target: str, limit: Iterable[str], *, one_host: bool) -> str:
         """What is typed to take back that run, on these hosts alone where they are named."""
         words = ["sparkrig", "undo", files.typed(self.inventory), target]
         words += [word for name in limit for word in ("--limit", name)]
-        return shlex.join([*words, *(["--one-half"] if one_half else [])])
+        return shlex.join([*words, *(["--one-host"] if one_host else [])])
 
 
 @click.command()
@@ -101,7 +101,9 @@ class _Asked:
     "--limit", multiple=True, metavar="HOST", help="Only this host; may be repeated. Its peers are read, too."
 )
 @click.option(
-    "--one-half",
+    "--one-host",
+    "--one-half",  # as it was called
+    "one_host",
     is_flag=True,
     help="With --limit: undo one part of a pair or cluster alone, even if the run was on all.",
 )
@@ -116,7 +118,7 @@ def undo(
     run: str | None,
     everything: bool,
     limit: tuple[str, ...],
-    one_half: bool,
+    one_host: bool,
     restart_docker: bool,
     dry: bool,
     yes: bool,
@@ -128,20 +130,20 @@ def undo(
     first, and asks. Packages that were installed stay. An undo is a run, too, and can be undone.
 
     A pair or cluster is undone as a whole or not at all. If a host keeps no record of a run that was made on it,
-    too, only --limit with --one-half undoes the others.
+    too, only --limit with --one-host undoes the others.
 
     Exit code 2: something was not restored (it was changed since, docker does not start with it, or it does not
     match the old state afterwards), and a line says what and why; 3: a host could not be read, or keeps no record
     of the old state, or the undo broke off (run the same command again); 4: the network could not be restored,
     and nothing was changed.
     """
-    if one_half and not limit:
-        raise click.UsageError("--one-half expects --limit HOST, which names what goes back")
+    if one_host and not limit:
+        raise click.UsageError("--one-host expects --limit HOST, which names what goes back")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet)
-    asked = _Asked(inventory_file, run, limit, one_half, everything, restart_docker)
-    if one_half:
+    asked = _Asked(inventory_file, run, limit, one_host, everything, restart_docker)
+    if one_host:
         data = {name: data[name] for name in limit}
     if not dry:
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
@@ -218,10 +220,10 @@ def _planned(group: _Group, found: Mapping[str, Journal | Failed | Lost], asked:
         if not target:
             return group
         keep = [name for name, each in group.journals.items() if each.find(target)]
-        command = f"{asked.command(target, keep, one_half=True)} --dry"
+        command = f"{asked.command(target, keep, one_host=True)} --dry"
         code = 3
         undo_target.readable(target, group.journals)
-        if not asked.one_half:
+        if not asked.one_host:
             code = 1
             undo_target.spared(target, group.journals, others, command)
             code = 3
@@ -322,7 +324,7 @@ def _carry_out(
 
     target = group.target
     able = {name: host for name in group.names if not isinstance(host := hosts[name], Exception)}
-    run = Run(asked.command(target, asked.limit, one_half=asked.one_half), undoes=target)
+    run = Run(asked.command(target, asked.limit, one_host=asked.one_host), undoes=target)
     again = f"the same again goes on: {run.why}"
     try:
         with progress.hosts(able, f"Undoing {target}") as told:

@@ -283,7 +283,7 @@ class Updating:
     def _updated(self, name: str, later: Sequence[str]) -> str:
         """The hosts that have to be updated first, with their verb."""
         if not self.fleet.many(name):
-            return "both halves are"
+            return "both hosts are"
         return f"{listed(later)} {'is' if len(later) == 1 else 'are'}"
 
     def _deploy(self, name: str, deploy: str | Path, more: Sequence[str]) -> None:

@@ -22,37 +22,27 @@ def findings(shown: Topology) -> Iterator[Finding]:
 
 
 def judge(shown: Topology, cable: Cable) -> Verdict:
-    """The verdict on one cable alone, there or only wanted; its evidence may be empty."""
-    if shown.form == "ring":
-        return _in_a_ring(shown, cable)
-    misplaced = _misplaced(shown, [each for each in shown.cables if each.wanted])
-    if any(cable in pair for pair in misplaced):
+    """The verdict on one cable alone, there or only wanted; its evidence may be empty.
+
+    In a ring all cages are wanted, so a cable that is not lies elsewhere; beside a pair's it may be a second one.
+    """
+    ring = shown.form == "ring"
+    if not ring and any(
+        cable in pair for pair in _misplaced(shown, [each for each in shown.cables if each.wanted])
+    ):
         return Verdict("fault", "cable-crossed")
-    if cable.wanted and not all(host.read for host in shown.hosts):
-        return Verdict("unknown", "unread")
-    if cable.wanted and not cable.real and _led_astray(shown, cable):
-        return Verdict("fault", "cable-out")
-    if cable.wanted:
-        said = [finding.verdict for finding in of_cable(shown, cable)]
-        return worst(said or [Verdict("healthy", evidence=cable.evidence)])
-    if shown.switched(cable):
+    if not cable.wanted and shown.switched(cable):
         return Verdict("degraded", "switch")
-    return Verdict("fault", "loop") if cable.loops else Verdict("healthy", evidence="not declared")
-
-
-def _in_a_ring(shown: Topology, cable: Cable) -> Verdict:
-    """One that is wanted and lies elsewhere is out; what lies there is crossed."""
-    if cable.wanted and not shown.read(*cable.ends):
-        return Verdict("unknown", "unread")
-    if cable.real and not cable.wanted and shown.switched(cable):
-        return Verdict("degraded", "switch")
-    if cable.real and not cable.wanted:
+    if not cable.wanted and (cable.loops or ring):
         return Verdict("fault", "loop" if cable.loops else "cable-crossed")
+    if not cable.wanted:
+        return Verdict("healthy", evidence="not declared")
+    if not shown.read(*cable.ends):
+        return Verdict("unknown", "unread")
     if shown.explained(cable):
         return Verdict("fault", "cable-out")
-    return worst(
-        [each.verdict for each in of_cable(shown, cable)] or [Verdict("healthy", evidence=cable.evidence)]
-    )
+    said = [finding.verdict for finding in of_cable(shown, cable)]
+    return worst(said or [Verdict("healthy", evidence=cable.evidence)])
 
 
 def unread(shown: Topology) -> Iterator[Finding]:

@@ -23,7 +23,7 @@ KEY = ".ssh/id_ed25519_sparkrig"  # below the home folder of the ssh user
 KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
 CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
 _WANTED = "set node_ssh to True on {}, and: " + f"pyinfra {FILE} {DEPLOYS}/cluster.py"
-WANTED, WANTED_ON_ALL = (advice(_WANTED.format(whom)) for whom in ("both halves", "all of its hosts"))
+WANTED, WANTED_ON_ALL = (advice(_WANTED.format(whom)) for whom in ("both hosts", "all of its hosts"))
 
 _PUBLIC = re.compile(r"(?:ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/]+=*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")

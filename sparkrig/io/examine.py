@@ -8,7 +8,7 @@ from pyinfra.api import Host
 
 from sparkrig.checks.network import cabled
 from sparkrig.facts.examination import Examination as Look
-from sparkrig.facts.halves import Halves, Part
+from sparkrig.facts.together import Part, Together
 from sparkrig.fleet import Fleet
 from sparkrig.io import remote
 from sparkrig.io.remote import Keep
@@ -33,14 +33,14 @@ def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
 def together(
     at: Host, fleet: Fleet, found: State, nouns: Collection[str], keep: Keep | None = None
 ) -> Mapping[str, Part]:
-    """What a host shows while its peers are asked, too, in one exec; of facts.halves, by the names of its nouns.
+    """What a host shows while its peers are asked, too, in one exec; of facts.together, by the names of its nouns.
 
     Pings go from each cabled netdev to each that it reaches on a peer.
     """
     mine = fleet[at.name]
     live = cabled(mine, found)
     rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live and "pings" in nouns]
-    asked = Halves(
+    asked = Together(
         patience=mine.patience if "neighbours" in nouns else None,
         targets=[each for rail in rails for each in targets(rail.netdev, rail.far.address.ip, mine.mtu)],
         journal="journal" in nouns,

@@ -1,4 +1,4 @@
-"""A trial on a pair: servers on the receiver, clients on the sender, and the servers' end.
+"""A trial between two hosts: servers on the receiver, clients on the sender, and the servers' end.
 
 sparkrig.bandwidth.perftest_run has the scripts, their words, and the judgement.
 """
@@ -6,7 +6,7 @@ sparkrig.bandwidth.perftest_run has the scripts, their words, and the judgement.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyinfra.api import Host
 
@@ -25,10 +25,10 @@ _ANSWER_S = 10  # of a host that is there
 class Bench:
     """Two hosts whose rails can be measured.
 
-    ends: of each rail that can be, by host; suspects: by rail, what would explain a reduced figure; lost: in a
-    cluster, why each host that was lost does not answer, by its name. It is not asked again, for the others would
-    wait for each time-out. None for a pair. renews: whether a session that was lost is made anew; a run that holds
-    locks holds them by its session, and has lost them with it.
+    ends: of each rail that can be, by host; suspects: by rail, what would explain a reduced figure; lost: why each
+    host that was lost does not answer, by its name. It is not asked again, for the others would wait for each
+    time-out. renews: whether a session that was lost is made anew; a run that holds locks holds them by its
+    session, and has lost them with it.
     """
 
     hosts: Mapping[str, Host]
@@ -37,13 +37,13 @@ class Bench:
     expected: Expected
     pace: Pace
     run: str
-    lost: dict[str, str] | None = None
+    lost: dict[str, str] = field(default_factory=dict)
     renews: bool = False
 
 
 def run(bench: Bench, case: Case) -> list[Measurement]:
     """One case, from its servers to their end; whatever happens, none of them is left running."""
-    gone = [why for name in (case.sender, case.receiver) if (why := (bench.lost or {}).get(name))]
+    gone = [why for name in (case.sender, case.receiver) if (why := bench.lost.get(name))]
     done = Trial(case, lost=gone[0]) if gone else _trial(bench, case)
     if done.lost and not gone:
         done = _again(bench, done)
@@ -96,8 +96,7 @@ def _again(bench: Bench, done: Trial) -> Trial:
     """
     silent = _silent(bench, done.case)
     if silent:
-        if bench.lost is not None:
-            bench.lost.update(silent)
+        bench.lost.update(silent)
         return replace(done, lost="; ".join(silent.values()))
     if not bench.renews:
         return done

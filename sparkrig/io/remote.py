@@ -1,4 +1,4 @@
-"""Ask a host outside of an operation: one script, one fact, both halves of a pair side by side.
+"""Ask a host outside of an operation: one script, one fact, both hosts of a pair side by side.
 
 pyinfra gives an operation's global arguments (sudo and its like) only to the host that it runs for; here
 they are taken from the host's own data. Needs gevent's patched standard library, as the pyinfra command has it.

@@ -65,15 +65,15 @@ def _public(file: Path) -> Path:
 
 
 def _usable(file: Path) -> PublicKey:
-    half = _public(file)
-    again = f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(half)}"
+    public_file = _public(file)
+    again = f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(public_file)}"
     try:
-        found = public(half.read_text(encoding="utf-8"), str(half))
+        found = public(public_file.read_text(encoding="utf-8"), str(public_file))
     except UnicodeDecodeError:
-        raise Refusal(f"{half} is no text in UTF-8", again) from None
+        raise Refusal(f"{public_file} is no text in UTF-8", again) from None
     except OSError as error:
         cure = again if file.exists() else f"ssh-keygen -t ed25519 -f {quoted_path(file)}"
-        raise Refusal(f"{half} cannot be read: {reason(error)}", cure) from None
+        raise Refusal(f"{public_file} cannot be read: {reason(error)}", cure) from None
     if any(f"{key.get_name()} {key.get_base64()}" == found.bare for key in Agent().get_keys()):
         return found
     try:

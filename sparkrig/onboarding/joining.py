@@ -19,7 +19,7 @@ from sparkrig.fabric.cabling import Cable, End
 from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.onboarding import proposal
-from sparkrig.onboarding.proposal import FIRST, Addresses, Form, Half, Proposal, Wishes, cages, reach
+from sparkrig.onboarding.proposal import FIRST, Addresses, CableEnd, Form, Proposal, Wishes, cages, reach
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.text import listed
@@ -37,7 +37,7 @@ _NETWORKS = {
 def members(
     name: str, seen: State, fleet: Fleet, others: Mapping[str, State], wishes: Wishes, found: Sequence[Cable]
 ) -> tuple[str, ...]:
-    """The hosts that it joins as one of more than two, or on a switch; none for one on its own, or half of a pair.
+    """The hosts that it joins as one of more than two, or on a switch; none for one on its own, or one of a pair.
 
     name: its own; others: the Sparks of the inventory that were looked at; found: the cables that were seen.
     Raises Refusal where several could be meant.
@@ -293,15 +293,15 @@ class _Plan:
 
     def _switch(self) -> dict[str, Addresses]:
         """Those of the cluster stay; the new one gets the next free number in each of their subnets."""
-        half = Half(self.states[self.name], self.cage(self.name), self.own)
-        here = half.declared or proposal.standing(half, self.wishes.adopt)
+        mine = CableEnd(self.states[self.name], self.cage(self.name), self.own)
+        here = mine.declared or proposal.standing(mine, self.wishes.adopt)
         taken = proposal.given_out(self.fleet)
         found = {host: self.fleet[host].fabric for host in self.group}
         lead = found[self.group[0]]
         if not lead:  # one on its own, beside one that has its addresses
-            other = Half(self.states[self.group[0]], self.cage(self.group[0]), {})
+            other = CableEnd(self.states[self.group[0]], self.cage(self.group[0]), {})
             return {self.group[0]: proposal.beside(other.netdevs, here, taken), self.name: here}
-        return {**found, self.name: here or proposal.beside(half.netdevs, lead, taken)}
+        return {**found, self.name: here or proposal.beside(mine.netdevs, lead, taken)}
 
     def _ring(self) -> dict[str, Addresses]:
         """The pair's two subnets stay where they fit a ring; each other cable gets two new ones."""

@@ -1,6 +1,6 @@
 """What a new Spark is called, what it is joined to, and which addresses it gets; they collide with nothing.
 
-A Spark on its own gets no fabric. Both halves of a pair get theirs when the second one comes, and its cable is
+A Spark on its own gets no fabric. Both hosts of a pair get theirs when the second one comes, and its cable is
 seen at both ends. What joins more than two is in sparkrig/onboarding/joining.py.
 """
 
@@ -64,7 +64,7 @@ class Proposal:
 
     @property
     def peer(self) -> str | None:
-        """The other half of its pair; None where it has none, or is one of more."""
+        """The other host of its pair; None where it has none, or is one of more."""
         return next(iter(self.others)) if len(self.others) == 1 else None
 
     @property
@@ -125,7 +125,7 @@ def propose(
     other, cages = others[peer], cable_to(name, seen, peer, others[peer], found)
     mine, theirs = fleet[known].fabric if known else {}, fleet[peer].fabric
     here, there = _addresses(
-        Half(seen, cages[0], given(wishes) or mine), Half(other, cages[1], theirs), fleet, wishes.adopt
+        CableEnd(seen, cages[0], given(wishes) or mine), CableEnd(other, cages[1], theirs), fleet, wishes.adopt
     )
     pair = {"pair": wishes.pair or unused_group(fleet)}
     return Proposal(
@@ -259,7 +259,7 @@ def _unused(name: str, taken: Iterable[str | None]) -> str:
     return name if name not in known else next(f"{name}-{n}" for n in count(2) if f"{name}-{n}" not in known)
 
 
-# --- the other half
+# --- the other host
 
 
 def peer_of(
@@ -314,7 +314,7 @@ def cable_to(name: str, seen: State, peer: str, other: State, found: Sequence[Ca
 
 
 @dataclass(frozen=True)
-class Half:
+class CableEnd:
     """One end of the cable. declared: its addresses, where the inventory or an option has them."""
 
     seen: State
@@ -332,8 +332,8 @@ class Half:
         return tuple(netdev for cage in (self.cage, *(set(lit) - {self.cage})) for netdev in lit[cage])
 
 
-def _addresses(mine: Half, theirs: Half, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
-    """The fabric of both halves: what is declared of one stays, and the other goes beside it. Raises Refusal."""
+def _addresses(mine: CableEnd, theirs: CableEnd, fleet: Fleet, adopt: str | None) -> tuple[Addresses, Addresses]:
+    """The fabric of both hosts: what is declared of one stays, and the other goes beside it. Raises Refusal."""
     here = mine.declared or standing(mine, adopt)
     there = theirs.declared or standing(theirs, adopt)
     if not here and not there:
@@ -383,7 +383,7 @@ def beside(netdevs: Sequence[str], peer: Addresses, taken: set[IPv4Address]) -> 
     ends = list(peer.values())
     if len(netdevs) < len(ends):
         raise Refusal(
-            f"one half has {len(ends)} fabric netdevs, and the other {len(netdevs)} behind a cage with a carrier",
+            f"one host has {len(ends)} fabric netdevs, and the other {len(netdevs)} behind a cage with a carrier",
             "seat the other cable, too",
         )
     for step in _steps():
@@ -431,14 +431,14 @@ def adopted(seen: State, fabric: Iterable[str], word: str | None, said: Mapping[
     return {"adopt": {**said, **found}} if found else {}
 
 
-def standing(half: Half, adopt: str | None) -> dict[str, IPv4Interface]:
+def standing(end: CableEnd, adopt: str | None) -> dict[str, IPv4Interface]:
     """The addresses that other definitions give, where those are to stay."""
     if adopt not in (ADOPT, LEAVE):
         return {}
     told = {
         netdev: given.addresses[0]
-        for each in others(half.seen, half.twins)
+        for each in others(end.seen, end.twins)
         for netdev, given in each.given.items()
         if len(given.addresses) == 1
     }
-    return {netdev: told[netdev] for netdev in half.twins if netdev in told}
+    return {netdev: told[netdev] for netdev in end.twins if netdev in told}

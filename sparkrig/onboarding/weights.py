@@ -29,14 +29,14 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Half:
+class Host:
     """One of both: its name in the inventory, and what was seen of it, with its folder of weights."""
 
     host: str
     seen: State
 
 
-def missing(mine: Settings, here: Half, there: Half, declared: Collection[str]) -> list[Missing]:
+def missing(mine: Settings, here: Host, there: Host, declared: Collection[str]) -> list[Missing]:
     """What a host lacks of what a peer has whole, by name.
 
     mine: the settings that both share; declared: the checkpoints that these name, in small letters.
@@ -46,7 +46,7 @@ def missing(mine: Settings, here: Half, there: Half, declared: Collection[str]) 
     ]
 
 
-def _lacking(here: Half, there: Half) -> Iterator[tuple[str, int]]:
+def _lacking(here: Host, there: Host) -> Iterator[tuple[str, int]]:
     own, other = here.seen.serving, there.seen.serving
     whole = {name: each.size for name, each in other.weights.items() if each.there}
     yield from sorted(
@@ -56,7 +56,7 @@ def _lacking(here: Half, there: Half) -> Iterator[tuple[str, int]]:
     yield from sorted((path, size) for path, size in files.items() if own.ggufs.get(path) != size)
 
 
-def _copied(mine: Settings, here: Half, there: Half, name: str, declared: Collection[str]) -> Cure:
+def _copied(mine: Settings, here: Host, there: Host, name: str, declared: Collection[str]) -> Cure:
     """The deploy of a model, where both serve it; else a command, for no verb copies what is not served."""
     if not mine.node_ssh:
         return trust.WANTED if mine.form == "cable" else trust.WANTED_ON_ALL
@@ -66,7 +66,7 @@ def _copied(mine: Settings, here: Half, there: Half, name: str, declared: Collec
     if record := next((each for each in records if each.nodes > 1 and name in each.ids), None):
         try:
             return deploy(what="serve", data=_of_last_deploy(mine, record))
-        except Refusal as refusal:  # what the other half keeps fits the settings no more
+        except Refusal as refusal:  # what the other host keeps fits the settings no more
             return deploy(what="serve").then(f"; {refusal.what}")
     read = f"sudo tar -C {quoted_path(mine.weights)} -c {quoted_path(name)}"
     return on_host(
@@ -77,7 +77,7 @@ def _copied(mine: Settings, here: Half, there: Half, name: str, declared: Collec
 
 
 def _of_last_deploy(mine: Settings, record: Record) -> Mapping[str, Setting]:
-    """What a deploy has to be given for what was served last: the replaced half keeps no record of it."""
+    """What a deploy has to be given for what was served last: the replaced host keeps no record of it."""
     given = service_settings.of(mine, record.service, record, ()) if record.service else mine
     values = service_settings.given(plan.remembered(given, record))
     told = {"serve_name": record.service} if record.service else {}

@@ -26,7 +26,7 @@ REFRESH = "/usr/local/lib/sparkrig/refresh_gid.py"
 DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-sparkrig-gid"
 WITH_GIDS = (NCCL_CONF, CONTAINER_ENV)
 PATHS = (*WITH_GIDS, RAILS, GID_MODULE, REFRESH, DISPATCHER)
-# What ties a process to a netdev, a device or an address; it ends with the cable, or with the other half.
+# What ties a process to a netdev, a device or an address; it ends with the cable, or with the other host.
 _NETWORK = re.compile(
     r"(NCCL_(IB|SOCKET|NET|CROSS_NIC|COMM)|GLOO_SOCKET|TP_SOCKET|UCX_|OMPI_MCA_(btl_tcp|oob_tcp)|MASTER_(ADDR|PORT))"
     r"|(VLLM_HOST_IP|RAY_NODE_IP_ADDRESS|RAY_ADDRESS)$"

@@ -1,4 +1,4 @@
-"""The screen of `sparkrig bandwidth`: a table that fills while it is measured, and the verdicts under it."""
+"""The screen of `sparkrig bandwidth`: the table of a pair, which matrix.py has of a cluster, and the verdicts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from sparkrig import text
+from sparkrig.bandwidth import outcome
 from sparkrig.bandwidth.measurement import Case, Measurement, Run, amount, kind
 from sparkrig.render.findings import Findings, sign
-from sparkrig.verdict import Finding, Verdict
 
 Way = tuple[int, str, str]
 """A rail, its sender, its receiver."""
@@ -49,21 +48,6 @@ def table(
     return grid
 
 
-def verdicts(run: Run) -> RenderableType:
-    """Each rail's verdict, then all else that is not healthy or worth a line; nothing appears twice."""
-    alike: dict[Verdict, list[int]] = {}
-    for rail in run.rails:
-        alike.setdefault(rail.verdict, []).append(rail.number)
-    rails = [Finding(text.rails(numbers), verdict) for verdict, numbers in alike.items()]
-    said = {(each.verdict.cause, each.verdict.evidence) for each in rails}
-    others = [
-        each
-        for each in (*run.findings, *run.health)
-        if each.verdict.cause and (each.verdict.cause, each.verdict.evidence) not in said
-    ]
-    return Findings([*rails, *others])
-
-
 def _way(measured: Measurement) -> Way:
     return measured.rail, measured.sender, measured.receiver
 
@@ -74,3 +58,9 @@ def _ways(case: Case) -> list[Way]:
 
 def _first(cases: Sequence[Case], way: Way) -> int:
     return next(index for index, case in enumerate(cases) if way in _ways(case))
+
+
+def verdicts(run: Run) -> RenderableType:
+    """What is well, of a pair by its rails and of a cluster in one line, what is wrong, and what else matters."""
+    well = outcome.well(run) if run.of_two else [outcome.summary(run)]
+    return Findings([*well, *outcome.concerns(run), *outcome.remarks(run)])

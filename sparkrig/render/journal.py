@@ -154,7 +154,7 @@ def _items(plan: Plan) -> list[tuple[_Row, ...]]:
 
 
 def _without_age(headline: str) -> str:
-    """The halves of a pair do not begin a run in the same second."""
+    """The hosts of a pair do not begin a run in the same second."""
     return re.sub(r", (?:\d+ \w+ ago|at an unknown time), for: ", ", for: ", headline, count=1)
 
 

@@ -12,8 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from sparkrig import text
-from sparkrig.bandwidth.cluster_run import Edge, Port, of
-from sparkrig.bandwidth.measurement import Measurement, telling
+from sparkrig.bandwidth.measurement import Edge, Measurement, Port, of, telling
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.verdict import Level, worst
 

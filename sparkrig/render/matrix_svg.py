@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sparkrig.bandwidth.cluster_run import ClusterRun
-from sparkrig.render import cluster
+from sparkrig.bandwidth import outcome
+from sparkrig.bandwidth.measurement import Run
 from sparkrig.render.findings import SIGNS, Shade
 from sparkrig.render.matrix import Cell, Grid, digits, grids
 from sparkrig.render.templates import template
@@ -28,13 +28,13 @@ _LEGEND: Sequence[tuple[Shade, str]] = (
 )
 
 
-def svg(run: ClusterRun, *, narrow: bool = False, findings: bool = True) -> str:
+def svg(run: Run, *, narrow: bool = False, findings: bool = True) -> str:
     """One SVG document, without scripts or references, light and dark.
 
     narrow: for a page of some 400 pixels; findings: what is wrong under it, where nothing else shows that.
     """
     scene = _Scene(run, narrow=narrow)
-    said = cluster.concerns(run)
+    said = outcome.concerns(run)
     under = scene.findings(said) if findings else []
     return template("matrix.svg.j2").render(
         names=" and ".join(run.hosts),
@@ -51,7 +51,7 @@ def svg(run: ClusterRun, *, narrow: bool = False, findings: bool = True) -> str:
 class _Scene:
     """Where everything lies, in pixels."""
 
-    def __init__(self, run: ClusterRun, *, narrow: bool) -> None:
+    def __init__(self, run: Run, *, narrow: bool) -> None:
         self.names = [*run.hosts]
         self.edge = 6 if narrow else _EDGE
         most = NARROW if narrow else WIDE

@@ -1,25 +1,32 @@
-"""The report of a run as one HTML page that needs nothing else: no network, no script, no font."""
+"""The report of a run as one HTML page that needs nothing else: no network, no script, no font.
+
+A pair has a card for each rail, a cluster a matrix of its edges; all else is the same page.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
+from typing import Any
 
 from markupsafe import Markup
 
 from sparkrig.bandwidth import history as past
-from sparkrig.bandwidth import history_trend
+from sparkrig.bandwidth import history_trend, outcome
 from sparkrig.bandwidth.history import Entry, History, Kind
 from sparkrig.bandwidth.history_trend import Mark, Trend
 from sparkrig.bandwidth.measurement import Rail, Run
-from sparkrig.render import plot
+from sparkrig.render import matrix_svg, plot
 from sparkrig.render.plot import NARROW, WIDE, Band, Series
 from sparkrig.render.templates import template
-from sparkrig.verdict import Finding, Verdict, worst
+from sparkrig.verdict import Finding, worst
 
 _PLOTTED = 150  # runs; beyond, dots merge
 _LISTED = 40  # runs in the table
+# parts that one kind of page alone has
+_NEITHER: dict[str, Any] = {"cards": (), "matrix": None, "cases": None, "latency": None}
 
 
 @dataclass(frozen=True)
@@ -45,14 +52,19 @@ class Plot:
 
 @dataclass(frozen=True)
 class Past:
-    """The history as a table: a column a rail and direction, a row a run, newest first.
+    """One run of the history: its first entry, how many of its leading figures are healthy, and their spread.
 
-    hidden: runs that are left out; each row has its marks' numbers.
+    causes: of those that are not; marks: the numbers of what changed before it.
     """
 
-    columns: Sequence[Kind]
-    rows: Sequence[tuple[Entry, Sequence[Entry | None], Sequence[int]]]
-    hidden: int
+    first: Entry
+    healthy: int
+    count: int
+    low: float | None
+    middle: float | None
+    high: float | None
+    causes: Sequence[str]
+    marks: Sequence[int]
 
 
 def html(
@@ -65,56 +77,63 @@ def html(
     (soft-RoCE).
     """
     earlier = [entry for entry in history.entries if entry.pair == run.pair and entry.run != run.id]
-    now = past.entries(run)
-    both = sorted((*earlier, *now), key=lambda entry: entry.when)
+    rows = _recent(sorted((*earlier, *past.entries(run)), key=lambda entry: entry.when))
     trends = history_trend.trends(earlier, run)
-    kinds = history_trend.leading(both)
-    marks = history_trend.marks(both)
+    marks = history_trend.marks(rows)
+    wrong = heaviest(outcome.concerns(run))
+    summary = outcome.summary(run)
+    headline = wrong[0] if wrong else summary if run.rails else Finding("pair", worst([]))
     return template("report.html.j2", typeset=typeset, sentence=sentence).render(
         run=run,
         when=f"{past.moment(run.started_at):%Y-%m-%d %H:%M} UTC",
-        headline=headline(run, [trend.entry for trend in trends if trend.entry.kind in kinds]),
-        also=concerns(run)[1:],
-        cards=[Card(rail, _standing(trends, rail, kinds)) for rail in run.rails],
-        trends=trends,
+        headline=headline,
+        subject=_subject(headline, run),
+        summary=summary,
+        wrong=wrong,
         topology=drawn_twice(*drawings, name="topology") if drawings else None,
-        cases=_cases(trends, bands),
-        over_time=_over_time(both, kinds, marks, bands),
-        latency=_latency(both),
         bands=bands,
         band_name=plot.name,
         endless=float("inf"),
         marks=marks,
-        past=_past(both, kinds, marks),
+        past=_past(rows, marks),
         remark=history.remark,
         amount=history_trend.amount,
         number=history_trend.number,
         unit=lambda entry: history_trend.unit(entry).replace("us", "µs"),
+        **_NEITHER | (_of_a_pair if run.of_two else _of_a_cluster)(run, rows, trends, bands),
     )
 
 
-def headline(run: Run, leading: Sequence[Entry]) -> Finding:
-    """The first line of the page: the verdict that matters most, with its subject; or that all is well.
-
-    leading: the figures that stand for the rails.
-    """
-    found = concerns(run)
-    if found:
-        return found[0]
-    figures = sorted(entry.gbps for entry in leading if entry.gbps is not None)
-    if not figures:
-        return Finding("pair", worst([]))
-    low, high = (history_trend.number(each) for each in (figures[0], figures[-1]))
-    rails = f"{len(run.rails)} rails carry" if len(run.rails) > 1 else f"Rail {run.rails[0].number} carries"
-    each = " each" if len(figures) > 1 else ""
-    said = f"{low} Gb/s{each}" if low == high else f"{low} to {high} Gb/s{each}"
-    return Finding("pair", Verdict("healthy", evidence=f"{rails} {said}"))
+def _of_a_pair(run: Run, rows: Sequence[Entry], trends: Sequence[Trend], bands: Sequence[Band]) -> dict[str, Any]:
+    """What is told rail by rail: a card for each, every case, and each way over time."""
+    kinds, marks = history_trend.leading(rows), history_trend.marks(rows)
+    latency = sorted({row.kind for row in rows if row.test == "ib_write_lat"}, key=_way)
+    return {
+        "cards": [Card(rail, _standing(trends, rail, kinds)) for rail in run.rails],
+        "findings": [*run.findings, *run.health],
+        "trends": trends,
+        "cases": _cases(trends, bands),
+        "over_time": _panels("bandwidth", _series(rows, kinds), bands, marks, "Gb/s"),
+        "latency": _panels("latency", _series(rows, latency), (), (), "µs"),
+    }
 
 
-def concerns(run: Run) -> list[Finding]:
-    """What keeps the fabric from being in spec, the weightiest first."""
-    rails = [Finding(f"rail {rail.number}", rail.verdict) for rail in run.rails]
-    return heaviest([each for each in (*rails, *run.findings) if not each.verdict.healthy])
+def _of_a_cluster(
+    run: Run, rows: Sequence[Entry], trends: Sequence[Trend], bands: Sequence[Band]
+) -> dict[str, Any]:
+    """What many edges come to: their matrix, and the slowest and the middle one over time."""
+    drawings = (matrix_svg.svg(run, narrow=narrow, findings=False) for narrow in (False, True))
+    return {
+        "matrix": drawn_twice(*drawings, name="matrix"),
+        "findings": [*heaviest(outcome.concerns(run))[1:], *outcome.remarks(run)],
+        "trends": sorted(trends, key=_order),
+        "over_time": _panels("bandwidth", _extremes(rows), bands, history_trend.marks(rows), "Gb/s"),
+    }
+
+
+def _subject(headline: Finding, run: Run) -> str:
+    """With a capital in front, unless it begins with the name of a host."""
+    return headline.subject if headline.subject.startswith(tuple(run.hosts)) else sentence(headline.subject)
 
 
 def heaviest(left: Iterable[Finding]) -> list[Finding]:
@@ -135,6 +154,12 @@ def _standing(trends: Sequence[Trend], rail: Rail, kinds: Sequence[Kind]) -> lis
     return [trend for trend in mine if trend.entry.kind in kinds] + latency
 
 
+def _order(trend: Trend) -> tuple[bool, int, str, str]:
+    """What is not healthy first."""
+    entry = trend.entry
+    return entry.level == "healthy", entry.rail, entry.sender, entry.receiver
+
+
 def _cases(trends: Sequence[Trend], bands: Sequence[Band]) -> Plot | None:
     shown = sorted(
         (trend for trend in trends if trend.entry.test == "ib_write_bw"),
@@ -149,21 +174,31 @@ def _cases(trends: Sequence[Trend], bands: Sequence[Band]) -> Plot | None:
     return Plot(wide, narrow)
 
 
-def _over_time(
-    rows: Sequence[Entry], kinds: Sequence[Kind], marks: Sequence[Mark], bands: Sequence[Band]
-) -> Plot | None:
-    recent = _recent(rows, _PLOTTED)
-    series = [
-        Series(plot.way(mine[0]), mine) for kind in kinds if (mine := [row for row in recent if row.kind == kind])
+# --- over time
+
+
+def _recent(rows: Sequence[Entry]) -> list[Entry]:
+    runs = list(dict.fromkeys(row.run for row in rows))[-_PLOTTED:]
+    return [row for row in rows if row.run in set(runs)]
+
+
+def _way(kind: Kind) -> tuple[int, str, str]:
+    return kind.rail, kind.sender, kind.receiver
+
+
+def _series(rows: Sequence[Entry], kinds: Iterable[Kind]) -> list[Series]:
+    """One for each kind of figure."""
+    found = ([row for row in rows if row.kind == kind] for kind in kinds)
+    return [Series(plot.way(mine[0]), mine) for mine in found]
+
+
+def _extremes(rows: Sequence[Entry]) -> list[Series]:
+    """The slowest way of each run, and the one in the middle."""
+    runs = [sorted(each, key=lambda row: row.gbps or 0.0) for each in _leading(rows)]
+    return [
+        Series("The slowest way of all edges", [each[0] for each in runs]),
+        Series("The way in the middle", [each[len(each) // 2] for each in runs]),
     ]
-    return _panels("bandwidth", series, bands, [mark for mark in marks if mark.when >= recent[0].when], "Gb/s")
-
-
-def _latency(rows: Sequence[Entry]) -> Plot | None:
-    recent = [row for row in _recent(rows, _PLOTTED) if row.test == "ib_write_lat"]
-    ways = sorted({row.kind for row in recent}, key=_way)
-    series = [Series(plot.way(mine[0]), mine) for kind in ways if (mine := [r for r in recent if r.kind == kind])]
-    return _panels("latency", series, (), (), "µs")
 
 
 def _panels(
@@ -179,27 +214,38 @@ def _panels(
     return Plot(wide, narrow)
 
 
-def _past(rows: Sequence[Entry], kinds: Sequence[Kind], marks: Sequence[Mark]) -> Past:
-    runs: dict[str, dict[Kind, Entry]] = {}
-    for row in rows:
-        runs.setdefault(row.run, {})[row.kind] = row
+def _past(rows: Sequence[Entry], marks: Sequence[Mark]) -> list[Past]:
+    """Newest first."""
     numbers: dict[str, list[int]] = {}
     for index, mark in enumerate(marks, start=1):
         numbers.setdefault(mark.run, []).append(index)
-    table = [
-        (next(iter(cells.values())), [cells.get(kind) for kind in kinds], numbers.get(run, []))
-        for run, cells in reversed(runs.items())
-    ]
-    return Past(kinds, table[:_LISTED], max(0, len(table) - _LISTED))
+    return [_row(each, numbers.get(each[0].run, [])) for each in reversed(_leading(rows))][:_LISTED]
 
 
-def _recent(rows: Sequence[Entry], count: int) -> list[Entry]:
-    runs = list(dict.fromkeys(row.run for row in rows))[-count:]
-    return [row for row in rows if row.run in set(runs)]
+def _row(rows: Sequence[Entry], marks: Sequence[int]) -> Past:
+    figures = sorted(row.gbps for row in rows if row.gbps is not None)
+    low, middle, high = (figures[0], median(figures), figures[-1]) if figures else (None, None, None)
+    well = len([row for row in rows if row.level == "healthy"])
+    causes = [*dict.fromkeys(row.cause for row in rows if row.cause)]
+    return Past(rows[0], well, len(rows), low, middle, high, causes, marks)
 
 
-def _way(kind: Kind) -> tuple[int, str, str]:
-    return kind.rail, kind.sender, kind.receiver
+def _leading(rows: Sequence[Entry]) -> list[list[Entry]]:
+    """The leading figures of each run: bandwidth alone, at the most queue pairs; else beside others."""
+    runs: dict[str, list[Entry]] = {}
+    for row in rows:
+        if row.test == "ib_write_bw":
+            runs.setdefault(row.run, []).append(row)
+    return [_most_telling(each) for each in runs.values()]
+
+
+def _most_telling(rows: Sequence[Entry]) -> list[Entry]:
+    alone = [row for row in rows if not row.together and row.gbps is not None] or rows
+    most = max(row.queue_pairs for row in alone)
+    return [row for row in alone if row.queue_pairs == most]
+
+
+# --- parts of a page
 
 
 def drawn_twice(wide: str, narrow: str, *, name: str) -> Plot:

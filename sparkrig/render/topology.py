@@ -80,10 +80,7 @@ _FORMS = (
     _Form(rail=True, address=False, channel=20),
     _Form(rail=False, address=False, channel=10),
 )
-
-
 _SWITCH = 21  # columns of the ports, the bar and its name
-
 _NOTHING = _Form(rail=False, address=False, channel=0)
 
 
@@ -98,8 +95,7 @@ class Drawing:
         glyphs = _TYPED if options.ascii_only or options.legacy_windows else _DRAWN
         width = min(options.max_width, _WIDEST)
         stacked = len(self.shown.hosts) > 2 or self.shown.form == "switch"
-        kind = _Stack if stacked else _Plan
-        plans = (kind(self.shown, glyphs, form, width) for form in _FORMS)
+        plans = ((_Stack if stacked else _Plan)(self.shown, glyphs, form, width) for form in _FORMS)
         plan = next((plan for plan in plans if plan.fits), None)
         yield from plan.draw() if plan else _named(self.shown, glyphs)
         if plan and stacked:
@@ -138,7 +134,7 @@ class _Plan:
     """One form of the drawing: boxes left and right, a channel between them, and a row for each plug."""
 
     def __init__(self, shown: Topology, glyphs: _Glyphs, form: _Form, width: int) -> None:
-        self.shown, self.glyphs, self.form = shown, glyphs, form
+        self.shown, self.glyphs, self.form, self.single = shown, glyphs, form, cages.single(shown)
         names = sorted({cage.name for host in shown.hosts for cage in host.cages})
         self.row: dict[str, int] = {}
         self.bottom = 1
@@ -147,8 +143,7 @@ class _Plan:
             self.bottom += 2 + max(len(host.cage(name).twins) for host in shown.hosts)
         self.bottom -= 1
         self.columns = self._columns()
-        inner = max(len(line) for host in shown.hosts for line in self._texts(host))
-        self.box = inner + 4
+        self.box = 4 + max(len(line) for host in shown.hosts for line in self._texts(host))
         boxes = len(shown.hosts)
         self.channel = width - boxes * self.box if boxes > 1 else min(width - self.box, form.channel + 20)
         self.fits = self.channel >= form.channel or (not shown.cables and self.channel >= 0)
@@ -157,16 +152,18 @@ class _Plan:
         canvas = _Canvas()
         for index, host in enumerate(self.shown.hosts):
             self._host(canvas, host, index * (self.box + self.channel))
-        single = cages.single(self.shown)
-        for cable in single:
+        for cable in self.single:
             self._cable(canvas, cable)
         for host in self.shown.hosts:
             for cage in host.cages:
                 self._stub(canvas, host, cage)
-        for cable in single:
+        for cable in self.single:
             self._label(canvas, cable)
         if any(map(self.shown.switched, self.shown.cables)):
             self._switch(canvas)
+        yield from self._lines(canvas)
+
+    def _lines(self, canvas: _Canvas) -> Iterator[Text]:
         yield from canvas.lines()
         if canvas.holds(self.glyphs.dash, range(self.box, self.box + self.channel)):
             yield Text(f" {self.glyphs.dash * 3} wanted, and not there", style="dim")
@@ -215,7 +212,7 @@ class _Plan:
     # the channel
 
     def _side(self, end: End) -> int:
-        """0 for the box on the left, 1 for the one on the right."""
+        """The place of its host: 0 for the box on the left, 1 for the one on the right."""
         return next(index for index, host in enumerate(self.shown.hosts) if host.name == end.host)
 
     def _plug(self, canvas: _Canvas, end: End, style: str) -> None:
@@ -248,15 +245,11 @@ class _Plan:
 
     def _loop(self, canvas: _Canvas, cable: Cable, style: str) -> None:
         top, bottom = sorted(self.row[end.cage] for end in cable.ends)
-        glyphs, reach = self.glyphs, 3
-        if self._side(cable.one):
-            at, corners = self.box + self.channel - reach - 1, (glyphs.corners[0], glyphs.corners[2])
-            for row, corner in ((top, corners[0]), (bottom, corners[1])):
-                canvas.put(row, at, corner + glyphs.line * reach, style)
-        else:
-            at, corners = self.box + reach, (glyphs.corners[1], glyphs.corners[3])
-            for row, corner in ((top, corners[0]), (bottom, corners[1])):
-                canvas.put(row, self.box, glyphs.line * reach + corner, style)
+        glyphs, reach, right = self.glyphs, 3, self._side(cable.one)
+        at = self.box + self.channel - reach - 1 if right else self.box + reach
+        for row, corner in zip((top, bottom), glyphs.corners[1 - right :: 2], strict=True):
+            canvas.put(row, at + 1 if right else self.box, glyphs.line * reach, style)
+            canvas.put(row, at, corner, style)
         for row in range(top + 1, bottom):
             canvas.put(row, at, glyphs.side, style)
 
@@ -300,9 +293,8 @@ class _Plan:
         if loose is None:
             return
         style, name = STYLES[loose[0]], loose[1]
-        text = f" {name} " if len(name) + 6 <= self.channel // 2 + 2 else " ? "
-        if not name:
-            text = ""
+        fits = len(name) + 6 <= self.channel // 2 + 2
+        text = "" if not name else f" {name} " if fits else " ? "
         line = self.glyphs.line * 3
         row, side = self.row[cage.name], self._side(end)
         self._plug(canvas, end, style)
@@ -318,7 +310,6 @@ class _Stack(_Plan):
 
     def __init__(self, shown: Topology, glyphs: _Glyphs, form: _Form, width: int) -> None:
         super().__init__(shown, glyphs, form, width)
-        self.single = cages.single(shown)
         self.channel = 8 + 4 * len(self.single) if self.single else _SWITCH
         self.fits = self.box + self.channel <= width
 
@@ -331,14 +322,11 @@ class _Stack(_Plan):
         for lane, cable in enumerate(self.single):
             self._around(canvas, cable, self.box + 5 + 4 * lane)
         self._ports(canvas)
-        yield from canvas.lines()
-        if canvas.holds(self.glyphs.dash, range(self.box, self.box + self.channel)):
-            yield Text(f" {self.glyphs.dash * 3} wanted, and not there", style="dim")
+        yield from self._lines(canvas)
 
     def _at(self, end: End) -> int:
         """The row of a plug."""
-        index = next(number for number, host in enumerate(self.shown.hosts) if host.name == end.host)
-        return index * (self.bottom + 1) + self.row[end.cage]
+        return self._side(end) * (self.bottom + 1) + self.row[end.cage]
 
     def _lead(self, canvas: _Canvas, row: int, column: int, line: str, style: str) -> None:
         """From a plug to a column; what it crosses stays to be seen."""
@@ -391,10 +379,8 @@ def _named(shown: Topology, glyphs: _Glyphs, *, loose: bool = True) -> Iterator[
         sign = glyphs.signs[judged.level]
         line = (glyphs.line if cable.real else glyphs.dash) * 2
         yield Text(f" {sign} {cable.one} {line} {cable.other}", style=STYLES[judged.level])
-    if not loose:
-        return
     joined = {end for cable in shown.cables for end in cable.ends}
-    for host in shown.hosts:
+    for host in shown.hosts if loose else ():
         for cage in (cage for cage in host.cages if End(host.name, cage.name) not in joined):
             yield Text(f" {glyphs.signs['quiet']} {cage.name} of {host.name}: {cages.state(host, cage)}")
 

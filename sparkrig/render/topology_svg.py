@@ -27,8 +27,8 @@ def svg(shown: Topology, *, narrow: bool = False) -> str:
     narrow: for a page of some 400 pixels: one host below the other, the cables beside them, and on a cable its
     sign alone, which the findings explain.
     """
-    stacked = len(shown.hosts) > 2 or shown.form == "switch"
-    scene = _Stacked(shown, narrow=narrow) if stacked else _Narrow(shown) if narrow else _Scene(shown)
+    stacked = narrow or len(shown.hosts) > 2 or shown.form == "switch"
+    scene = _Stacked(shown, narrow=narrow) if stacked else _Scene(shown)
     return template("topology.svg.j2").render(
         names=listed(host.name for host in shown.hosts),
         said=". ".join(f"{each.subject}: {each.verdict.evidence}" for each in shown.findings),
@@ -180,35 +180,20 @@ class _Scene:
         return {}
 
 
-class _Narrow(_Scene):
-    """One host below the other, the channel to the right of both."""
+class _Stacked(_Scene):
+    """Any number of hosts, one below the other; the cables, or the switch, to the right of all."""
 
-    def __init__(self, shown: Topology) -> None:
+    def __init__(self, shown: Topology, *, narrow: bool) -> None:
+        self.edge, self.brief = (_NARROW_EDGE if narrow else _EDGE), narrow
         super().__init__(shown)
         self.bottom = self.corner(shown.hosts[-1].name)[1] + self.height
-        self.width = 2 * _NARROW_EDGE + _BOX + _NARROW_CHANNEL
+        lanes = max(_LANES, len(self.single))
+        self.lane, self.first = (_NARROW_CHANNEL - 12) // (lanes + 1) if narrow else _LANE, 14 if narrow else 80
+        channel = _NARROW_CHANNEL if narrow else lanes * _LANE if self.single else _PORTS
+        self.width = 2 * self.edge + _BOX + channel
 
-    def corner(self, host: str) -> tuple[int, int]:
-        return _NARROW_EDGE, _TOP + self._index(host) * (self.height + _GAP)
-
-    def side(self, host: str) -> int:  # noqa: ARG002 - of either host
+    def side(self, host: str) -> int:  # noqa: ARG002 - of any host
         return 1
-
-    def cable(self, cable: Cable) -> dict[str, Any]:
-        (x, y1, _), (_, y2, _) = map(self._at, cable.ends)
-        reach = 40 + 16 * (self.single.index(cable) % 2)  # a curve comes three quarters as far as its reach
-        path = f"M{x} {y1} C{x + reach} {y1} {x + reach} {y2} {x} {y2}"
-        shade, word = cages.label(self.shown, cable)
-        spot = _curve(0.5 if cable.real else 0.75, (x, x + reach, x + reach, x), (y1, y1, y2, y2))
-        return _drawn(path, shade, word, spot, real=cable.real, brief=True)
-
-    def switched(self) -> Iterator[dict[str, Any]]:
-        ends = self.joined()
-        x, y = _NARROW_EDGE + _BOX + 36, sum(self._at(end)[1] for end in ends) // max(1, len(ends))
-        for end in ends:
-            plug, row, _ = self._at(end)
-            path = f"M{plug} {row} C{x} {row} {x} {row} {x} {y}"
-            yield _drawn(path, "degraded", "switch" if end == ends[-1] else "", (x, y), real=True, brief=True)
 
     def stubs(self) -> Iterator[dict[str, Any]]:
         for end, shade, word in self.loose():
@@ -217,18 +202,6 @@ class _Narrow(_Scene):
 
     def legend(self) -> tuple[int, int]:
         return 24, _LINE
-
-
-class _Stacked(_Narrow):
-    """Any number of hosts, one below the other; the cables of a ring, or the switch, to the right of all."""
-
-    def __init__(self, shown: Topology, *, narrow: bool) -> None:
-        self.edge, self.brief = (_NARROW_EDGE if narrow else _EDGE), narrow
-        super().__init__(shown)
-        lanes = max(_LANES, len(self.single))
-        self.lane, self.first = (_NARROW_CHANNEL - 12) // (lanes + 1) if narrow else _LANE, 14 if narrow else 80
-        channel = _NARROW_CHANNEL if narrow else lanes * _LANE if self.single else _PORTS
-        self.width = 2 * self.edge + _BOX + channel
 
     def corner(self, host: str) -> tuple[int, int]:
         return self.edge, _TOP + self._index(host) * (self.height + _GAP)
@@ -267,8 +240,15 @@ class _Stacked(_Narrow):
         return found
 
     def switched(self) -> Iterator[dict[str, Any]]:
-        """Each port of a declared switch, with what is said of it."""
+        """Each port of a declared switch, with what is said of it; else all that another one joins."""
         right = self.bar().get("x", 0)
+        ends = self.joined() if not right else []
+        middle = sum(self._at(end)[1] for end in ends) // max(1, len(ends))
+        for end in ends:
+            x, y, _ = self._at(end)
+            path = f"M{x} {y} C{x + 36} {y} {x + 36} {y} {x + 36} {middle}"
+            word = "switch" if end == ends[-1] else ""
+            yield _drawn(path, "degraded", word, (x + 36, middle), real=True, brief=True)
         for end in cages.ports(self.shown):
             x, y, _ = self._at(end)
             shade, word = cages.port(self.shown, end)

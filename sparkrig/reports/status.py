@@ -8,9 +8,9 @@ from typing import Literal
 
 from sparkrig.reports.schedule import Scheduled
 from sparkrig.runs import journal
-from sparkrig.runs.halves import Halved
 from sparkrig.runs.journal import Journal, Left, Outcome, Run, Step
 from sparkrig.runs.lock import Lock, Owner
+from sparkrig.runs.partial import PartialRun
 from sparkrig.text import listed
 from sparkrig.value import Unread
 
@@ -75,13 +75,13 @@ class Host:
 class Report:
     """What was done to each host of an inventory, by its name.
 
-    halves: what was done to one half alone; schedule: None where drift does not run by a timer; unread, so
+    halves: what was done to one host alone; schedule: None where drift does not run by a timer; unread, so
     that no run can work either, where its record is damaged.
     """
 
     schema: Literal["sparkrig.status/1"] = "sparkrig.status/1"
     hosts: Mapping[str, Host | Unread]
-    halves: list[Halved]
+    halves: list[PartialRun]
     schedule: Scheduled | Unread | None
 
 

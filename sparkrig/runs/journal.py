@@ -359,7 +359,7 @@ def where(run: Run) -> str:
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:
     """The journals of several hosts, each with what those of the others know of it.
 
-    A run that one of them rolled back is rolled back on all of its hosts: a half that had nothing of its own to
+    A run that one of them rolled back is rolled back on all of its hosts: a host that had nothing of its own to
     change has no guard, and its run looks as if it had broken off. A host without a run, which one that ended
     names, lost them.
     """

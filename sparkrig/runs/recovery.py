@@ -10,7 +10,7 @@ from sparkrig.serving.served import Service
 
 # The one option that a run is noted with: which service it was for.
 NAMED = re.compile(r"(?<![\w-])serve_name=([a-z0-9][a-z0-9-]{0,23})$")
-_UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a half that does not reach the other
+_UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a host that does not reach the other
 
 
 def advice(run: Run, journal: Journal, inventory: str) -> str:

@@ -145,7 +145,7 @@ class Plan:
 
     @property
     def login(self) -> bool:
-        """Whether the login between the halves of a pair goes, which is more than its files."""
+        """Whether the login between the hosts of a pair goes, which is more than its files."""
         return any(each.name == trust.CLIENT and each.act == "remove" for each in self.pending)
 
     @property

@@ -56,9 +56,9 @@ def stands(run: Run, found: Journal) -> bool:
 def spared(
     run_id: str, journals: Mapping[str, Journal], others: Mapping[str, Journal | None], command: str
 ) -> None:
-    """Raise Refusal where a run would be taken back on one half of a pair alone, although it was made on both.
+    """Raise Refusal where a run would be taken back on one host of a pair alone, although it was made on both.
 
-    journals: of the hosts that it is to be taken back on; others: of the other half, None where it cannot be read;
+    journals: of the hosts that it is to be taken back on; others: of the other host, None where it cannot be read;
     command: to try, which takes the run back on the hosts that keep it, alone.
     """
     took = _took_part(run_id, journals)

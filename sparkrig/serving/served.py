@@ -133,7 +133,7 @@ def whose(path: str) -> Service | None:
 _BOUND = re.compile(r"[0-9A-Fa-f.:*\[\]]{1,45}:\d{1,5}")
 _NAMED = re.compile(r"(container )?[A-Za-z0-9][\w.@-]{0,127}")
 
-ASIDE = -1  # the half of a pair that serves nothing
+ASIDE = -1  # the host of a pair that serves nothing
 
 # whole: as its manifest lists; loose: as its index lists, put there by another tool; damaged: not as its manifest;
 # linked: a container would not find all of it
@@ -378,9 +378,9 @@ def one_revision(copies: Iterable[Weights]) -> bool:
     return len({each.revision for each in copies} - {""}) < 2
 
 
-def one_token(halves: Iterable[Serving]) -> bool:
+def one_token(servers: Iterable[Serving]) -> bool:
     """Whether all of them have one, and the same."""
-    tokens = {each.token for each in halves}
+    tokens = {each.token for each in servers}
     return len(tokens) == 1 and "" not in tokens
 
 

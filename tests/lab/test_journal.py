@@ -264,12 +264,12 @@ def test_a_half_whose_journal_is_gone_keeps_the_other_from_going_back(deployed: 
     refused = run("sparkrig", "undo", LAB, "--yes")
     assert refused.code == 3, refused.stdout + refused.stderr
     said = " ".join(refused.stdout.split())
-    assert "spark-b" in said and "--limit spark-a --one-half --dry" in said, said
+    assert "spark-b" in said and "--limit spark-a --one-host --dry" in said, said
     seen(said)
     assert endstate.differences(before, endstate.of(deployed)) == [], "nothing was changed"
     halved = run("sparkrig", "undo", LAB, "--limit", "spark-a")
     assert (halved.code, "no terminal to ask at" in halved.stderr) == (1, True)
-    done = run("sparkrig", "undo", LAB, "--limit", "spark-a", "--one-half", "--yes")
+    done = run("sparkrig", "undo", LAB, "--limit", "spark-a", "--one-host", "--yes")
     assert done.code == 0, done.stdout + done.stderr
     assert deployed.a.run("test -e /etc/nccl.conf").rc == 1
     assert deployed.b.run("test -e /etc/nccl.conf").rc == 0

@@ -65,7 +65,7 @@ def test_what_is_served_stays_and_what_nothing_needs_goes(ready: Pair, inventory
     status = run("sparkrig", "status", inventory, "--json")
     newest = json.loads(status.stdout)["hosts"][A]["runs"][0]
     assert newest["outcome"] == "done" and [each["item"] for each in newest["changed"]] == [f"weights {IDS[TWO]}"]
-    done = run("sparkrig", "undo", inventory, newest["run"], "--dry", "--limit", A, "--one-half")
+    done = run("sparkrig", "undo", inventory, newest["run"], "--dry", "--limit", A, "--one-host")
     assert "stays gone" in done.stdout and "which is kept nowhere" in " ".join(done.stdout.split())
     seen("a checkpoint that nothing needs is removed; what is served and its image are refused; undo says so")
 

@@ -178,7 +178,7 @@ class Host:
 
 
 def together(answers: Mapping[str, Any]) -> dict[str, Any]:
-    """What a half of a pair prints while the other one is asked, too: each noun as by itself."""
+    """What a host of a pair prints while the other one is asked, too: each noun as by itself."""
     rows = {
         "pings": answers.get(PING),
         "journal": answers.get(JOURNAL),

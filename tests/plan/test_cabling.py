@@ -54,7 +54,7 @@ def test_what_the_neighbours_do_not_tell_is_left_to_the_guard(deploy: Deploy) ->
     for macs in (None, RAILS):
         run = deploy(fresh(macs), "-y", file="deploys/network.py")
         assert run.code == 0, run.stderr
-        assert len([1 for _, text in run.sent if PROBE in text]) == 2, "one probe on each half"
+        assert len([1 for _, text in run.sent if PROBE in text]) == 2, "one probe on each host"
 
 
 def test_a_pair_whose_network_stands_is_not_probed(deploy: Deploy) -> None:
@@ -67,7 +67,7 @@ def test_a_pair_whose_network_stands_is_not_probed(deploy: Deploy) -> None:
 
 
 def test_a_half_that_was_rolled_back_is_no_success(deploy: Deploy) -> None:
-    """pyinfra printed Success for the half that follows, while the one that leads took both back."""
+    """pyinfra printed Success for the host that follows, while the one that leads took both back."""
     silent = {LINK: ["silent 0 enp1s0f0np0 192.168.100.12 8972 ", "done"]}
     hosts = fresh(RAILS)
     hosts[0] = replace(hosts[0], responses={**GUARDED, **silent})

@@ -265,7 +265,7 @@ FIRST = 10  # names of one width, as pyinfra pads them
 
 @pytest.fixture(scope="module")
 def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Every refusal in one run, each the second half of a pair of its own."""
+    """Every refusal in one run, each the second host of a pair of its own."""
     hosts = [host for at, (edit, _) in enumerate(REFUSALS.values(), FIRST) for host in refused_pair(at, edit)]
     return run_deploy(tmp_path_factory.mktemp("refused"), hosts, "-y", together=False)
 
@@ -320,7 +320,7 @@ def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Dep
         Host("@fake/spark-c", recorded("fresh-a"), HELD),
     ]
     run = deploy([*bad, *good], "-y", together=False)
-    assert {host for host, _ in run.changes} == {"spark-c"}, "neither half of the refused pair is touched"
+    assert {host for host, _ in run.changes} == {"spark-c"}, "neither host of the refused pair is touched"
     assert run.code == 1
 
 
@@ -376,10 +376,10 @@ def test_a_bad_setting_on_the_command_line_changes_nothing(deploy: Deploy, flag:
 
 
 def test_no_half_runs_ahead_of_the_other(deploy: Deploy) -> None:
-    """The one that led the network's change gave its lock back while the other half still worked on both."""
+    """The one that led the network's change gave its lock back while the other host still worked on both."""
     run = deploy(fresh(), "-y", "--no-wait")
     assert run.code == 1
-    assert "--no-wait lets one half of a pair run ahead of the other" in run.stderr
+    assert "--no-wait lets one host of a pair run ahead of the other" in run.stderr
     assert "Traceback" not in run.stderr
     assert run.commands == []
     alone = deploy([Host("@fake/spark-c", recorded("fresh-a"), HELD)], "-y", "--no-wait")

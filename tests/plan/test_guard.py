@@ -1,4 +1,4 @@
-"""T1: the network of a pair is changed on both halves or on neither."""
+"""T1: the network of a pair is changed on both hosts or on neither."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_a_host_that_does_not_know_its_guard_is_never_called_put_back(deploy: De
 
 
 def test_a_half_that_confirmed_and_was_lost_is_told_to_go_back_once_it_answers(deploy: Deploy) -> None:
-    """Its dead-man is disarmed, so it would stay changed while the other half is back."""
+    """Its dead-man is disarmed, so it would stay changed while the other host is back."""
     lost = {text: {"stderr": ["lost"], "success": False} for text in (COMMIT, REVERT)}
     run = deploy(hosts(b={**lost}), "-y", file=FILE)
     assert run.code == 1

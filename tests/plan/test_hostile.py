@@ -1,4 +1,4 @@
-"""A half that answers with garbage, beside one that is in order: no traceback, and the other is told in full."""
+"""A host that answers with garbage, beside one that is in order: no traceback, and the other is told in full."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_netplan_file_that_hurts_is_one_more_definition(desk: Desk) -> None:
 
 
 def judge(folder: Path, seed: int, count: int) -> None:
-    """Mutated looks of one half, each judged by drift, summary and doctor beside a half that is in order."""
+    """Mutated looks of one host, each judged by drift, summary and doctor beside a host that is in order."""
     warm.spare_pyinfra()  # a third of the time went there
     entries = fleet.faked(2)
     a, b = entries

@@ -1,4 +1,4 @@
-"""The hostile-host walk over ssh: half B is a server on loopback that answers every command with noise.
+"""The hostile-host walk over ssh: host B is a server on loopback that answers every command with noise.
 
 tests/plan/test_hostile_walk.py walks with pyinfra's @fake, which hands over lines of text. Here the noise comes as
 bytes, on both streams, behind a banner, from commands that fail, never end, or lose the connection.
@@ -50,7 +50,7 @@ def plain(name: str) -> str:
 
 @dataclass
 class Pair:
-    """Half A in order, and half B, as hosts that are reached over ssh, with a folder for what verbs write."""
+    """Host A in order, and host B, as hosts that are reached over ssh, with a folder for what verbs write."""
 
     folder: Path
     a: Machine
@@ -126,7 +126,7 @@ def ends(machines: list[Machine], tmp_path: Path) -> Pair:
 
 
 def walked(ends: Pair, kinds: Sequence[str], *ways: Sequence[str], verbs: Sequence[str] = (*VERBS,)) -> None:
-    """That each verb ends with 3 where half B answers with these kinds of noise, and shows half A in full."""
+    """That each verb ends with 3 where host B answers with these kinds of noise, and shows host A in full."""
 
     def holds(kind: str, verb: str, way: Sequence[str]) -> None:
         ends.b.answers({}, kind)
@@ -217,7 +217,7 @@ CLUSTER = "deploys/cluster.py"
 
 
 def deployed(ends: Pair, kinds: Sequence[str], words: Sequence[str], *, looks: bool) -> None:
-    """That a run with half B, which is hostile from the start or only after its look, ends in words.
+    """That a run with host B, which is hostile from the start or only after its look, ends in words.
 
     looks: whether it answers the look.
     """
@@ -264,7 +264,7 @@ def test_apply_over_ssh_ends_in_words_whatever_the_noise(ends: Pair) -> None:
 
 
 def onboarded(ends: Pair, kind: str = "") -> Done:
-    """What comes of onboarding half B, whose key is known and which lets the operator in."""
+    """What comes of onboarding host B, whose key is known and which lets the operator in."""
     home = ends.folder / ".ssh"
     if not home.exists():
         home.mkdir(mode=0o700)

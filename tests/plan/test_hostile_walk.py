@@ -1,8 +1,8 @@
 """Each verb, and the deploy, with a host that is out to harm whoever looks at it.
 
-Half B of a pair answers with noise, codes of a terminal, markup, forged markers, deep JSON and megabytes, or has
+Host B of a pair answers with noise, codes of a terminal, markup, forged markers, deep JSON and megabytes, or has
 such a thing in each of its texts: names of hosts, packages, holds, profiles and files, owners of locks and runs,
-what its commands complain of. No verb ends in a traceback, no code reaches a screen or a file, and half A is told
+what its commands complain of. No verb ends in a traceback, no code reaches a screen or a file, and host A is told
 in full.
 """
 
@@ -75,7 +75,7 @@ class Place:
     desk: Desk
 
     def has(self, b: Host | None = None, answer: Any = None) -> Place:
-        """Half A in order, beside this half B, or beside one that answers so whatever it is asked."""
+        """Host A in order, beside this host B, or beside one that answers so whatever it is asked."""
         one, other = halves()
         entries = [one.entry(), (b or other).entry()]
         if b is None:
@@ -174,7 +174,7 @@ def test_journals_with_the_worst_in_each_name_are_shown_planned_and_unlocked(pla
 
     verbs = ("status", "unlock")
     each_row({f"{text!r}: {verb}": (text, verb) for text in ("[/x]", WORST) for verb in verbs}, holds)
-    for journal in (kept("[/x]"), kept(WORST)):  # on both halves, so that there is something to plan
+    for journal in (kept("[/x]"), kept(WORST)):  # on both hosts, so that there is something to plan
         one, other = halves()
         one.first = other.first = {**one.first, JOURNAL: journal}
         place.desk.has([one, other])

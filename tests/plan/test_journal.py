@@ -185,12 +185,12 @@ def test_a_locked_half_stops_both_before_anything_is_changed(deploy: Deploy) -> 
     run = deploy(hosts, "-y")
     assert run.code == 1
     said = [line for line in run.stderr.splitlines() if "Refused: " in line]
-    assert len(said) == 2, "once for each half"
+    assert len(said) == 2, "once for each host"
     for line in said:
         assert "@fake/spark-b is locked by ann@laptop (from 10.0.2.2) since 2026-11-21" in line
         assert "now at Network | links" in line and line.endswith("/sparks.py"), "the file that was typed"
     assert run.steps == []
-    assert hosts_of(run, 'release "$1"') == ["spark-a"], "the half that was free is given back"
+    assert hosts_of(run, 'release "$1"') == ["spark-a"], "the host that was free is given back"
     assert hosts_of(run, BEGIN) == ["spark-a", "spark-b"], "asked once: nothing here says that its run is dead"
 
 
@@ -202,7 +202,7 @@ def test_a_lock_is_taken_with_a_process_that_keeps_it(first: Run) -> None:
 
 
 def identified(a: str, b: str) -> list[Host]:
-    """A pair that was never deployed; who its halves say that they are."""
+    """A pair that was never deployed; who its hosts say that they are."""
     hosts = applied()
     for host, identity in zip(hosts, (a, b), strict=True):
         host.first = {WHO: [identity]}
@@ -210,7 +210,7 @@ def identified(a: str, b: str) -> list[Host]:
 
 
 def test_a_pair_is_locked_in_the_order_of_its_hardware(deploy: Deploy) -> None:
-    """Whatever the inventory begins with: else of two deploys at the same moment each could take one half."""
+    """Whatever the inventory begins with: else of two deploys at the same moment each could take one host."""
     for identities, order in {("f0", "0f"): SPARKS[::-1], ("0f", "f0"): SPARKS, ("f0", "f0"): SPARKS}.items():
         run = deploy(identified(*identities), "-y", file="deploys/driver.py")
         assert run.code == 0, run.stderr

@@ -1,4 +1,4 @@
-"""One half whose network the deploy would refuse, the other in order: each verb shows both, each fault alone."""
+"""One host whose network the deploy would refuse, the other in order: each verb shows both, each fault alone."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ NOTHING_OUTWARD = both(
     addresses(lambda routes: [each for each in routes if each["dst"] != "default"], "route"),
 )
 DHCP = f"network: {{ethernets: {{{NETDEV}: {{dhcp4: true}}}}}}"
-# the network noun of one half, changed; the settings of both
+# the network noun of one host, changed; the settings of both
 FAULTS: dict[str, tuple[Text, dict[str, Any]]] = {
     "a second profile": (second_profile, {}),
     "a second definition of netplan's": (netplan("/etc/netplan/40-cx7.yaml", DHCP), {}),
@@ -129,7 +129,7 @@ HARMLESS = {"management is not found and not needed"}
 
 
 def broken(half: str, change: Text, settings: dict[str, Any]) -> list[Host]:
-    """A deployed pair, one half's network changed, in every look that a verb takes."""
+    """A deployed pair, one host's network changed, in every look that a verb takes."""
     seen = {letter: sections(converged(letter)) for letter in "ab"}
     seen[half]["network"] = change(seen[half]["network"])
     fabric = {
@@ -263,7 +263,7 @@ def test_every_fault_on_either_half(desk: Desk) -> None:
 
 
 def test_a_refusal_that_no_operation_caught_is_a_finding_of_its_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is asked of a peer was refused in the middle of the other half's plan, and ended the report of both."""
+    """What is asked of a peer was refused in the middle of the other host's plan, and ended the report of both."""
     from sparkrig.deploys import dry
     from sparkrig.facts.spark import Spark
     from sparkrig.fleet import Fleet

@@ -132,7 +132,7 @@ def test_what_is_planned_is_what_the_deploy_then_does(desk: Desk, deploy: Deploy
         seen.read(line)
     for name, host in hosts.items():
         done = {step.replace(": ", " | ", 1) for step in seen.changed[name]} - LOOKS
-        # the half that does not lead is measured by the other one
+        # the host that does not lead is measured by the other one
         assert done | {"Bandwidth | ib_write_bw on each rail"} == {step["name"] for step in host["steps"]}
 
 

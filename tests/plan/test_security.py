@@ -1,4 +1,4 @@
-"""T1: secrets and the trust between the halves of a pair, as a whole deploy has them."""
+"""T1: secrets and the trust between the hosts of a pair, as a whole deploy has them."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_a_peer_that_was_set_up_anew_is_known_by_its_new_keys(deploy: Deploy) ->
 
 
 def test_a_peer_without_a_key_of_now_loses_its_old_ones_and_nothing_else_is_touched(deploy: Deploy) -> None:
-    """One that was installed anew: the other half keeps one line and one file of the old one."""
+    """One that was installed anew: the other host keeps one line and one file of the old one."""
     run = deploy(both(trusting("a", key=OLD, host_key=OLD), converged("b")), "-y")
     assert run.code == 0, run.stderr
     there = [name for host, name in run.steps if host == "spark-a"]

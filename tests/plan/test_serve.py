@@ -440,7 +440,7 @@ PINNED = "vllm-standin@sha256:77"
 
 
 def test_an_image_that_is_pinned_settles_on_both(deploy: Deploy) -> None:
-    """The other half has it without a digest, for `docker save` keeps none."""
+    """The other host has it without a digest, for `docker save` keeps none."""
     a, b = (
         serving(BOTH, letter, 2, images={name: IMAGE}, files=files(BOTH, rank, 2, serve_image=PINNED))
         for rank, (letter, name) in enumerate((("a", PINNED), ("b", "other:1")))
@@ -478,7 +478,7 @@ def test_one_image_in_two_stores_is_settled(deploy: Deploy) -> None:
 
 
 def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(deploy: Deploy) -> None:
-    """Files that named it by the ID of the other half's store would be written anew."""
+    """Files that named it by the ID of the other host's store would be written anew."""
     a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
     b = in_another_store(serving(BOTH, "b", 2, unit=STOPPED.unit), BOTH, 1, 2)
     run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)

@@ -1,4 +1,4 @@
-"""T1: `sparkrig storage` on a pair: what is shown, what is refused, and what one half does to the other."""
+"""T1: `sparkrig storage` on a pair: what is shown, what is refused, and what one host does to the other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def desk(tmp_path: Path) -> Desk:
 
 
 def pair(a: Any = ROWS, b: Any = ROWS, **first: Any) -> list[Host]:
-    """What the look prints on each half; first: what half B answers besides."""
+    """What the look prints on each host; first: what host B answers besides."""
     made = halves()
     for host, rows in zip(made, (a, b), strict=True):
         look = disks.printed(rows) if isinstance(rows, str) else rows

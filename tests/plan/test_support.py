@@ -48,7 +48,7 @@ NAMES = r"(?<!nvidia-)spark-[ab]"  # nvidia-spark-avahi-conf is a package
 
 
 def pair(a: Changes | None = None, b: Changes | None = None) -> list[tuple[str, dict[str, Any]]]:
-    """A healthy pair; what each half answers beside."""
+    """A healthy pair; what each host answers beside."""
     given = (asked() if a is None else a, asked() if b is None else b)
     halves = hosts(examined("a"), examined("b"))
     return entries([replace(half, first={**more, **half.first}) for half, more in zip(halves, given, strict=True)])

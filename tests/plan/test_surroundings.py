@@ -221,7 +221,7 @@ def test_a_shell_closes_and_fills_them_so(unbuffered: str) -> None:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    """A pair of which one half is not as declared."""
+    """A pair of which one host is not as declared."""
     return Desk(tmp_path).has(pair(converged("a"), recorded("fresh-b")))
 
 

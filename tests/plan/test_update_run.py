@@ -34,7 +34,7 @@ def test_one_after_the_other_the_half_that_serves_last(desk: Played) -> None:
 
 
 def test_never_both_halves_at_once(desk: Played) -> None:
-    """Between the first step of the second half and the first half's last, nothing is open."""
+    """Between the first step of the second host and the first host's last, nothing is open."""
     desk.begins()
     desk.update()
     assert [name for name, task, *_ in desk.state["order"] if task in ("install", "reboot", "close")] == 3 * [

@@ -1,4 +1,4 @@
-"""Hosts whose halves trust each other."""
+"""Hosts whose hosts trust each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every verb on a pair with one hostile half, and what has to hold of all that it prints."""
+"""Every verb on a pair with one hostile host, and what has to hold of all that it prints."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def halves() -> list[Host]:
     return [one, other]
 
 
-# what stands of half A in the document of a verb
+# what stands of host A in the document of a verb
 IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "doctor": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
     "drift": lambda found: len([row for row in found["hosts"][0]["rows"] if row["status"] == "ok"]) > 25,
@@ -117,7 +117,7 @@ IN_FULL: Mapping[str, Callable[[dict[str, Any]], Any]] = {
     "topology": lambda found: found["groups"][0]["gids"][A],
     "unlock": lambda found: found["hosts"][A] == "not locked",
     "update": lambda found: {each["name"]: each["behind_by"] for each in found["hosts"]} == {A: 8, B: None},
-    # these do nothing to one half of a pair
+    # these do nothing to one host of a pair
     "plan": lambda found: (
         [each["held_up_by"] for each in found["hosts"]] == [B, None] and not found["hosts"][0]["refusals"]
     ),

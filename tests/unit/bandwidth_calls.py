@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from sparkrig.bandwidth.measurement import Host, Measurement, Rail, Run
+from sparkrig.bandwidth.measurement import Edge, Host, Measurement, Run
 from sparkrig.cli import bandwidth, files
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Verdict
@@ -30,7 +30,8 @@ def measured(pair: str, verdict: Verdict) -> Run:
         "ib_write_bw", 0, one, other, 4, together=False, verdict=verdict, gbps=111.9, path_mtu=4096
     )
     hosts = {one: Host(boot_id=BOOT_ID, kernel="6.17.0-1014-nvidia"), other: Host()}
-    return Run(pair, "2026-11-21T10:00:00+00:00", pair, 9000, hosts, (Rail(0, {}, verdict),), (share,), ())
+    rail = Edge(0, {}, verdict, hosts=(one, other), netdevs=("enp1s0f0np0", "enp1s0f0np0"))
+    return Run(pair, "2026-11-21T10:00:00+00:00", pair, 9000, hosts, (rail,), (share,), ())
 
 
 def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str, **found: Verdict | Refusal) -> Any:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import combinations, permutations
 
-from sparkrig.bandwidth import bands, cluster_run, measurement, ports
+from sparkrig.bandwidth import bands, measurement, ports
 from sparkrig.bandwidth.bands import Expected, Figure
-from sparkrig.bandwidth.cluster_run import ClusterRun, Edge, Form
-from sparkrig.bandwidth.measurement import End, Host, Measurement
+from sparkrig.bandwidth.measurement import Edge, End, Form, Host, Measurement, Run
 from sparkrig.fleet import Fleet
 from sparkrig.verdict import Verdict
 
@@ -40,7 +39,7 @@ def run(
     *,
     missing: Mapping[str, str] = {},
     both_ways: bool = True,
-) -> ClusterRun:
+) -> Run:
     """A run in which each way carries what is said of it, in Gb/s, or has that verdict."""
     found = fleet(count, form)
     names = NAMES[:count]
@@ -54,7 +53,7 @@ def run(
     measured = [share for edge in open_ if edge.ends for share in _shares(edge, figures, both_ways=both_ways)]
     judged = [_judged(edge, measured) for edge in open_]
     told = ports.judge(judged, measured, missing, form)
-    return ClusterRun(
+    return Run(
         id="r1",
         started_at="2026-11-26T10:00:00+00:00",
         pair="sparks",
@@ -93,7 +92,7 @@ def _share(edge: Edge, sender: str, receiver: str, outcome: Outcome) -> Measurem
 
 
 def _judged(edge: Edge, measured: list[Measurement]) -> Edge:
-    mine = cluster_run.of(edge, measured)
+    mine = measurement.of(edge, measured)
     return replace(edge, verdict=measurement.overall(mine)) if mine else edge
 
 

@@ -1,4 +1,4 @@
-"""A pair as it was recorded in spec, and what may be otherwise on one half."""
+"""A pair as it was recorded in spec, and what may be otherwise on one host."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.render import journal as shown
 from sparkrig.reports.drift import Report
 from sparkrig.reports.findings import mends
-from sparkrig.runs import halves, journal, recovery, undo, undo_target
+from sparkrig.runs import journal, partial, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.text import plain
@@ -304,7 +304,7 @@ def stays(value: str) -> list[str]:
     assert not any("apt-get" in said for _, said in shown.rows(plan)), "it is no name of a package"
     advice = recovery.advice(broken, Journal(9, runs=(broken,)), MY_FILE).partition("same again: ")[2]
     return [
-        *(each.cure for each in halves.halved(journals, MY_FILE)),
+        *(each.cure for each in partial.partial_runs(journals, MY_FILE)),
         *refused(undo_target.readable, value, {value: Journal(9, runs=(broken,))}),
         advice,
     ]

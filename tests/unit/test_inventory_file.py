@@ -64,7 +64,7 @@ def test_the_solo_inventory_becomes_a_pair_and_keeps_its_comments() -> None:
         ),
         ("spark-b", {"pair": "sparks", **LOGIN, "fabric": FABRIC}),
     ]
-    assert "_stop_together()  # a host that fails stops the pair, not one half of it\n\nsparks = " in made
+    assert "_stop_together()  # a host that fails stops the pair\n\nsparks = " in made
     assert file.stopped_together(made) == made
 
 

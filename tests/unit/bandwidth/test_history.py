@@ -16,7 +16,7 @@ import pytest
 from sparkrig.bandwidth import history
 from sparkrig.bandwidth.history import Entry, History, dumps, entries, loads
 from sparkrig.bandwidth.history_trend import changes, leading, marks, trend
-from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.bandwidth.measurement import Edge, End, Host, Measurement, Run
 from sparkrig.io import history_file
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Level, Verdict
@@ -39,7 +39,7 @@ RUN = Run(
     pair="p",
     mtu=9000,
     hosts={A: HOST, B: replace(HOST, boot_id="boot-2")},
-    rails=(Rail(0, ENDS, HEALTHY),),
+    rails=(Edge(0, ENDS, HEALTHY, hosts=(A, B), netdevs=("enp1s0f0np0", "enp1s0f0np0")),),
     measurements=(BANDWIDTH, LATENCY),
     findings=(),
 )
@@ -74,7 +74,7 @@ def test_what_was_not_learnt_is_empty() -> None:
 
 def test_a_rail_without_a_figure_leaves_a_line() -> None:
     dead = Verdict("fault", "no-carrier", "no carrier")
-    found = entries(replace(RUN, rails=(*RUN.rails, Rail(1, {}, dead))))[-1]
+    found = entries(replace(RUN, rails=(*RUN.rails, replace(RUN.rails[0], number=1, ends={}, verdict=dead))))[-1]
     assert (found.rail, found.gbps, found.cause) == (1, None, "no-carrier")
     assert found.kind == replace(FIRST, rail=1).kind  # so that it stands in the trend of its rail
 

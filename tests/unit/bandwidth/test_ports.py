@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sparkrig.bandwidth import ports
+from sparkrig.bandwidth import outcome, ports
 from sparkrig.bandwidth.bands import judge_shared
-from sparkrig.bandwidth.cluster_run import ClusterRun
-from sparkrig.bandwidth.measurement import Measurement
+from sparkrig.bandwidth.measurement import Measurement, Run
 from sparkrig.verdict import Finding, Verdict, exit_code
 from tests.tables import each_row
 from tests.unit.clusters_measured import REACHED, run, slow_port
@@ -18,9 +17,9 @@ BOTH = "enp1s0f0np0 and enP2p1s0f0np0"
 Said = list[tuple[str, str, str]]
 
 
-def said(found: ClusterRun) -> Said:
+def said(found: Run) -> Said:
     """Subject, level and cause of all that is wrong: findings, then edges that they do not explain."""
-    wrong = [*(each for each in found.findings if not each.verdict.healthy), *ports.loose(found.rails)]
+    wrong = [*(each for each in found.findings if not each.verdict.healthy), *outcome.loose(found)]
     return [(each.subject, each.verdict.level, each.verdict.cause) for each in wrong]
 
 
@@ -44,7 +43,7 @@ MTU = Verdict(
     "degraded", "path-mtu", "97.00 Gb/s at path MTU 1024, 4096 expected: enp1 on spark-b has MTU 1500", "x"
 )
 FLAP = Verdict("degraded", "link-flap", "the link lost its carrier 2 times", "seat the plugs")
-ROWS: dict[str, tuple[ClusterRun, Said]] = {
+ROWS: dict[str, tuple[Run, Said]] = {
     "all well on a switch": (run(), []),
     "all well in a ring": (run(count=3, form="ring"), []),
     "one slow port": (run(slow_port(B)), [(f"{B} {BOTH}", "fault", "port-slow")]),
@@ -110,7 +109,7 @@ ROWS: dict[str, tuple[ClusterRun, Said]] = {
 
 
 def test_each_fault_alone_is_named_once() -> None:
-    def holds(found: ClusterRun, wanted: Said) -> None:
+    def holds(found: Run, wanted: Said) -> None:
         assert said(found) == wanted
         level = {level for _, level, _ in wanted}
         assert exit_code(found.verdicts) == (0 if not wanted else 3 if "unknown" in level else 2)
@@ -170,7 +169,7 @@ def test_a_cable_that_is_out_is_no_figure_of_the_hosts_that_it_would_join() -> N
         return ports.judge(edges, measured, {}, "ring")
 
     one = judged(lambda sender, receiver, _: 13.3 if {sender, receiver} == {A, C} else 111.8)
-    (finding,) = (*one.findings, *ports.loose(one.edges))
+    (finding,) = (*one.findings, *outcome.loose(replace(run(count=3, form="ring"), rails=one.edges)))
     assert (finding.subject, finding.rails) == (f"rails 2 and 3, {A} and {C}", (2, 3))
     assert {edge.because for edge in one.edges} == {"", "rails 4 and 5"}
     both = judged(lambda *_: 13.3)
@@ -188,18 +187,18 @@ def test_one_direction_that_is_slow_is_said() -> None:
 
 def test_an_edge_that_is_slow_in_one_direction_says_which() -> None:
     found = run(lambda sender, receiver, _: 13.3 if (sender, receiver) == (C, A) else 111.8, 3, "ring")
-    (finding,) = ports.loose(found.rails)
+    (finding,) = outcome.loose(found)
     assert finding.subject == f"rails 2 and 3, {A} and {C}"
     assert finding.verdict.evidence.endswith(f"; from {C} to {A} alone, while {A} to {C} is healthy")
     for both_slow in (run(one_edge(A, C)), run(one_edge(A, C), both_ways=False)):
-        assert "alone, while" not in ports.loose(both_slow.rails)[0].verdict.evidence
+        assert "alone, while" not in outcome.loose(both_slow)[0].verdict.evidence
 
 
 def test_a_declared_switch_is_not_advised_against() -> None:
     found = run(one_edge(A, C, outcome=4.9))
-    (finding,) = ports.loose(found.rails)
+    (finding,) = outcome.loose(found)
     assert finding.verdict.cause == "detour" and "one bridge" in finding.verdict.cure
-    assert "without a switch" in ports.loose(run(one_edge(A, C, outcome=4.9), 3, "ring").rails)[0].verdict.cure
+    assert "without a switch" in outcome.loose(run(one_edge(A, C, outcome=4.9), 3, "ring"))[0].verdict.cure
 
 
 def test_a_port_of_100_gbps_is_slow_beside_its_twin_alone() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.bands import Expected
-from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.bandwidth.measurement import Edge, End, Host, Measurement, Run
 from sparkrig.bandwidth.records import Boot, Complaint, Record
 from sparkrig.fleet import Fleet
 from sparkrig.verdict import Verdict, worst
@@ -125,11 +125,13 @@ def test_what_is_kept_of_a_run_is_the_least_that_shows_how_each_rail_is() -> Non
     hosts = {"b": Host(boot_id=TWO), "a": Host(boot_id=ONE)}
 
     def holds(found: list[Measurement], kept: float | None) -> None:
-        rails = Rail(0, ends, worst(each.verdict for each in found)), Rail(1, {}, WELL)
+        rail = Edge(0, ends, worst(each.verdict for each in found), hosts=("a", "b"), netdevs=("neta", "netb"))
+        rails = rail, replace(rail, number=1, ends={}, verdict=WELL)
         run = Run("r1", "2026-11-20T10:00:00+00:00", "p", 9000, hosts, rails, tuple(found), ())
         near = Record("neta", "192.0.2.1", "192.0.2.2", 9000, kept or 0.0, 4096, run.started_at, ONE, TWO)
         far = Record("netb", "192.0.2.2", "192.0.2.1", 9000, kept or 0.0, 4096, run.started_at, TWO, ONE)
-        assert records.of(run, "a", "b", CABLE) == (({}, {}) if kept is None else ({"neta": near}, {"netb": far}))
+        wanted = {"a": {("neta", near.peer): near}, "b": {("netb", far.peer): far}}
+        assert records.of(run, CABLE) == (wanted if kept is not None else {"a": {}, "b": {}})
 
     each_row(
         {
@@ -199,7 +201,7 @@ C = "spark-c"
 def kept(name: str = A, count: int = 4, form: Any = "switch", **how: Any) -> tuple[Fleet, records.Kept]:
     """What a host of a cluster keeps of a run, and the fleet."""
     done = clusters_measured.run(count=count, form=form, **how)
-    return clusters_measured.fleet(count, form), records.of_cluster(done, CABLE)[name]
+    return clusters_measured.fleet(count, form), records.of(done, CABLE)[name]
 
 
 def test_a_switch_leaves_a_record_of_each_edge_on_both_its_hosts() -> None:

@@ -26,7 +26,7 @@ def checked(
     change: Callable[[dict[tuple[str, str], Record]], Any] = lambda _: None, boot: str = ""
 ) -> dict[str, Check]:
     """The checks of spark-a on a switch of four whose records were changed. boot: of spark-b, if another."""
-    kept = dict(records.of_cluster(clusters_measured.run(), Expected(path_mtu=4096))[A])
+    kept = dict(records.of(clusters_measured.run(), Expected(path_mtu=4096))[A])
     change(kept)
     file = Found(records.dump(kept.values()), "0644", "root:root")
     peers = {

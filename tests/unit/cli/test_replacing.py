@@ -1,4 +1,4 @@
-"""`sparkrig onboard --replace` whole: one half of a pair out of the box again, and the other as it was left."""
+"""`sparkrig onboard --replace` whole: one host of a pair out of the box again, and the other as it was left."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_json_without_yes_is_a_plan_and_writes_nothing(replaced: Replaced) -> No
         "reboots": 0,
         "container_restarts": 0,
         "network_reverts_s": None,
-    }, "the other half is not touched but for that"
+    }, "the other host is not touched but for that"
     assert len(told["hosts"]["spark-b"]["login"]) == 2
     assert "Driver: hold the installed 580 set" in told["hosts"]["spark-b"]["steps"]
 
@@ -344,7 +344,7 @@ def test_the_other_half_that_does_not_answer_ends_it_before_the_question(replace
     replaced.desk.file.write_text(replaced.desk.file.read_text().replace(str(port), str(free_port())))
     before = replaced.kept()
     line = unchanged(replaced, replaced.run("--yes"), before, 3)  # no fingerprint: it was not asked for yet
-    assert "spark-a, the other half of its pair, cannot be read: " in line and "Nothing was changed." in line
+    assert "spark-a, the other host of its pair, cannot be read: " in line and "Nothing was changed." in line
     assert f"Try: sparkrig doctor {replaced.desk.file} access" in line
 
 

@@ -184,7 +184,7 @@ def test_a_journal_that_is_gone_is_named_with_what_begins_a_new_one(
     assert re.search(r"spark-a: pyinfra \S+ \S*deploys/cluster\.py", done.stdout)
     both = replace(DONE, owner=replace(OWNER, hosts=("spark-a", "spark-b")))
     told = shown(monkeypatch, inventory, {"spark-a": Journal(NOW), "spark-b": Journal(NOW, None, (both,), AFTER)})
-    assert said in told.stdout and told.exit_code == 2, "the other half has a run of both"
+    assert said in told.stdout and told.exit_code == 2, "the other host has a run of both"
 
 
 @pytest.mark.parametrize(

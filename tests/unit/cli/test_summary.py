@@ -375,7 +375,7 @@ def fake(name: str, **changes: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def reached(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two inventories of a pair: one that answers, and one whose second half refuses the connection."""
+    """Two inventories of a pair: one that answers, and one whose second host refuses the connection."""
     whole, half = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("half")
     gone = {**LAB[B], "ssh_hostname": "127.0.0.1", "ssh_port": 9, "ssh_user": "nobody"}
     return (

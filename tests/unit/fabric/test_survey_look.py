@@ -8,8 +8,8 @@ from pyinfra.api.exceptions import FactProcessError
 from sparkrig.bandwidth.perftest_preflight import Users
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.bundle import looked, meanwhile, section
-from sparkrig.facts.halves import Halves
 from sparkrig.facts.survey import Looked, Survey
+from sparkrig.facts.together import Together
 from sparkrig.look.state import UNREAD, State
 from tests.plan.conftest import recorded
 from tests.unit.shells import sh
@@ -72,7 +72,7 @@ def test_what_a_run_has_seen_completes_a_look_and_replaces_nothing_of_it() -> No
 
 
 def test_what_one_half_cannot_say_hides_nothing_else_of_it() -> None:
-    look = Halves(patience=1, targets=[], journal=True)
+    look = Together(patience=1, targets=[], journal=True)
     assert list(look.nouns) == ["neighbours", "journal"]
     found = look.process(["end", "#sparkrig:end neighbours 0", "#sparkrig:end journal 1"])
     assert found["neighbours"] == Neighbours()

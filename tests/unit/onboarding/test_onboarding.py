@@ -233,7 +233,7 @@ def test_what_has_no_room_is_refused() -> None:
             declared={"fabric": fabric(P0[:1], "10.0.0.1/31")},
             more={"x": {"fabric": fabric(P0[:1], "10.0.0.0/31")}},
         )
-    with pytest.raises(Refusal, match="one half has 4 fabric netdevs, and the other 2"):
+    with pytest.raises(Refusal, match="one host has 4 fabric netdevs, and the other 2"):
         pair(declared={"fabric": fabric((*P0, *P1), *(f"10.{n}.0.1/24" for n in range(4)))})
 
 

@@ -12,7 +12,7 @@ from sparkrig.cure import deployment
 from sparkrig.files import Found
 from sparkrig.onboarding import hostkey
 from sparkrig.onboarding.proposal import Proposal, Wishes, replaced
-from sparkrig.onboarding.weights import Half, Missing, missing
+from sparkrig.onboarding.weights import Host, Missing, missing
 from sparkrig.serving.served import Own, Record, Serving, Weights
 from tests.tables import each_row
 from tests.unit.candidates import P0, defined, fabric, fleet, seen
@@ -104,9 +104,9 @@ QWEN, OSS = "Qwen/Qwen3-8B", "openai/gpt-oss-120b"
 RECORD = Record("qwen3-8b", QWEN, "sha256:1", "vllm/vllm-openai:v1", "multinode", 2, 0, 9000, 18000, "/srv/models")
 
 
-def half(host: str, serving: Serving, *records: Record) -> Half:
+def host(host: str, serving: Serving, *records: Record) -> Host:
     files = {each.file().path: Found(each.file().content, "0644", "root:root") for each in records}
-    return Half(host, replace(seen("b"), serving=serving, files=files))
+    return Host(host, replace(seen("b"), serving=serving, files=files))
 
 
 def lacking(
@@ -116,7 +116,7 @@ def lacking(
         spark_a={"pair": "x", "fabric": ENDS[0], "node_ssh": True, **mine},
         spark_b={"pair": "x", "fabric": ENDS[1], "node_ssh": True, **mine},
     )
-    return missing(known["spark-b"], half("spark-b", here), half("@ssh/spark-a", there, *records), declared)
+    return missing(known["spark-b"], host("spark-b", here), host("@ssh/spark-a", there, *records), declared)
 
 
 def has(**weights: str) -> Serving:
@@ -160,7 +160,7 @@ def test_what_copies_it() -> None:
                 lacking(has(), other, named, serve_port=9100),
                 f"{deploy} --data serve_name=chat --data model={QWEN} --data serve_port=9100",
             ),
-            "served by the other half alone": (
+            "served by the other host alone": (
                 lacking(has(), there, replace(RECORD, nodes=1, form="solo")),
                 f"{tar}sudo tar -C /srv/models -x",
             ),
@@ -169,9 +169,9 @@ def test_what_copies_it() -> None:
                 lacking(has(), there, RECORD, node_ssh=False, cluster="x", topology="switch", pair=None),
                 "set node_ssh to True on all of its hosts, and: pyinfra inventories/mine.py deploys/cluster.py",
             ),
-            "no login between the halves": (
+            "no login between the hosts": (
                 lacking(has(), there, RECORD, node_ssh=False),
-                "set node_ssh to True on both halves, and: pyinfra inventories/mine.py deploys/cluster.py",
+                "set node_ssh to True on both hosts, and: pyinfra inventories/mine.py deploys/cluster.py",
             ),
         },
         holds,

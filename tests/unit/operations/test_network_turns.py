@@ -1,4 +1,4 @@
-"""Which half of a pair changes the network of both, whichever of them comes to that step first."""
+"""Which host of a pair changes the network of both, whichever of them comes to that step first."""
 
 from __future__ import annotations
 

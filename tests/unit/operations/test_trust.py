@@ -1,4 +1,4 @@
-"""Trust between the halves of a pair: what is written where, and scripts that touch nothing of others."""
+"""Trust between the hosts of a pair: what is written where, and scripts that touch nothing of others."""
 
 from __future__ import annotations
 

@@ -346,7 +346,7 @@ def test_a_server_stops_and_does_not_start_with_the_next_boot(spark: Spark) -> N
     tool(spark.tools, "systemctl", f'{CALLED.format(name="systemctl")}\n[ "$2" != is-active ]')
     assert spark.does(update.DRAIN, "sparkrig-serve") == (0, "")
     assert not wants.exists()
-    assert spark.standing.steps == (), "the half that has the update notes it, once both have stopped"
+    assert spark.standing.steps == (), "the host that has the update notes it, once both have stopped"
 
 
 def test_the_record_is_kept_as_the_last_one(spark: Spark) -> None:

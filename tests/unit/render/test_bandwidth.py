@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
 
-from sparkrig.bandwidth.measurement import Case, Host, Measurement, Rail, Run
+from sparkrig.bandwidth.measurement import Case, Edge, Host, Measurement, Run
 from sparkrig.render import bandwidth
 from sparkrig.verdict import Finding, Verdict
 
@@ -61,11 +62,18 @@ def test_rails_with_one_verdict_share_a_line_and_nothing_is_repeated() -> None:
         pair="pair",
         mtu=9000,
         hosts={A: Host(), B: Host()},
-        rails=(Rail(0, {}, LOW), Rail(1, {}, LOW)),
+        rails=tuple(Edge(number, {}, LOW, hosts=(A, B), netdevs=("", "")) for number in (0, 1)),
         measurements=(),
-        findings=(Finding("the pair", LOW), Finding("the pair", Verdict("healthy", evidence="cabled"))),
+        findings=(Finding("the pair", Verdict("healthy", evidence="cabled")),),
         health=(of_a_host,),
     )
     words = " ".join(" ".join(line) for line in shown(bandwidth.verdicts(run)))
     assert words.count("path MTU 1024") == 1 and "rails 0 and 1" in words
     assert "95 C" in words and "cabled" not in words
+    named = replace(
+        run,
+        rails=tuple(replace(rail, because="the pair") for rail in run.rails),
+        findings=(Finding("the pair", LOW),),
+    )
+    words = " ".join(" ".join(line) for line in shown(bandwidth.verdicts(named)))
+    assert words.count("path MTU 1024") == 1 and "the pair: path-mtu" in words and "rails 0 and 1" not in words

@@ -10,11 +10,12 @@ from xml.etree import ElementTree
 
 from rich.console import Console
 
-from sparkrig.bandwidth import history, history_trend
+from sparkrig.bandwidth import history, history_trend, outcome
 from sparkrig.bandwidth.bands import BANDS
-from sparkrig.bandwidth.cluster_run import ClusterRun
-from sparkrig.render import cluster, cluster_report, matrix_svg
+from sparkrig.bandwidth.measurement import Run
+from sparkrig.render import bandwidth, matrix_svg, report
 from sparkrig.render.matrix import Matrix, grids
+from sparkrig.render.trend import trend
 from tests.tables import each_row
 from tests.unit import clusters_measured
 from tests.unit.clusters_measured import run, slow_port
@@ -32,7 +33,7 @@ def shown(what: Any, width: int = 80, encoding: str = "utf-8") -> list[str]:
     return [line.rstrip() for line in file.read().splitlines()]
 
 
-def matrix(found: ClusterRun, width: int = 80, encoding: str = "utf-8") -> list[str]:
+def matrix(found: Run, width: int = 80, encoding: str = "utf-8") -> list[str]:
     return shown(Matrix([*found.hosts], grids(found.rails, found.measurements, found.ports)), width, encoding)
 
 
@@ -127,37 +128,37 @@ def test_nothing_of_a_drawing_lies_outside_of_it() -> None:
 
 
 def test_what_is_wrong_is_said_once() -> None:
-    said = " ".join(" ".join(shown(cluster.verdicts(SLOW))).split())
+    said = " ".join(" ".join(shown(bandwidth.verdicts(SLOW))).split())
     assert "cluster: 9 of 12 rails between 4 hosts are healthy, 111.80 Gb/s" in said
     assert said.count("port-slow") == 1 and said.count("slow-start") == 1
-    assert "cluster: 12 of 12 rails" in " ".join(shown(cluster.verdicts(run())))
+    assert "cluster: 12 of 12 rails" in " ".join(shown(bandwidth.verdicts(run())))
 
 
-def past(found: ClusterRun, days: int = 5) -> history.History:
+def past(found: Run, days: int = 5) -> history.History:
     runs = [replace(found, id=f"r{day}", started_at=f"2026-11-{day:02}T10:00:00Z") for day in range(1, days + 1)]
     return history.loads(history.dumps(row for each in runs for row in history.entries(each)))
 
 
 def test_the_trend_has_a_line_for_a_port_and_one_for_all_others() -> None:
     now = replace(SLOW, id="now")
-    lines = " ".join(" ".join(shown(cluster.trend(history_trend.trends(past(run()).entries, now), now))).split())
+    lines = " ".join(" ".join(shown(trend(history_trend.trends(past(run()).entries, now), now))).split())
     assert lines == (
         "spark-b enp1s0f0np0: 6 figures are 88 % below the medians of their healthy runs "
         "18 figures are each within 0.0 % of the median of the earlier ones"
     )
     less = replace(run(lambda sender, receiver, twin: 104.0 if {sender, receiver} == {A, B} else 111.0), id="now")
-    lines = " ".join(" ".join(shown(cluster.trend(history_trend.trends(past(run()).entries, less), less))).split())
+    lines = " ".join(" ".join(shown(trend(history_trend.trends(past(run()).entries, less), less))).split())
     assert lines.startswith("rail 0, spark-a and spark-b: 2 figures are 7 % below the medians"), (
         "healthy, and less"
     )
     assert "20 figures are each within 0.7 %" in lines
-    first = shown(cluster.trend(history_trend.trends((), now), now))
+    first = shown(trend(history_trend.trends((), now), now))
     assert first == ["24 figures have too few healthy earlier ones to compare with"]
 
 
 def test_the_page_is_whole_and_has_the_matrix_ports_and_past() -> None:
     now = replace(SLOW, id="now", at_once=SLOW.measurements[:1])
-    page = cluster_report.html(now, past(run()), None, bands=BANDS)
+    page = report.html(now, past(run()), None, bands=BANDS)
     is_whole_and_loads_nothing(page)
     for words in (
         "4 Sparks on a switch",
@@ -178,14 +179,14 @@ def test_a_name_from_outside_stays_text() -> None:
     named = replace(
         found, pair=evil, hosts={(evil if name == A else name): host for name, host in found.hosts.items()}
     )
-    page = cluster_report.html(named, history.History())
+    page = report.html(named, history.History())
     is_whole_and_loads_nothing(page)
     assert "<script" not in page and "<script" not in matrix_svg.svg(named)
 
 
 def test_a_line_of_two_hosts_that_are_done() -> None:
     two = [edge for edge in SLOW.rails if edge.hosts == (A, B)]
-    assert cluster.sentence(two) == (
+    assert outcome.sentence(two) == (
         "spark-a and spark-b: rail 0 fault (slow-start), rail 1 111.80 to 111.80 Gb/s"
     )
     assert clusters_measured.NAMES[0] == A

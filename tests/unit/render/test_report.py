@@ -17,7 +17,7 @@ from rich.console import Console
 from sparkrig.bandwidth import history, history_trend
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.bandwidth.history import History, entries
-from sparkrig.bandwidth.measurement import End, Host, Measurement, Rail, Run
+from sparkrig.bandwidth.measurement import Edge, End, Host, Measurement, Run
 from sparkrig.render import plot, report
 from sparkrig.render.trend import trend
 from sparkrig.verdict import Finding, Verdict
@@ -46,7 +46,7 @@ def run(day: int, *measurements: Measurement, rail: Verdict | None = None, firmw
         pair="living-room",
         mtu=9000,
         hosts={A: host, B: host},
-        rails=(Rail(0, ends, rail or Verdict("healthy", evidence="111.9 Gb/s")),),
+        rails=(Edge(0, ends, rail or Verdict("healthy", evidence="111.9 Gb/s"), hosts=(A, B), netdevs=("", "")),),
         measurements=measurements or (measured(), measured(sender=B, receiver=A, gbps=111.7)),
         findings=(Finding("pair", Verdict("healthy", evidence="MTU 9000 on both")),),
     )
@@ -103,7 +103,7 @@ def test_each_page_is_whole_and_loads_nothing(name: str) -> None:
         ("slow, with a history", "slow-start 8 to 25"),
         ("slow, with a history", "1.60 µs"),
         ("slow, with a history", "<text>cage 0</text>"),
-        ("first run", "Rail 0 carries 111.70 to 111.86 Gb/s each"),
+        ("first run", "1 of 1 rails between 2 hosts are healthy, 111.70 to 111.86 Gb/s"),
         ("first run", "This is the first run"),
         ("everything failed", "Rail 0: spark-b does not answer"),
         ("everything failed", "not measured"),
@@ -192,7 +192,7 @@ def test_pyplot_is_never_loaded() -> None:
 
 def printed(ascii_only: bool, width: int) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False)
-    console.print(trend(history_trend.trends(OLD.entries, NEW), ascii_only=ascii_only))
+    console.print(trend(history_trend.trends(OLD.entries, NEW), NEW, ascii_only=ascii_only))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert all(len(line) <= width for line in text.splitlines())
     return str(text)
@@ -207,5 +207,6 @@ def test_the_trend_of_a_terminal() -> None:
 
 def test_what_was_not_measured_has_a_mark_of_its_own() -> None:
     console = Console(file=io.StringIO(), width=160)
-    console.print(trend(history_trend.trends(OLD.entries, run(20, measured(None, DEAD)))))
+    now = run(20, measured(None, DEAD))
+    console.print(trend(history_trend.trends(OLD.entries, now), now))
     assert "███████?  not measured" in console.file.getvalue()  # type: ignore[attr-defined]

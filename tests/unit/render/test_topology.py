@@ -163,20 +163,17 @@ def test_svg_for_a_telephone() -> None:
 
 
 def _points(path: str) -> tuple[list[float], list[float]]:
-    """What a path of ours goes through: a line, or a curve in twenty points."""
-    found = [float(number) for number in re.findall(r"-?\d+", path)]
-    if " h" in path:
-        return [found[0], found[0] + found[2]], [found[1]]
-    parts = [number / 20 for number in range(21)]
-    weights: list[tuple[float, ...]] = [
-        ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in parts
-    ]
-    xs, ys = found[::2], found[1::2]
-    return _through(weights, xs), _through(weights, ys)
-
-
-def _through(weights: list[tuple[float, ...]], at: list[float]) -> list[float]:
-    return [sum(w * each for w, each in zip(row, at, strict=True)) for row in weights]
+    """The points of a path of ours, and those that bend it, which it does not pass."""
+    xs: list[float] = []
+    ys: list[float] = []
+    for letter, numbers in re.findall(r"([MHVQCh])([^MHVQCh]*)", path):
+        found = [float(number) for number in numbers.split()]
+        if letter == "h":
+            xs.append(xs[-1] + found[0])
+        else:
+            xs += {"H": found, "V": []}.get(letter, found[::2])
+            ys += {"H": [], "V": found}.get(letter, found[1::2])
+    return xs, ys
 
 
 def test_svg_draws_what_is_there_and_what_is_wanted() -> None:

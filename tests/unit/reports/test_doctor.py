@@ -90,7 +90,7 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "1 thing is wrong",
         "Next, on spark-b: free the air inlets",
     ),
-    "a cure that is for the other half": (
+    "a cure that is for the other host": (
         made({A: [DOWN], B: [DOWN]}),
         2,
         "1 thing is wrong",

@@ -97,7 +97,7 @@ def told(folder: Path, patch: Patch) -> str:
 
 
 def cabled(folder: Path, patch: Patch) -> str:
-    """The recorded pair, and one whose second half is away."""
+    """The recorded pair, and one whose second host is away."""
     whole = surveys.surveyed()
     half = Survey(whole.fleet, whole.names, {"spark-a": whole.found["spark-a"]}, whole.heard, {"spark-b": "away"})
     file = folder / "sparks.py"
@@ -124,7 +124,7 @@ def linted(folder: Path, patch: Patch) -> str:
 
 
 def onboarded(folder: Path, patch: Patch) -> str:
-    """A second Spark, of which the deploy would refuse one half."""
+    """A second Spark, of which the deploy would refuse one host."""
     made = candidates.pair()
     fabric = {"spark-b": made.data["fabric"], "spark-a": made.others["spark-a"]["fabric"]}
     fleet = Fleet.parse({name: {"pair": "sparks", "fabric": each} for name, each in fabric.items()})

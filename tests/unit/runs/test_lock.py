@@ -106,8 +106,8 @@ def test_of_runs_that_begin_at_the_same_moment_one_wins_in_every_order() -> None
             "the same inventory": controllers(BOTH, BOTH),
             "another order of the inventory": controllers(BOTH, BOTH[::-1]),
             "the higher identity first": controllers(BOTH, BOTH[::-1], identities=("2", "1")),
-            "one half alone": controllers(BOTH, ONE),
-            "one half alone, twice": controllers(ONE, ONE),
+            "one host alone": controllers(BOTH, ONE),
+            "one host alone, twice": controllers(ONE, ONE),
         },
         holds,
     )
@@ -127,7 +127,7 @@ def test_of_three_one_wins_in_every_order() -> None:
     each_row(
         {
             "all want both": controllers(BOTH, BOTH[::-1], BOTH),
-            "one wants a half": controllers(BOTH, BOTH[::-1], ONE),
+            "one wants a host": controllers(BOTH, BOTH[::-1], ONE),
         },
         holds,
     )

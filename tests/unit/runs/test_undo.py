@@ -153,7 +153,7 @@ def wrote(
 
 
 def test_a_half_that_keeps_both_runs_knows_which_is_newer() -> None:
-    """The clock of the one half was years ahead when it began the first of them."""
+    """The clock of the one host was years ahead when it began the first of them."""
     first, last = wrote(1, 9000, NOTHING, {NCCL: ("a",)}), wrote(2, 10, {NCCL: "a"}, {PIN: ("p",)})
     a = Journal(9, None, (first,), {NCCL: "a"})
     b = Journal(9, None, (last, first), {NCCL: "a", PIN: "p"})
@@ -378,7 +378,7 @@ def test_a_pair_is_undone_together(monkeypatch: pytest.MonkeyPatch, pair: str) -
     assert {each["act"] for each in group["plans"]["spark-b"]["changes"]} == {"remove", "release", "stays"}
 
 
-# what one half's look at the targets prints, and what is said of it
+# what one host's look at the targets prints, and what is said of it
 BARRED = {
     "immutable": ("immutable /etc/nccl.conf", "/etc/nccl.conf is immutable (chattr +i)", "sudo chattr -i"),
     "read-only": ("read-only /etc", "/etc cannot be written: its file system is read-only", "findmnt -T /etc"),
@@ -609,7 +609,7 @@ def harmed(**harm: Any) -> Journal:
     return host(replace(run(1, NOTHING, FIRST), **harm), now=FIRST)
 
 
-ONE_HALF = "Try: sparkrig undo {} R1 --limit spark-a --one-half --dry"
+ONE_HOST = "Try: sparkrig undo {} R1 --limit spark-a --one-host --dry"
 LISTING = "Try: ssh spark-b sudo ls -lR /var/lib/sparkrig/runs/R1"
 # what spark-a and spark-b keep, what is typed, what is said of it, the exit code
 REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]] = {
@@ -617,20 +617,20 @@ REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]
         *(SETTLED, GONE, []),
         "run R1 was made on 2 hosts, and what stood before on spark-b is not known (the journal of spark-b, "
         "/var/lib/sparkrig, is gone or empty); nothing is undone.",
-        *(ONE_HALF, 3),
+        *(ONE_HOST, 3),
     ),
-    "named, its journal is gone": (SETTLED, GONE, ["R1"], "on spark-b is not known", ONE_HALF, 3),
-    "its journal lacks that run": (SETTLED, OTHERS, ["R1"], "has 1 other run, and not this one", ONE_HALF, 3),
-    "renamed since": (solo("a", "b"), GONE, [], "on spark-b is not known", ONE_HALF, 3),
+    "named, its journal is gone": (SETTLED, GONE, ["R1"], "on spark-b is not known", ONE_HOST, 3),
+    "its journal lacks that run": (SETTLED, OTHERS, ["R1"], "has 1 other run, and not this one", ONE_HOST, 3),
+    "renamed since": (solo("a", "b"), GONE, [], "on spark-b is not known", ONE_HOST, 3),
     "paired with another since": (
         *(solo("spark-a", "spark-c"), GONE, []),
         "spark-c is not among the hosts of this pair",
-        *(ONE_HALF, 3),
+        *(ONE_HOST, 3),
     ),
     "of an older version": (
         *(solo(), GONE, []),
         "the older version that made it did not note whether it was made on spark-b too",
-        *(ONE_HALF, 3),
+        *(ONE_HOST, 3),
     ),
     "what stood there is gone": (
         *(SETTLED, harmed(lacks=("before/state",)), []),
@@ -646,26 +646,26 @@ REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]
         "",
         3,
     ),
-    "a half is left out": (
+    "a host is left out": (
         *(SETTLED, SETTLED, ["--limit", "spark-a"]),
         "run R1 was made on spark-b too, and a pair goes back as a pair; nothing is undone.",
-        *(ONE_HALF, 1),
+        *(ONE_HOST, 1),
     ),
-    "a half is left out and away": (
+    "a host is left out and away": (
         *(SETTLED, Lost("no route"), ["--limit", "spark-a"]),
         "made on spark-b too",
-        *(ONE_HALF, 1),
+        *(ONE_HOST, 1),
     ),
-    "a half is left out and its journal is gone": (
+    "a host is left out and its journal is gone": (
         *(SETTLED, GONE, ["--limit", "spark-a"]),
         "made on spark-b too",
-        *(ONE_HALF, 1),
+        *(ONE_HOST, 1),
     ),
-    "consent for a half that is damaged": (
-        *(GONE, harmed(lacks=("before/state",)), ["--limit", "spark-b", "--one-half"]),
+    "consent for a host that is damaged": (
+        *(GONE, harmed(lacks=("before/state",)), ["--limit", "spark-b", "--one-host"]),
         *("damaged: R1/before/state", LISTING, 3),
     ),
-    "consent without a half": (SETTLED, GONE, ["--one-half"], "--one-half expects --limit HOST", "", 2),
+    "consent without a host": (SETTLED, GONE, ["--one-host"], "--one-host expects --limit HOST", "", 2),
     "no such host": (SETTLED, GONE, ["--limit", "spark-c"], "there is no host spark-c", "--limit spark-", 1),
 }
 
@@ -691,13 +691,13 @@ GOES_BACK: dict[str, tuple[Journal, Journal | Exception, list[str], list[str]]] 
         *(solo("spark-a"), Lost("no route"), ["--limit", "spark-a"]),
         ["spark-a"],
     ),
-    "both halves, both renamed": (solo("x", "y"), solo("x", "y"), [], ["spark-a", "spark-b"]),
-    "both halves, of an older version": (solo(), solo(), [], ["spark-a", "spark-b"]),
-    "both halves named": (SETTLED, SETTLED, ["--limit", "spark-a", "--limit", "spark-b"], ["spark-a", "spark-b"]),
-    "one half undone before": (SETTLED, UNDONE, ["R1"], ["spark-a", "spark-b"]),
-    "consent": (SETTLED, GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
-    "consent, the other away": (SETTLED, Lost("no route"), ["--limit", "spark-a", "--one-half"], ["spark-a"]),
-    "consent, of an older version": (solo(), GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
+    "both hosts, both renamed": (solo("x", "y"), solo("x", "y"), [], ["spark-a", "spark-b"]),
+    "both hosts, of an older version": (solo(), solo(), [], ["spark-a", "spark-b"]),
+    "both hosts named": (SETTLED, SETTLED, ["--limit", "spark-a", "--limit", "spark-b"], ["spark-a", "spark-b"]),
+    "one host undone before": (SETTLED, UNDONE, ["R1"], ["spark-a", "spark-b"]),
+    "consent": (SETTLED, GONE, ["--limit", "spark-a", "--one-host"], ["spark-a"]),
+    "consent, the other away": (SETTLED, Lost("no route"), ["--limit", "spark-a", "--one-host"], ["spark-a"]),
+    "consent, by the name of an older version": (solo(), GONE, ["--limit", "spark-a", "--one-half"], ["spark-a"]),
 }
 
 

@@ -239,7 +239,7 @@ def test_a_lone_spark_is_told_nothing_of_others_and_needs_no_rdma() -> None:
 
 
 def test_a_lone_server_gets_nothing_of_the_fabric() -> None:
-    """It would end with the cable, or when the other half is off."""
+    """It would end with the cable, or when the other host is off."""
     given = {
         "VLLM_USE_V1": "1",
         "NCCL_DEBUG": "INFO",
@@ -384,7 +384,7 @@ def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
             "a first one": ({}, None, local),
             "as before": ({}, replace(old, at=local), local),
             "of an older version": ({}, old, local, "until now: every address, port 8000; asks for no key"),
-            "the other half answered nothing": ({}, replace(old, rank=1), local),
+            "the other host answered nothing": ({}, replace(old, rank=1), local),
             "open, and no key": (
                 {"serve_listen": "all"},
                 old,

@@ -305,7 +305,7 @@ def test_what_our_own_server_holds_is_free_for_the_next_one() -> None:
     each_row(
         {
             "it is up": (UP, UNIT, 20 + 0.8 * TOTAL),
-            "the other half, which has no health": (replace(UP, health=None), UNIT, 20 + 0.8 * TOTAL),
+            "the other host, which has no health": (replace(UP, health=None), UNIT, 20 + 0.8 * TOTAL),
             "it is down": (down, UNIT, 20),
             "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), UNIT, 90),
             "it ends again and again": (replace(UP, health=0), UNIT, 20),

@@ -1,4 +1,4 @@
-"""What a half of a pair shows while the other one is asked, too: whom it hears, its pings, its journal."""
+"""What a host of a pair shows while the other one is asked, too: whom it hears, its pings, its journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Part = Any
 """What a noun found, or why it was not read: a FactProcessError."""
 
 
-class Halves(Bundle[Mapping[str, Part]]):
+class Together(Bundle[Mapping[str, Part]]):
     """Each noun by its name; one that cannot be read hides none of the others."""
 
     whole = dict

@@ -1,4 +1,4 @@
-"""What was done to one half of a pair alone, as the journals of both tell it, and what is said of it."""
+"""What was done to one host of a pair alone, as the journals of both tell it, and what is said of it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from click.testing import CliRunner
 
 from sparkrig.checks import pair
 from sparkrig.cli import status
-from sparkrig.runs.halves import halved
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Lock, Owner
+from sparkrig.runs.partial import partial_runs
 from tests.tables import each_row
 
 WHY = "pyinfra inventories/pair.py deploys/cluster.py"  # what its operator typed, elsewhere
@@ -57,12 +57,12 @@ TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
         *(ALONE, AGAIN),
     ),
     "undone where it was committed": (host(COMMITTED, run(2, undoes="R1")), host(BACK), "", ""),
-    "one half was undone": (host(run(1), UNDONE), host(run(1)), STANDS, "sparkrig undo pair.py R1"),
+    "one host was undone": (host(run(1), UNDONE), host(run(1)), STANDS, "sparkrig undo pair.py R1"),
     "an undo broke off on one": (
         *(host(run(1), run(2, undoes="R1")), host(run(1), run(2, undoes="R1", done=False))),
         *(STANDS, "sparkrig undo pair.py R1"),
     ),
-    "one half was undone, the other keeps nothing": (host(run(1), UNDONE), host(), LOST, AGAIN),
+    "one host was undone, the other keeps nothing": (host(run(1), UNDONE), host(), LOST, AGAIN),
     "a run of one host was undone": (host(run(1, hosts=(A,)), UNDONE), host(), "", ""),
     "both are undone": (host(run(1), run(2, undoes="R1")), host(run(1), run(2, undoes="R1")), "", ""),
     "deployed since": (host(run(1), UNDONE, run(3)), host(run(1), run(3)), "", ""),
@@ -72,15 +72,15 @@ TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
 def test_what_was_done_to_one_half_alone() -> None:
     def row(a: Journal, b: Journal, said: str, cure: str) -> None:
         expected = [(said, cure)] if said else []
-        assert [(each.said, each.cure) for each in halved({A: a, B: b}, "pair.py")] == expected
-        both = [(each.said, each.cure) for each in halved({B: b, A: a}, "pair.py")]
+        assert [(each.said, each.cure) for each in partial_runs({A: a, B: b}, "pair.py")] == expected
+        both = [(each.said, each.cure) for each in partial_runs({B: b, A: a}, "pair.py")]
         assert both == expected, "whichever is named first"
 
     each_row(TABLE, row)
 
 
 def test_one_half_alone_tells_nothing() -> None:
-    assert halved({A: host(COMMITTED)}, "pair.py") == []
+    assert partial_runs({A: host(COMMITTED)}, "pair.py") == []
 
 
 @pytest.fixture
@@ -117,10 +117,10 @@ def test_doctor_has_a_check_of_it() -> None:
         name, fleet, inventory = B, Fleet.fromkeys((A, B)), "pair.py"
 
     subject: Any = Subject
-    (found,) = pair.halves(subject, {A: host(COMMITTED), B: host(BACK)})
+    (found,) = pair.partial(subject, {A: host(COMMITTED), B: host(BACK)})
     assert (found.id, found.status, found.found, found.cure) == ("pair.halves", "drift", ALONE, AGAIN)
-    (found,) = pair.halves(subject, {A: host(COMMITTED), B: "no route"})
+    (found,) = pair.partial(subject, {A: host(COMMITTED), B: "no route"})
     assert (found.status, found.found) == ("unknown", "the journal of spark-b was not read: no route")
-    (found,) = pair.halves(subject, {A: host(COMMITTED), B: host(COMMITTED)})
+    (found,) = pair.partial(subject, {A: host(COMMITTED), B: host(COMMITTED)})
     assert found.status == "ok"
-    assert [*pair.halves(subject, {B: host(BACK)})] == []
+    assert [*pair.partial(subject, {B: host(BACK)})] == []

@@ -1,7 +1,7 @@
-"""What was done to one half of a pair alone: a run that only one committed, or that was taken back on one only.
+"""What was done to one host of a pair alone: a run that only one committed, or that was taken back on one only.
 
-No protocol keeps this from happening (two generals): a controller can die between the word to commit to one half
-and that to the other. Each half is then one that can be reached, and the journals of both show what happened.
+No protocol keeps this from happening (two generals): a controller can die between the word to commit to one host
+and that to the other. Each host is then one that can be reached, and the journals of both show what happened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sparkrig.text import listed
 
 
 @dataclass(frozen=True)
-class Halved:
+class PartialRun:
     """One run. on: the hosts where it was committed, or undone; others: those where it was not; cure: to type."""
 
     run: str
@@ -32,10 +32,10 @@ class Halved:
         return f"{self.said}. Try: {self.cure}"
 
 
-def halved(journals: Mapping[str, Journal], inventory: str) -> list[Halved]:
-    """What was done to one half alone and not mended since, the newest first.
+def partial_runs(journals: Mapping[str, Journal], inventory: str) -> list[PartialRun]:
+    """What was done to one host alone and not mended since, the newest first.
 
-    journals: of both halves of a pair, by name; nothing of one alone. inventory: the file, as it is typed.
+    journals: of both hosts of a pair, by name; nothing of one alone. inventory: the file, as it is typed.
     """
     ids = dict.fromkeys(run.id for found in journals.values() for run in found.runs)
     if len(journals) < 2 or any(_runs_now(id, journals) for id in ids):
@@ -50,7 +50,7 @@ def _runs_now(id: str, journals: Mapping[str, Journal]) -> bool:
     return any(journal.outcome(run, found) == "running" for run, found in runs)
 
 
-def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[Halved]:
+def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[PartialRun]:
     kept = {name: run for name, found in journals.items() if (run := found.find(id))}
     on = [name for name, run in kept.items() if run.moved_network and id not in journal.undone(journals[name])]
     others = [
@@ -63,10 +63,10 @@ def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iter
             f"only {listed(on)} committed the network of run {id}; that of {listed(others)} is as it was before, "
             "or goes back by itself"
         )
-        yield Halved(id, "committed", tuple(on), tuple(others), said, recovery.again(kept[on[0]], inventory))
+        yield PartialRun(id, "committed", tuple(on), tuple(others), said, recovery.again(kept[on[0]], inventory))
 
 
-def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[Halved]:
+def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[PartialRun]:
     on = [name for name, found in journals.items() if _gone(id, found)]
     if not on:
         return
@@ -79,10 +79,10 @@ def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterato
     if stands:
         said = f"run {id} is undone on {listed(on)} alone, and still stands on {listed(stands)}"
         cure = verb("undo", id, inventory=inventory)
-        yield Halved(id, "undone", tuple(on), tuple(stands), said, cure)
+        yield PartialRun(id, "undone", tuple(on), tuple(stands), said, cure)
     elif lost and first:
         said = f"run {id} is undone on {listed(on)} alone, and {listed(lost)} keeps nothing of it"
-        yield Halved(id, "undone", tuple(on), tuple(lost), said, recovery.again(first, inventory))
+        yield PartialRun(id, "undone", tuple(on), tuple(lost), said, recovery.again(first, inventory))
 
 
 def _gone(id: str, found: Journal) -> bool:
