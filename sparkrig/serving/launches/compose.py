@@ -9,8 +9,7 @@ from typing import Any
 
 from sparkrig.serving import container
 from sparkrig.serving.launch import Launch, Unreadable
-from sparkrig.serving.launches.shell import Shell
-from sparkrig.serving.launches.started import World
+from sparkrig.serving.launches.shell import Shell, World
 
 _DEEPEST = 8  # `${A:-${B:-...}}`
 _NAME = re.compile(r"([A-Za-z_]\w*)(?:(:?[-?+])(.*))?", re.DOTALL)
@@ -21,7 +20,7 @@ def read(document: Mapping[str, Any]) -> list[Launch]:
     services = document["services"]
     if not isinstance(services, dict) or not all(isinstance(each, dict) for each in services.values()):
         raise Unreadable("the compose file has no services")
-    world = World(files=_configs(document))
+    world = World()
     found: list[Launch] = []
     for name, service in services.items():
         try:
@@ -33,17 +32,6 @@ def read(document: Mapping[str, Any]) -> list[Launch]:
     if not found:
         raise Unreadable(f"no service of the compose file runs vLLM ({', '.join(services)})")
     return found
-
-
-def _configs(document: Mapping[str, Any]) -> dict[str, str]:
-    """Scripts that stand in the file itself, where a service sees them unless it says otherwise."""
-    configs = document.get("configs")
-    inline = configs if isinstance(configs, dict) else {}
-    return {
-        f"/{name}": str(each["content"]).replace("$$", "$")
-        for name, each in inline.items()
-        if isinstance(each, dict) and "content" in each
-    }
 
 
 def _interpolated(value: Any) -> Any:
