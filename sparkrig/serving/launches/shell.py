@@ -17,34 +17,34 @@ from sparkrig.serving.container import Described
 from sparkrig.serving.launch import Launch, NotRead, Unreadable, not_read
 from sparkrig.serving.launches import command, statements, variables
 from sparkrig.serving.launches.statements import Block, Command, Statement
-from sparkrig.serving.launches.variables import HIDDEN, Value, Variables, symbol
-from sparkrig.serving.launches.words import Array, Word
+from sparkrig.serving.launches.variables import DECLARE, Value, Variables
+from sparkrig.serving.launches.words import Word
 
 # Characters of what is read, since a text may be run again and again; a command counts more
 _MOST_READ = 1_000_000
 _COMMAND = 200
 _DEEPEST = 24  # scripts in commands
 _DEEP = "it nests deeper than any launch"
-_DECLARE = frozenset({"export", "readonly", "declare", "local", "typeset"})
-_READS = frozenset({"read", "mapfile", "readarray", "getopts", "let"})
+_READS = frozenset({"read", "mapfile", "readarray", "getopts"})
 _WRAPPERS = frozenset({"exec", "eval", "sudo", "nohup", "env"})
 _PRINTS = frozenset({"echo", "printf", "test"})
 _REMOTE = frozenset({"ssh", "tmux", "screen", "su", "runuser"})
-# commands that ask something: their answer is not known
-_ASKS = frozenset(
-    ("grep", "command", "which", "type", "hash", "pgrep", "curl", "ping", "ls", "docker", "podman", "systemctl")
-)
-_SET = re.compile(r"([A-Za-z_]\w*)[ \t]*(?:[-+*/%]?=(?!=)|\+\+|--)|(?:\+\+|--)[ \t]*[A-Za-z_]\w*")
+# commands behind which `&&` goes on; another one may fail
+_SURE = {*[":", "true", "cd", "source", ".", "set", "unset", "shift", "ulimit", "mkdir", "rm", "sleep", "echo", "printf", "eval"]}
+_SURE |= {"pip", "pip3", "uv", "apt", "apt-get", "python3"}
+_ELEMENT = re.compile(r"([A-Za-z_]\w*)\[[^\]=]*\]\+?=")
+_SET = re.compile(r"[A-Za-z_]\w*(?=[ \t]*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|(?<=\+\+|--)[A-Za-z_]\w*")
 
 
 @dataclass
 class World:
     """What all shells of one text share.
 
-    containers: by name, or why they are not known; elsewhere: scripts that it runs and that are not in it.
+    containers: by name, or why they are not known; functions: names; elsewhere: scripts that it runs and has not.
     """
 
     containers: dict[str, Described | str] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
     errors: list[Unreadable] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
     left: int = _MOST_READ
@@ -61,8 +61,6 @@ class Shell:
         self.variables = Variables(given)
         self.world = world or World()
         self.launches: list[Launch] = []
-        self.functions: dict[str, set[str]] = {}  # with the variables that each changes
-        self.local: set[str] = set()  # variables of the function that is read
         self.inside: Described | None = None  # the container in which what follows is typed
         self.starts_ray = self.installs_ray = self.installs_vllm = False
         self.line = 1
@@ -98,9 +96,13 @@ class Shell:
         finally:
             self.world.depth -= 1
 
-    def _not_read(self, what: str) -> NotRead:
+    @property
+    def _line(self) -> str:
         place = "" if self.source == "the command line" else f" of {self.source}"
-        return not_read(f"line {self.line}{place} {what}")
+        return f"line {self.line}{place}"
+
+    def _not_read(self, what: str) -> NotRead:
+        return not_read(f"{self._line} {what}")
 
     # --- what may run, and what does
 
@@ -133,23 +135,25 @@ class Shell:
         trial._statements(block.body)
         if trial.launches:
             raise self._not_read(f"launches in {name}")
-        started = (each for each in self.world.containers if each not in before)
-        doubted = {each: f"line {block.line} starts in {name} the container {each}" for each in started}
+        started = (each for each, found in self.world.containers.items() if before.get(each) is not found)
+        doubted = {each: f"{self._line} starts in {name} the container {each}" for each in started}
         self.world.containers = {**before, **doubted}
         self.installs_ray, self.installs_vllm = trial.installs_ray, trial.installs_vllm
-        if block.word == "function":
-            self.functions[block.name] = trial.variables.changed - trial.local
-            return
-        self.local |= trial.local
+        why = f"{self._line} sets in {name} what the launch needs"
+        changed = {*trial.variables.changed, *([block.name] if block.word in ("for", "select") else [])}
         self.variables.exported |= trial.variables.exported
         self.variables.all_exported |= trial.variables.all_exported
-        changed = {*trial.variables.changed, *([block.name] if block.word == "for" else [])}
-        self.variables.question(changed, f"line {block.line} sets in {name} what the launch needs")
+        self.variables.doubted |= trial.variables.doubted
+        if block.word == "function":  # which may be called from here on, whatever is set before
+            self.world.functions.add(block.name)
+            changed -= trial.variables.local
+            self.variables.doubted |= dict.fromkeys(changed, why)
+        self.variables.question(changed, why)
 
     def _trial(self) -> Shell:
         """A shell that starts with what is known here, and changes nothing of it."""
         made = Shell(self.source, {}, self.world)
-        made.variables, made.functions, made.inside = self.variables.copy(), {**self.functions}, self.inside
+        made.variables, made.inside = self.variables.copy(), self.inside
         made.installs_ray, made.installs_vllm = self.installs_ray, self.installs_vllm
         return made
 
@@ -160,61 +164,26 @@ class Shell:
         self.world.left -= _COMMAND
         words = [*given.words]
         lead: dict[str, Value] = {}
-        while words and (assigned := self._assignment(words[0])) is not None:
+        while words and (assigned := self.variables.assignment(words[0])) is not None:
             lead[assigned[0]] = assigned[1]
             words = words[1:]
         before, self.variables.changed = self.variables.changed, set()
-        asks = False
+        sure = True
         if not words and not given.documents:
             for name, value in lead.items():
                 self.variables.assign(name, value)
-        elif words and isinstance(words[0], Word) and words[0].bare in _DECLARE:
-            self._declare(words[0].bare, words[1:])
+        elif words and isinstance(words[0], Word) and words[0].bare in DECLARE:
+            self.variables.declare(words[0].bare, words[1:], self._line)
         else:
             fields = self.variables.all_fields(word for word in words if isinstance(word, Word))
             self._given(fields, given)
             self._launching(fields, {name: value for name, value in lead.items() if isinstance(value, str)})
-            asks = bool(fields) and (fields[0].startswith(("[", "((")) or command.base(fields[0]) in _ASKS)
+            sure = not fields or fields[0] in _SURE
         if not surely:
-            why = f"line {given.line} sets behind `{given.joiner}` what the launch needs"
+            why = f"{self._line} sets behind `{given.joiner}` what the launch needs"
             self.variables.question([*self.variables.changed], why)
         self.variables.changed |= before
-        return not asks
-
-    def _assignment(self, word: Word | Array) -> tuple[str, Value] | None:
-        if isinstance(word, Array):
-            return word.name, self.variables.array(word)
-        first = word.parts[0] if word.parts else None
-        if first is None or first.kind != "text" or first.quoted or "=" not in first.text:
-            return None
-        name, _, text = first.text.partition("=")
-        more = name.endswith("+")
-        name = name.removesuffix("+")
-        if not name.isidentifier():
-            return None
-        rest = (first._replace(text=text), *word.parts[1:])
-        value = self.variables.text(rest)
-        if any(part.kind == "command" and value in (part.source, HIDDEN) for part in rest[1:]):
-            value = symbol(name)
-        before = self.variables.values.get(name, "") if more else ""
-        return name, (*before, value) if isinstance(before, tuple) else before + value
-
-    def _declare(self, how: str, given: Sequence[Word | Array]) -> None:
-        options = [word.bare for word in given if isinstance(word, Word) and word.bare.startswith(("-", "+"))]
-        exported = how == "export" or any("x" in each for each in options if each.startswith("-"))
-        for word in given:
-            found = self._assignment(word)
-            name = found[0] if found else word.bare if isinstance(word, Word) else ""
-            if not name.isidentifier():
-                continue
-            if how in ("local", "declare", "typeset") and not exported:
-                self.local.add(name)
-            if found and any("n" in each for each in options):
-                self.variables.question([name, str(found[1])], f"line {self.line} gives {name} another name")
-            elif found:
-                self.variables.assign(name, found[1], exported=exported)
-            elif exported:
-                self.variables.exported[name] = None
+        return sure
 
     def _given(self, words: Sequence[str], given: Command) -> None:
         """Refuses a launch in what a command is given on standard input: a script, or a file that it writes."""
@@ -244,12 +213,11 @@ class Shell:
         self.installs_ray = self.installs_ray or command.installs_ray(words)
         self.installs_vllm = self.installs_vllm or command.installs_vllm(words)
         self.starts_ray = self.starts_ray or command.starts_ray(words)
-        if not words or name in _PRINTS or words[0].startswith(("[", "((")):
-            if words[:1] and words[0].startswith("(("):
-                self.variables.question(_SET.findall(words[0]), f"line {self.line} computes what the launch needs")
-            elif words[1:2] == ["-v"]:
-                self.variables.hide("".join(words[2:3]))
-        elif name in self.functions or name in _REMOTE:
+        if name == "printf" and words[1:2] == ["-v"]:
+            self.variables.hide("".join(words[2:3]))
+        elif not words or name in _PRINTS or words[0].startswith("["):
+            return
+        elif name in self.world.functions or name in _REMOTE:
             self._elsewhere(words)
         elif not self._changes(name, words):
             self._starts(words, {**self.variables.environment, **lead, **command.assigned(words)})
@@ -261,19 +229,26 @@ class Shell:
         self.world.depth += 1
         trial = self._trial()
         trial._run([*words[1:]], {})
-        if words[0] not in self.functions:
+        if words[0] in _REMOTE:
             self._nested(" ".join(words[1:]), trial)
         self.world.depth -= 1
         if trial.launches:
             raise self._not_read(f"launches by `{words[0]}`")
-        given = (each for each in words[1:] if each in self.variables.values)  # `local -n` may name one
-        why = f"line {self.line} sets by {words[0]} what the launch needs"
-        self.variables.question([*self.functions[words[0]], *given] if words[0] in self.functions else [], why)
+        # `local -n` may name a variable
+        given = [each for each in words[1:] if each in self.variables.values]
+        self.variables.question(given, f"{self._line} sets by {words[0]} what the launch needs")
 
     def _changes(self, name: str, words: Sequence[str]) -> bool:
         """A command that changes the shell alone. False where it is none."""
         if name == "eval":
+            why = f"{self._line} may set by `eval` what the launch needs"
             self._nested(" ".join(words[1:]), self)
+            self.variables.question([*self.variables.values] if "$" in "".join(words) else [], why)
+        elif name == "let" or words[0].startswith("(("):
+            why = f"{self._line} computes what the launch needs"
+            self.variables.question(_SET.findall(" ".join(words)), why)
+        elif found := _ELEMENT.match(words[0]):
+            self.variables.question([found[1]], f"{self._line} sets one word of {found[1]}")
         elif name in _READS:
             for each in words[1:]:
                 if each.isidentifier():
@@ -281,6 +256,8 @@ class Shell:
         elif name == "unset":
             for each in words[1:]:
                 self.variables.forget(each)
+        elif name == "shift" or (name == "set" and "--" in words):
+            self.variables.forget_arguments()
         elif name == "set":
             on, off = {"-a", "allexport"} & {*words}, "+a" in words
             self.variables.all_exported = bool(on) or (self.variables.all_exported and not off)
@@ -362,10 +339,12 @@ class Shell:
     def _remember(self, rest: Sequence[str], described: Described) -> None:
         """A container by its name; one that is a shell for a person is where the next lines are typed."""
         found, _ = container.options(rest)
-        for name in found.get("name", ()):
-            self.world.containers[name] = variables.doubt(rest) or described
+        why = variables.doubt(rest)
+        self.world.containers |= dict.fromkeys(found.get("name", ()), why or described)
         shell = len(described.words) == 1 and command.base(described.words[0]) in command.SHELLS
         if shell and "interactive" in found and "detach" not in found:
+            if why:
+                raise not_read(why)
             self.inside = described
 
     def _executed(self, rest: Sequence[str]) -> bool:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from sparkrig.serving.launches.words import Array, Document, Into, Operator, Token, Word, tokens
 
 _DEEPEST = 24  # scripts that people publish nest four levels
-_CLOSES = {"if": "fi", "case": "esac", "for": "done", "while": "done", "until": "done", "{": "}", "(": ")"}
+_CLOSES = {"if": "fi", "case": "esac", "{": "}", "(": ")"}
+_CLOSES |= dict.fromkeys(("for", "select", "while", "until"), "done")
 _BEFORE_COMMANDS = frozenset({"if", "then", "elif", "else", "do", "while", "until", "{", "!", "time"})
 _REST = frozenset({"then", "elif", "else", "do", "!", "time", "fi", "done", "esac", "}"})
 _JOINERS = {"&&": "&&", "||": "||", "|": "|", "|&": "|"}

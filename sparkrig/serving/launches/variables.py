@@ -21,12 +21,13 @@ _PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(\[(?:[@*]|\d{1,4})\])?(?:(:?[-=
 _SEVERAL = re.compile(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?")
 _DOUBT = re.compile(r"\0([^\0]*)\0")
 
-HIDDEN = "$(...)"  # the output of a long command
+DECLARE = frozenset({"export", "readonly", "declare", "local", "typeset"})
+_HIDDEN = "$(...)"  # the output of a long command
 
 Value = str | tuple[str, ...]
 
 
-def symbol(name: str, *, array: bool = False) -> str:
+def _symbol(name: str, *, array: bool = False) -> str:
     """What stands for a value that is not known."""
     return f"${{{name}[@]}}" if array else f"${{{name}}}"
 
@@ -39,7 +40,8 @@ def doubt(texts: Iterable[str]) -> str:
 class Variables:
     """What is known of them. exported: names; one without a value is set where the script is started.
 
-    changed: names that were given a value since this was made.
+    changed: names that were given a value since this was made; local: those of the function that is read; doubted:
+    why a name is in doubt for good.
     """
 
     def __init__(self, given: Mapping[str, str | None] | None = None) -> None:
@@ -47,10 +49,13 @@ class Variables:
         self.exported: dict[str, None] = dict.fromkeys(given or {})
         self.all_exported = False
         self.changed: set[str] = set()
+        self.local: set[str] = set()
+        self.doubted: dict[str, str] = {}
 
     def copy(self) -> Variables:
         made = Variables()
         made.values, made.exported, made.all_exported = {**self.values}, {**self.exported}, self.all_exported
+        made.doubted = {**self.doubted}
         return made
 
     @property
@@ -62,16 +67,16 @@ class Variables:
     def assign(self, name: str, value: Value, *, exported: bool = False) -> None:
         size = len(value) if isinstance(value, str) else sum(map(len, value))
         if size > _LONGEST or (isinstance(value, tuple) and len(value) > _MOST):
-            value = symbol(name) if isinstance(value, str) else (symbol(name, array=True),)
+            value = _symbol(name) if isinstance(value, str) else (_symbol(name, array=True),)
         self.changed.add(name)
-        self.values[name] = value
+        self.values[name] = f"\0{self.doubted[name]}\0" if name in self.doubted else value
         if exported or self.all_exported:
             self.exported[name] = None
 
     def hide(self, name: str) -> None:
         """Forgets a value, which something unseen now sets."""
         array = isinstance(self.values.get(name), tuple)
-        self.assign(name, (symbol(name, array=True),) if array else symbol(name))
+        self.assign(name, (_symbol(name, array=True),) if array else _symbol(name))
 
     def forget(self, name: str) -> None:
         self.changed.add(name)
@@ -83,10 +88,57 @@ class Variables:
         for name in names:
             self.assign(name, f"\0{why}\0")
 
+    def forget_arguments(self) -> None:
+        """What `shift` and `set --` do."""
+        for name in ("@", *"123456789"):
+            if name in self.values:
+                self.forget(name)
+
     def give(self, arguments: Sequence[str]) -> None:
         """Sets the arguments of a script."""
         self.values |= {str(number): value for number, value in enumerate(arguments[:9], 1)}
         self.values["@"] = tuple(arguments)
+
+    def assignment(self, word: Word | Array) -> tuple[str, Value] | None:
+        """The name and the value of `NAME=value`."""
+        if isinstance(word, Array):
+            return word.name, self.array(word)
+        first = word.parts[0] if word.parts else None
+        if first is None or first.kind != "text" or first.quoted or "=" not in first.text:
+            return None
+        name, _, text = first.text.partition("=")
+        more = name.endswith("+")
+        name = name.removesuffix("+")
+        if not name.isidentifier():
+            return None
+        rest = (first._replace(text=text), *word.parts[1:])
+        value = self.text(rest)
+        if any(part.kind == "command" and value in (part.source, _HIDDEN) for part in rest[1:]):
+            value = _symbol(name)
+        before = self.values.get(name, "") if more else ""
+        return name, (*before, value) if isinstance(before, tuple) else before + value
+
+    def declare(self, how: str, given: Sequence[Word | Array], line: str) -> None:
+        """`export`, `local` and their like."""
+        options = [word.bare for word in given if isinstance(word, Word) and word.bare.startswith(("-", "+"))]
+        exported = how == "export" or any("x" in each for each in options if each.startswith("-"))
+        for word in given:
+            found = self.assignment(word)
+            text = self.text(word.parts) if isinstance(word, Word) else ""
+            if found is None and "=" in text:  # all of it is quoted
+                found = text.partition("=")[0], text.partition("=")[2]
+            name = found[0] if found else text
+            if not name.isidentifier():
+                continue
+            if how in ("local", "declare", "typeset") and not exported:
+                self.local.add(name)
+            if found and any("n" in each for each in options):
+                self.question([name, str(found[1])], f"{line} gives {name} another name")
+            elif found:
+                self.assign(name, found[1], exported=exported)
+            elif exported:
+                self.changed.add(name)
+                self.exported[name] = None
 
     # --- words
 
@@ -161,7 +213,7 @@ class Variables:
             return part.source
         if part.kind == "command":
             short = len(part.source) <= _SHOWN and "\n" not in part.source
-            return part.source if short or part.text.startswith("(") else HIDDEN
+            return part.source if short or part.text.startswith("(") else _HIDDEN
         found = _PARAMETER.fullmatch(part.text)
         if found is None:  # cut, replaced or counted
             name = re.search(r"\w+", part.text)

@@ -81,7 +81,7 @@ def test_a_launch_that_something_unread_decides_is_refused_with_its_line() -> No
 
     serve = "vllm serve Q/M"
     sets, ends = "sets in {} what the launch needs", f"\n{serve} --seed $L"
-    called = "line 2 sets by f what the launch needs"
+    function = sets.format("the function {}")
     each_row(
         [
             ('\nif [ -n "$A" ]; then L=1; fi' + ends, f"line 1 {sets.format('`if`')}"),
@@ -101,8 +101,19 @@ def test_a_launch_that_something_unread_decides_is_refused_with_its_line() -> No
             ("[[ a && b ]] && { L=1; }" + ends, f"line 1 {sets.format('braces')}"),
             ("grep -q x y || L=1" + ends, "line 1 sets behind `||` what the launch needs"),
             ("L=1\n(( L += 1 ))" + ends, "line 2 computes what the launch needs"),
-            ("f() { L=1; (cd x); }\nf" + ends, called),
-            ("f() { local -n o=$1; o=(1); }; L=()\nf L\n" + f'{serve} "${{L[@]}}"', called),
+            ("f() { L=1; (cd x); }\nf" + ends, f"line 1 {function.format('f')}"),
+            ("f() { g; }\ng() { L=1; }\nL=2\nf" + ends, f"line 2 {function.format('g')}"),
+            ("f() { export A=1; }\nf\n" + serve, f"line 1 {function.format('f')}"),
+            ("A=1\nif a; then export A; fi\n" + serve, f"line 2 {sets.format('`if`')}"),
+            ("select L in 1 2; do break; done" + ends, f"line 1 {sets.format('`select`')}"),
+            ("let L=1" + ends, "line 1 computes what the launch needs"),
+            ("L=1\neval $A=2" + ends, "line 2 may set by `eval` what the launch needs"),
+            ("L=(1 2)\nL[0]=3" + ends, "line 2 sets one word of L"),
+            ("test -n $A && L=1" + ends, "line 1 sets behind `&&` what the launch needs"),
+            (
+                "f() { local -n o=$1; o=(1); }; L=()\nf L\n" + f'{serve} "${{L[@]}}"',
+                "line 2 sets by f what the launch needs",
+            ),
             (f"if a; then\n  {serve}\nfi", "line 1 launches in `if`"),
             (f"f() {{ {serve}; }}", "line 1 launches in the function f"),
             (f"function f {{\n  bash -c '{serve}'\n}}\nf", "line 1 launches in the function f"),
