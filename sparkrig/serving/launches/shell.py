@@ -17,7 +17,7 @@ from sparkrig.serving.container import Described
 from sparkrig.serving.launch import Launch, NotRead, Unreadable, not_read
 from sparkrig.serving.launches import command, statements, variables
 from sparkrig.serving.launches.statements import Block, Command, Statement
-from sparkrig.serving.launches.variables import DECLARE, Value, Variables
+from sparkrig.serving.launches.variables import ARGUMENTS, DECLARE, Value, Variables
 from sparkrig.serving.launches.words import Word
 
 # Characters of what is read, since a text may be run again and again; a command counts more
@@ -30,8 +30,10 @@ _WRAPPERS = frozenset({"exec", "eval", "sudo", "nohup", "env"})
 _PRINTS = frozenset({"echo", "printf", "test"})
 _REMOTE = frozenset({"ssh", "tmux", "screen", "su", "runuser"})
 # commands behind which `&&` goes on; another one may fail
-_SURE = {*[":", "true", "cd", "source", ".", "set", "unset", "shift", "ulimit", "mkdir", "rm", "sleep", "echo", "printf", "eval"]}
-_SURE |= {"pip", "pip3", "uv", "apt", "apt-get", "python3"}
+_GOES_ON = (
+    ": true cd source . set unset shift ulimit mkdir rm sleep echo printf eval pip pip3 uv apt apt-get python3"
+)
+_SURE = frozenset(_GOES_ON.split())
 _ELEMENT = re.compile(r"([A-Za-z_]\w*)\[[^\]=]*\]\+?=")
 _SET = re.compile(r"[A-Za-z_]\w*(?=[ \t]*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|(?<=\+\+|--)[A-Za-z_]\w*")
 
@@ -40,10 +42,10 @@ _SET = re.compile(r"[A-Za-z_]\w*(?=[ \t]*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|
 class World:
     """What all shells of one text share.
 
-    containers: by name, or why they are not known; functions: names; elsewhere: scripts that it runs and has not.
+    containers, functions: names of what it starts and has; elsewhere: scripts that it runs and has not.
     """
 
-    containers: dict[str, Described | str] = field(default_factory=dict)
+    containers: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     errors: list[Unreadable] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
@@ -61,7 +63,7 @@ class Shell:
         self.variables = Variables(given)
         self.world = world or World()
         self.launches: list[Launch] = []
-        self.inside: Described | None = None  # the container in which what follows is typed
+        self.inside = False  # whether what follows is typed in a container
         self.starts_ray = self.installs_ray = self.installs_vllm = False
         self.line = 1
 
@@ -130,14 +132,10 @@ class Shell:
         """Passes over what may run, and refuses it where a launch is in it."""
         named = {"function": f"the function {block.name}", "{": "braces", "(": "parentheses"}
         name = named.get(block.word, f"`{block.word}`")
-        before = {**self.world.containers}
         trial = self._trial()
         trial._statements(block.body)
         if trial.launches:
             raise self._not_read(f"launches in {name}")
-        started = (each for each, found in self.world.containers.items() if before.get(each) is not found)
-        doubted = {each: f"{self._line} starts in {name} the container {each}" for each in started}
-        self.world.containers = {**before, **doubted}
         self.installs_ray, self.installs_vllm = trial.installs_ray, trial.installs_vllm
         why = f"{self._line} sets in {name} what the launch needs"
         changed = {*trial.variables.changed, *([block.name] if block.word in ("for", "select") else [])}
@@ -256,13 +254,13 @@ class Shell:
         elif name == "unset":
             for each in words[1:]:
                 self.variables.forget(each)
-        elif name == "shift" or (name == "set" and "--" in words):
-            self.variables.forget_arguments()
+        elif name == "set" and "--" in words:
+            self.variables.question(ARGUMENTS, f"{self._line} sets the arguments of the script")
         elif name == "set":
             on, off = {"-a", "allexport"} & {*words}, "+a" in words
             self.variables.all_exported = bool(on) or (self.variables.all_exported and not off)
         elif name == "exit":
-            self.inside = None
+            self.inside = False
         else:
             return False
         return True
@@ -277,12 +275,9 @@ class Shell:
             self._here(words, environment)
 
     def _nested(self, text: str, shell: Shell, arguments: Sequence[str] = ()) -> list[Launch]:
-        """The launches of a script in a command, which is no error where it cannot be parted.
-
-        arguments: of the script; without any they stay unknown, for whoever types the command may add some.
-        """
+        """The launches of a script in a command, which is no error where it cannot be parted."""
         if arguments:
-            shell.variables.give(arguments)
+            shell.variables.question(ARGUMENTS, f"{self._line} gives arguments to the script of a shell")
         try:
             return shell.read(text)
         except NotRead:
@@ -296,6 +291,7 @@ class Shell:
         inner = container.options(words[words.index("exec") + 1 :])[0] if "exec" in words else {}
         environment = {**environment, **container.environment(inner.get("env", ()))}
         unseen = command.enters(words)
+        entered = unseen and bool(self.world.containers & {*words})
         text = command.shell_script(words)
         if text is not None:
             shell = Shell(self.source, environment, self.world)
@@ -303,70 +299,36 @@ class Shell:
             found = self._nested(text, shell, words[words.index(text) + 2 :])
             self.installs_ray |= shell.installs_ray
             self.installs_vllm |= shell.installs_vllm
-            self.launches += [replace(each, unseen=each.unseen or unseen) for each in found]
-            return
-        if (file := command.script_file(words) or "").endswith(".sh"):
-            self.world.elsewhere.append(file)
-        bare = (replace(each, unseen=unseen) for each in command.bare(words, environment, self.source))
-        if (inside := self.inside) is None:
-            self.launches += bare
-            return
-        merged = {**inside.environment, **environment}
-        self.launches += [command.within(replace(each, environment=merged), inside) for each in bare]
+        else:
+            found = [*command.bare(words, environment, self.source)]
+            file = command.script_file(words) or ""
+            self.world.elsewhere += [file] if file.endswith(".sh") else []
+        if found and (self.inside or entered):
+            raise self._not_read("launches in a container that is started before it")
+        self.inside = self.inside or (entered and command.base(words[-1]) in command.SHELLS)
+        self.launches += [replace(each, unseen=each.unseen or unseen) for each in found]
 
     def _in_container(self, words: Sequence[str], environment: Mapping[str, str | None]) -> bool:
-        """`docker run` and `docker exec`. False where it is neither."""
+        """`docker run`. False where it is none."""
         place = next(
             (at for at, word in enumerate(words) if command.base(word) in command.CONTAINER_ENGINES), None
         )
         verbs = ("run", "create", "exec", "compose")
         at = next((at for at in range((place or 0) + 1, len(words)) if words[at] in verbs), None)
-        if place is None or at is None or words[at] == "compose":
+        if place is None or at is None or words[at] in ("compose", "exec"):
             return False
         rest = words[at + 1 :]
-        if words[at] == "exec":
-            return self._executed(rest)
         try:
             described = container.typed(rest)
         except ValueError as error:
             self.world.errors.append(Unreadable(str(error)))
             return True
         described = replace(described, environment=_passed(described, environment))
-        self._remember(rest, described)
-        self.launches += self.contained(described, f"docker run {described.container.image}")
-        return True
-
-    def _remember(self, rest: Sequence[str], described: Described) -> None:
-        """A container by its name; one that is a shell for a person is where the next lines are typed."""
-        found, _ = container.options(rest)
-        why = variables.doubt(rest)
-        self.world.containers |= dict.fromkeys(found.get("name", ()), why or described)
+        given, _ = container.options(rest)
+        self.world.containers |= {*given.get("name", ())}
         shell = len(described.words) == 1 and command.base(described.words[0]) in command.SHELLS
-        if shell and "interactive" in found and "detach" not in found:
-            if why:
-                raise not_read(why)
-            self.inside = described
-
-    def _executed(self, rest: Sequence[str]) -> bool:
-        """What is run in a container that was started before. False where that is not known."""
-        found, words = container.options(rest)
-        described = self.world.containers.get(words[0]) if words else None
-        if described is None:
-            return False
-        if isinstance(described, str):
-            raise not_read(described)
-        given = replace(described, environment=container.environment(found.get("env", ())))
-        inner = replace(
-            described,
-            words=tuple(words[1:]),
-            environment={**described.environment, **_passed(given, self.variables.environment)},
-            whole=described.whole and "env-file" not in found and container.UNKNOWN not in found,
-            replaced=True,
-        )
-        if len(words) == 2 and command.base(words[1]) in command.SHELLS:
-            self.inside = inner
-            return True
-        self.launches += self.contained(inner, f"docker exec {words[0]}")
+        self.inside = self.inside or (shell and "interactive" in given and "detach" not in given)
+        self.launches += self.contained(described, f"docker run {described.container.image}")
         return True
 
     def contained(self, described: Described, source: str = "") -> list[Launch]:

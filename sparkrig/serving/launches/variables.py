@@ -17,10 +17,11 @@ _MOST_TOGETHER = 4 * _LONGEST  # of the words of one command
 _MOST = 2_000  # words of an array or of one expansion
 _DEEPEST = 8  # `${A:-${B:-...}}`
 _SHOWN = 40  # of a command whose output is not known
-_PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(\[(?:[@*]|\d{1,4})\])?(?:(:?[-=+?])(.*))?", re.DOTALL)
+_PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(?:\[[@*]\])?(?:(:?[-=?])(.*))?", re.DOTALL)
 _SEVERAL = re.compile(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?")
 _DOUBT = re.compile(r"\0([^\0]*)\0")
 
+ARGUMENTS = ("@", *"123456789")  # of a script
 DECLARE = frozenset({"export", "readonly", "declare", "local", "typeset"})
 _HIDDEN = "$(...)"  # the output of a long command
 
@@ -87,17 +88,6 @@ class Variables:
         """Puts values in doubt."""
         for name in names:
             self.assign(name, f"\0{why}\0")
-
-    def forget_arguments(self) -> None:
-        """What `shift` and `set --` do."""
-        for name in ("@", *"123456789"):
-            if name in self.values:
-                self.forget(name)
-
-    def give(self, arguments: Sequence[str]) -> None:
-        """Sets the arguments of a script."""
-        self.values |= {str(number): value for number, value in enumerate(arguments[:9], 1)}
-        self.values["@"] = tuple(arguments)
 
     def assignment(self, word: Word | Array) -> tuple[str, Value] | None:
         """The name and the value of `NAME=value`."""
@@ -215,27 +205,18 @@ class Variables:
             short = len(part.source) <= _SHOWN and "\n" not in part.source
             return part.source if short or part.text.startswith("(") else _HIDDEN
         found = _PARAMETER.fullmatch(part.text)
-        if found is None:  # cut, replaced or counted
+        if found is None:  # cut, replaced, counted or one of several
             name = re.search(r"\w+", part.text)
             value = self.values.get(name[0] if name else "", ())
             why = doubt([value] if isinstance(value, str) else value)
             return f"\0{why}\0" if why else part.source
-        known, sign, more = self._value(found[1], found[2]), found[3] or "", found[4] or ""
+        known, sign, more = self._value(found[1]), found[2] or "", found[3] or ""
         if sign[-1:] in ("-", "=") and (known is None or (known == "" and sign[0] == ":")):
             known = self.text(words.parts(more), depth + 1)
             if sign[-1] == "=":
                 self.assign(found[1], known)
-        elif sign[-1:] == "+" and not (known or "$").startswith(("$", "\0")):
-            return self.text(words.parts(more), depth + 1)
-        elif sign[-1:] == "+" and not (known or "").startswith("\0"):
-            return part.source if known is None or known else ""
         return part.source if known is None else known
 
-    def _value(self, name: str, index: str | None) -> str | None:
+    def _value(self, name: str) -> str | None:
         value = self.values.get(name)
-        if isinstance(value, str) or value is None:
-            return value
-        if index in ("[@]", "[*]"):
-            return " ".join(value)
-        place = int(index[1:-1]) if index else 0
-        return value[place] if place < len(value) else None
+        return " ".join(value) if isinstance(value, tuple) else value

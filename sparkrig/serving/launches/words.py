@@ -83,9 +83,7 @@ class Document:
 
 
 class Into(NamedTuple):
-    """The file that output goes to."""
-
-    file: str
+    """Output goes to a file."""
 
 
 class Operator(NamedTuple):
@@ -116,7 +114,9 @@ def parted(text: str) -> list[str]:
 
 def parts(text: str) -> tuple[Part, ...]:
     """Of what stands in `${NAME:-here}`: blanks part nothing."""
-    return _Reader(text).loose()
+    made: list[Part] = []
+    _Reader(text).double(made, loose=True)
+    return tuple(made)
 
 
 class _Reader:
@@ -164,12 +164,12 @@ class _Reader:
     def _next(self) -> Token | None:
         """None of a redirection that matters to no launch."""
         text, at = self.text, self.at
-        if text.startswith("((", at):
-            self.at = self._closing(at + 1, "(") + 1
-            return self._whole(at)
-        if text.startswith("[[ ", at) and (end := text.find(" ]]", at, at + _LONGEST_TEST)) > 0:
-            self.at = end + 3
-            return self._whole(at)
+        end = self._closing(at + 1, "(") + 1 if text.startswith("((", at) else 0
+        if text.startswith("[[ ", at):
+            end = text.find(" ]]", at, at + _LONGEST_TEST) + 3
+        if end > at:  # a sum or a test is one word
+            self.at = end
+            return Word((Part("text", text[at:end], True, text[at:end]),))
         found = _REDIRECTION.match(text, at)
         if found and not _PLACEHOLDER.match(text, at):
             self.at = found.end()
@@ -179,18 +179,13 @@ class _Reader:
             return Operator(operator[0])
         return self._word()
 
-    def _whole(self, begun: int) -> Word:
-        """A test or a sum, as one word."""
-        source = self.text[begun : self.at]
-        return Word((Part("text", source, True, source),))
-
     def _redirected(self, sign: str) -> Token | None:
         if sign in ("<<", "<<-"):
             return self._announced()
         target = self._word() if self.text[self.at : self.at + 1] not in ("", *"\n;&|()") else Word(())
         if not isinstance(target, Word):
             return None
-        return Document(target.plain) if sign == "<<<" else Into(target.plain) if sign[0] == ">" else None
+        return Document(target.plain) if sign == "<<<" else Into() if sign[0] == ">" else None
 
     def _announced(self) -> Document | None:
         """A here-document, whose text begins below this line."""
@@ -258,7 +253,7 @@ class _Reader:
         elif char == '"' and not doubled:
             self.at += 1
             made.append(Part("text", "", True, ""))
-            self._double(made)
+            self.double(made)
         elif char == "'" and not doubled:
             end = self.text.find("'", self.at + 1)
             if end < 0:
@@ -282,31 +277,20 @@ class _Reader:
         made.append(Part("text", piece, True, piece))
         return True
 
-    def _double(self, made: list[Part]) -> None:
-        """To the closing mark."""
+    def double(self, made: list[Part], *, loose: bool = False) -> None:
+        """To the closing mark; or to the end of the text, past marks."""
         while self.at < len(self.text):
             if (found := _IN_DOUBLE.match(self.text, self.at)) is not None:
                 made.append(Part("text", found[0], True, found[0]))
                 self.at = found.end()
-            elif self.text[self.at] == '"':
-                self.at += 1
-                return
-            else:
+            elif self.text[self.at] != '"':
                 self._quoted_or_expanded(made, doubled=True)
-        raise ValueError(_UNCLOSED)
-
-    def loose(self) -> tuple[Part, ...]:
-        """All of the text as the parts of one word, without its quotation marks."""
-        made: list[Part] = []
-        while self.at < len(self.text):
-            if (found := _IN_DOUBLE.match(self.text, self.at)) is not None:
-                made.append(Part("text", found[0], True, found[0]))
-                self.at = found.end()
-            elif self.text[self.at] == '"':
-                self.at += 1
             else:
-                self._quoted_or_expanded(made, doubled=True)
-        return tuple(made)
+                self.at += 1
+                if not loose:
+                    return
+        if not loose:
+            raise ValueError(_UNCLOSED)
 
     def _backquoted(self, *, doubled: bool) -> Part:
         end = _BACKQUOTED.match(self.text, self.at)
