@@ -14,13 +14,7 @@ from dataclasses import replace
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable, not_read
-from sparkrig.serving.launches import (
-    compose,
-    documents,
-    inspected,
-    recipes,
-    statements,
-)
+from sparkrig.serving.launches import compose, documents, flag_file, inspected, statements
 from sparkrig.serving.launches.command import ASSIGNED, served
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
@@ -143,12 +137,12 @@ def _yaml(text: str) -> list[Launch]:
     if "services" in document:
         return compose.read(document)
     if isinstance(document.get("engines"), dict):
-        return recipes.pulse(document)
+        raise not_read("it is a recipe of spark-pulse")
     if recipe.is_one(document):
         made = recipe.of(document)
         return [_spread(each, made.fewest) for each in of_recipe(made, made.command())]
     if "model" in document:
-        return [recipes.configured(document)]
+        return [flag_file.configured(document)]
     _not_read(_KEYS[key] for each in found for key in each if key in _KEYS)
     raise Unreadable(
         "the YAML has no services (a compose file), no command (a recipe) and no model (a --config file)"
