@@ -35,7 +35,9 @@ _GOES_ON = (
 )
 _SURE = frozenset(_GOES_ON.split())
 _ELEMENT = re.compile(r"([A-Za-z_]\w*)\[[^\]=]*\]\+?=")
-_SET = re.compile(r"[A-Za-z_]\w*(?=[ \t]*(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|(?<=\+\+|--)[A-Za-z_]\w*")
+_SET = re.compile(
+    r"(?<!\w)[A-Za-z_]\w*+(?=[ \t]*+(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|(?<=\+\+|--)[A-Za-z_]\w*+"
+)
 
 
 @dataclass
@@ -118,7 +120,7 @@ class Shell:
             before, apart = self.variables, "|" in (each.joiner, then.joiner if then else "")
             if isinstance(each, Command):
                 self.variables = before.copy() if apart else before  # a shell of its own
-                surely = self._command(each, surely=surely) and surely
+                surely = self._command(each, surely=surely, piped=apart) and surely
             elif each.word in "({" and (surely or apart):
                 apart = apart or each.word == "("
                 self.variables = before.copy() if apart else before
@@ -157,7 +159,7 @@ class Shell:
 
     # --- one command
 
-    def _command(self, given: Command, *, surely: bool) -> bool:
+    def _command(self, given: Command, *, surely: bool, piped: bool) -> bool:
         """Whether what follows by `&&` surely runs."""
         self.world.left -= _COMMAND
         words = [*given.words]
@@ -174,7 +176,8 @@ class Shell:
             self.variables.declare(words[0].bare, words[1:], self._line)
         else:
             fields = self.variables.all_fields(word for word in words if isinstance(word, Word))
-            self._given(fields, given)
+            if given.documents and (piped or given.writes or fields[:1] != ["cat"]):  # which only prints
+                self._given(given.documents[-1])
             self._launching(fields, {name: value for name, value in lead.items() if isinstance(value, str)})
             sure = not fields or fields[0] in _SURE
         if not surely:
@@ -183,12 +186,10 @@ class Shell:
         self.variables.changed |= before
         return sure
 
-    def _given(self, words: Sequence[str], given: Command) -> None:
+    def _given(self, document: str) -> None:
         """Refuses a launch in what a command is given on standard input: a script, or a file that it writes."""
-        if given.documents and (given.writes or words[:1] != ["cat"]):
-            trial = self._trial()
-            if self._nested(given.documents[-1], trial):
-                raise self._not_read("launches from a here-document")
+        if self._nested(document, self._trial()):
+            raise self._not_read("launches from a here-document")
 
     def _launching(self, words: list[str], lead: Mapping[str, str]) -> None:
         """Runs a command, and refuses a launch for which something is in doubt."""

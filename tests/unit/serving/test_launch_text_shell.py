@@ -122,6 +122,7 @@ def test_a_launch_that_something_unread_decides_is_refused_with_its_line() -> No
             (f"tmux new-session -d -s v '{serve}'", "line 1 launches by `tmux`"),
             (f"screen -dmS v bash -c '{serve}'", "line 1 launches by `screen`"),
             (f"cat > r.sh <<'END'\n{serve}\nEND\n./r.sh", "line 1 launches from a here-document"),
+            (f"cat <<END | bash\n{serve}\nEND", "line 1 launches from a here-document"),
             (f"A=1\nbash -s <<-END\n\t{serve}\n\tEND", "line 2 launches from a here-document"),
             ("vllm serve $(cat model)", "line 1 takes a name from what a command prints"),
             (f"docker run i bash -c 'if a; then\n{serve}\nfi'", "line 1 of docker run i launches in `if`"),
