@@ -201,7 +201,8 @@ class Shell:
             if made:
                 raise not_read(why)
             rest = [each for each in words if each not in _WRAPPERS]
-            if len(rest) == 1 or (command.CONTAINER_ENGINES & {*rest} and "run" in rest):
+            docker = command.CONTAINER_ENGINES & {*rest} and "run" in rest
+            if docker or all(variables.doubt([each]) for each in rest):
                 self.world.errors.append(not_read(why))
         if any("$(" in f"{each.model} {each.container.image if each.container else ''}" for each in made):
             raise self._not_read("takes a name from what a command prints")

@@ -17,7 +17,7 @@ _MOST_TOGETHER = 4 * _LONGEST  # of the words of one command
 _MOST = 2_000  # words of an array or of one expansion
 _DEEPEST = 8  # `${A:-${B:-...}}`
 _SHOWN = 40  # of a command whose output is not known
-_PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(?:\[[@*]\])?(?:(:?[-=?])(.*))?", re.DOTALL)
+_PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(?:\[[@*]\])?(?:(:?[-=+?])(.*))?", re.DOTALL)
 _SEVERAL = re.compile(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?")
 _DOUBT = re.compile(r"\0([^\0]*)\0")
 
@@ -215,6 +215,10 @@ class Variables:
             known = self.text(words.parts(more), depth + 1)
             if sign[-1] == "=":
                 self.assign(found[1], known)
+        elif sign[-1:] == "+" and known is not None and "$" not in known and not doubt([known]):
+            return self.text(words.parts(more), depth + 1) if known or sign[0] != ":" else ""
+        elif sign[-1:] == "+" and not doubt([known or ""]):
+            return part.source
         return part.source if known is None else known
 
     def _value(self, name: str) -> str | None:
