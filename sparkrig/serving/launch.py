@@ -24,6 +24,11 @@ class NotRead(Unreadable):
     """Text of a form that is not read; `docker inspect` shows what it starts."""
 
 
+def not_read(what: str) -> NotRead:
+    """The one sentence of it. what: `it is a Dockerfile`."""
+    return NotRead(f"{what}, which is not read; start it, and read its container")
+
+
 @dataclass(frozen=True)
 class Launch:
     """One server as it is launched, or a node of Ray that it runs on.

@@ -13,14 +13,8 @@ from dataclasses import replace
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
-from sparkrig.serving.launch import Launch, NotRead, Unreadable
-from sparkrig.serving.launches import (
-    compose,
-    documents,
-    inspected,
-    recipes,
-    tree,
-)
+from sparkrig.serving.launch import Launch, Unreadable, not_read
+from sparkrig.serving.launches import compose, documents, flag_file, inspected, statements
 from sparkrig.serving.launches.command import ASSIGNED, served
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
@@ -70,10 +64,7 @@ def read(text: str) -> list[Launch]:
     if _YAML.match(bare):
         return _yaml(bare)
     shell = Shell("the command line")
-    found = shell.read(bare)
-    for file in [] if found else [*shell.world.files.values()]:  # written here and run elsewhere
-        found += shell.nested(file, Shell(shell.source, {}, shell.world))
-    return _found(shell, found)
+    return _found(shell, shell.read(bare))
 
 
 def typed(words: Sequence[str]) -> list[Launch]:
@@ -105,7 +96,7 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
 def others(command: str, engine: str = engines.VLLM) -> list[str]:
     """The programs that a script starts beside that engine, each by its first word. Raises Unreadable."""
     try:
-        commands = tree.simple(tree.parsed(command))
+        commands = [*statements.commands(statements.parsed(command))]
     except ValueError as error:
         raise Unreadable(str(error)) from None
     return [words[0] for words in commands if words[:1] != ["export"] and _starts(words, engine)]
@@ -120,7 +111,7 @@ def _found(shell: Shell, found: list[Launch]) -> list[Launch]:
     if not found:
         told, elsewhere = shell.world.errors, [*dict.fromkeys(shell.world.elsewhere)]
         missing = f"; it runs {listed(elsewhere[:_NAMED])}, which it does not have" if elsewhere else ""
-        raise Unreadable(told[0] if told else f"no `vllm serve` and no container of vLLM is in it{missing}")
+        raise told[0] if told else Unreadable(f"no `vllm serve` and no container of vLLM is in it{missing}")
     return found
 
 
@@ -136,7 +127,7 @@ def _spread(launch: Launch, sparks: int) -> Launch:
 def _not_read(forms: Iterable[str]) -> None:
     """Raises NotRead for the first of these forms."""
     if form := next(iter(forms), ""):
-        raise NotRead(f"it is {form}, which is not read; start it, and read its container")
+        raise not_read(f"it is {form}")
 
 
 def _yaml(text: str) -> list[Launch]:
@@ -146,12 +137,12 @@ def _yaml(text: str) -> list[Launch]:
     if "services" in document:
         return compose.read(document)
     if isinstance(document.get("engines"), dict):
-        return recipes.pulse(document)
+        raise not_read("it is a recipe of spark-pulse")
     if recipe.is_one(document):
         made = recipe.of(document)
         return [_spread(each, made.fewest) for each in of_recipe(made, made.command())]
     if "model" in document:
-        return [recipes.configured(document)]
+        return [flag_file.configured(document)]
     _not_read(_KEYS[key] for each in found for key in each if key in _KEYS)
     raise Unreadable(
         "the YAML has no services (a compose file), no command (a recipe) and no model (a --config file)"

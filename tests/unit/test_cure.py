@@ -128,7 +128,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/login.py": {"_sudoers(data)"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
         "sparkrig/serving/launches/compose.py": {"', '.join(services)"},
-        "sparkrig/serving/launches/started.py": {"described.container.image"},
+        "sparkrig/serving/launches/shell.py": {"described.container.image"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
         "sparkrig/redaction/archive.py": {
             "len(made.files)",

@@ -1,8 +1,7 @@
-"""YAML of strangers as plain trees, and compose files, files of flags and recipes in it."""
+"""YAML of strangers as plain trees."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -24,16 +23,6 @@ def load(text: str) -> list[Any]:
         raise Unreadable(f"it begins like YAML and is none{where}") from None
     left = [_MOST]
     return [_plain(each, left, 0) for each in documents if each is not None]
-
-
-def table(found: Any) -> Mapping[str, Any]:
-    """A mapping, empty where it is none."""
-    return found if isinstance(found, Mapping) else {}
-
-
-def rows(found: Any) -> list[Any]:
-    """A list, empty where it is none."""
-    return found if isinstance(found, list) else []
 
 
 def _plain(value: Any, left: list[int], depth: int) -> Any:

@@ -1,52 +1,77 @@
-"""A shell script, read command by command with what is known of its variables, files and containers.
+"""A shell script, read statement by statement with what is known of its variables and containers.
 
-Nothing is run. A command that sets something unseen makes it unknown; what only runs in a branch is read for the
-launches in it, and changes what holds afterwards only where it is known to be taken.
+Nothing is run, and this is no interpreter: what an `if`, `case`, loop, function, here-document or another host
+decides is not followed. Where a launch depends on it the script is refused with the line, and otherwise it is
+passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 
-from sparkrig.serving.launch import Launch, Unreadable
-from sparkrig.serving.launches import command, conditions, tree
-from sparkrig.serving.launches.started import Starter, World
-from sparkrig.serving.launches.tree import Block, Case, Function, Group, If, Loop, Node, Simple
-from sparkrig.serving.launches.variables import HIDDEN, POSITIONAL, Value, Variables, symbol
-from sparkrig.serving.launches.words import Arithmetic, Array, Document, Word, parts
+from sparkrig.serving import container
+from sparkrig.serving.container import Described
+from sparkrig.serving.launch import Launch, NotRead, Unreadable, not_read
+from sparkrig.serving.launches import command, statements, variables
+from sparkrig.serving.launches.statements import Block, Command, Statement
+from sparkrig.serving.launches.variables import ARGUMENTS, DECLARE, Value, Variables
+from sparkrig.serving.launches.words import Word
 
+# Characters of what is read, since a text may be run again and again; a command counts more
+_MOST_READ = 1_000_000
 _COMMAND = 200
-_DEEPEST = 48  # commands in branches, functions, scripts in commands
-_DECLARE = frozenset({"export", "readonly", "declare", "local", "typeset"})
+_DEEPEST = 24  # scripts in commands
+_DEEP = "it nests deeper than any launch"
 _READS = frozenset({"read", "mapfile", "readarray", "getopts"})
-# commands that ask something: their answer is not known
-_ASKS = frozenset(
-    ("grep", "command", "which", "type", "hash", "pgrep", "curl", "ping", "ls", "docker", "podman", "systemctl")
+_WRAPPERS = frozenset({"exec", "eval", "sudo", "nohup", "env"})
+_PRINTS = frozenset({"echo", "printf", "test"})
+_REMOTE = frozenset({"ssh", "tmux", "screen", "su", "runuser"})
+# commands behind which `&&` goes on; another one may fail
+_GOES_ON = (
+    ": true cd source . set unset shift ulimit mkdir rm sleep echo printf eval pip pip3 uv apt apt-get python3"
+)
+_SURE = frozenset(_GOES_ON.split())
+_ELEMENT = re.compile(r"([A-Za-z_]\w*)\[[^\]=]*\]\+?=")
+_SET = re.compile(
+    r"(?<!\w)[A-Za-z_]\w*+(?=[ \t]*+(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|(?<=\+\+|--)[A-Za-z_]\w*+"
 )
 
 
-class Shell(Starter):
-    """One shell."""
+@dataclass
+class World:
+    """What all shells of one text share.
+
+    containers, functions: names of what it starts and has; elsewhere: scripts that it runs and has not.
+    """
+
+    containers: set[str] = field(default_factory=set)
+    functions: set[str] = field(default_factory=set)
+    errors: list[Unreadable] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+    left: int = _MOST_READ
+    depth: int = 0
+
+
+class Shell:
+    """One shell. source: of its launches, in words; given: the environment that it starts with."""
 
     def __init__(
         self, source: str, given: Mapping[str, str | None] | None = None, world: World | None = None
     ) -> None:
-        super().__init__(source, given, world)
-        self.functions: dict[str, Block] = {}
-        self.called: set[str] = set()
-        self.running: list[str] = []
-        self.saved: list[dict[str, Value | None]] = []  # of each function that runs, what `local` hides
+        self.source = source
+        self.variables = Variables(given)
+        self.world = world or World()
+        self.launches: list[Launch] = []
+        self.inside = False  # whether what follows is typed in a container
+        self.starts_ray = self.installs_ray = self.installs_vllm = False
+        self.line = 1
 
     def read(self, text: str) -> list[Launch]:
-        """The launches of a script. Raises Unreadable where a quotation mark is not closed."""
+        """The launches of a script. Raises Unreadable, NotRead where it depends on what is not read."""
         self._follow(text)
-        for name in [*self.functions]:
-            if name not in self.called:
-                with self._apart():
-                    self._call(name, ())
         return [
             replace(
                 each,
@@ -56,257 +81,273 @@ class Shell(Starter):
             for each in self.launches
         ]
 
+    def command(self, words: Sequence[str]) -> list[Launch]:
+        """The launches of a command whose words another shell has parted."""
+        self._run([*words], {})
+        return self.launches
+
     def _follow(self, text: str) -> None:
-        """Reads a script in this shell; not again inside itself."""
         self.world.left -= len(text)
-        if self.world.left <= 0 or text in self.world.running:
-            return
-        self.world.running.add(text)
+        if self.world.depth >= _DEEPEST:
+            raise Unreadable(_DEEP)
+        self.world.depth += 1
         try:
-            self._block(tree.parsed(text))
+            self._statements(statements.parsed(text))
+        except NotRead:
+            raise
         except ValueError as error:
             raise Unreadable(str(error)) from None
         finally:
-            self.world.running.remove(text)
+            self.world.depth -= 1
 
-    def command(self, words: Sequence[str]) -> list[Launch]:
-        """The launches of a command whose words another shell has parted."""
-        self._run([*words], {}, "", None)
-        return self.launches
+    @property
+    def _line(self) -> str:
+        place = "" if self.source == "the command line" else f" of {self.source}"
+        return f"line {self.line}{place}"
 
-    # --- what runs, and what only may
+    def _not_read(self, what: str) -> NotRead:
+        return not_read(f"{self._line} {what}")
 
-    def _block(self, block: Block) -> bool | None:
-        """Reads commands. Whether the last succeeds, None where that is not known."""
-        outcome: bool | None = True
-        if self.world.depth >= _DEEPEST:
-            return None
-        self.world.depth += 1
-        for number, (joiner, node) in enumerate(block):
-            piped = joiner == "|" or (number + 1 < len(block) and block[number + 1].joiner == "|")
+    # --- what may run, and what does
+
+    def _statements(self, given: Sequence[Statement]) -> None:
+        surely = True
+        for each, then in zip_longest(given, given[1:]):
             if self.world.left <= 0:
-                break
-            if joiner in ("&&", "||"):
-                outcome = self._joined(node, outcome, wanted=joiner == "&&")
-            elif piped:
-                outcome = None
-                with self._apart():
-                    self._node(node)
+                raise Unreadable("it is longer than any launch")
+            self.line = each.line
+            surely = not each.joiner or (each.joiner == "&&" and surely)
+            before, apart = self.variables, "|" in (each.joiner, then.joiner if then else "")
+            if isinstance(each, Command):
+                self.variables = before.copy() if apart else before  # a shell of its own
+                surely = self._command(each, surely=surely, piped=apart) and surely
+            elif each.word in "({" and (surely or apart):
+                apart = apart or each.word == "("
+                self.variables = before.copy() if apart else before
+                self._statements(each.body)
             else:
-                outcome = self._node(node)
-        self.world.depth -= 1
-        return outcome
+                self._block(each)
+                surely = False
+            self.variables = before if apart else self.variables
 
-    def _joined(self, node: Node, outcome: bool | None, *, wanted: bool) -> bool | None:
-        if outcome is wanted:
-            return self._node(node)
-        before = self.variables.copy()
-        self._node(node)
-        if outcome is None:
-            self.variables.merge([before, self.variables.copy()])
-            return None
-        self.variables = before
-        return outcome
+    def _block(self, block: Block) -> None:
+        """Passes over what may run, and refuses it where a launch is in it."""
+        named = {"function": f"the function {block.name}", "{": "braces", "(": "parentheses"}
+        name = named.get(block.word, f"`{block.word}`")
+        trial = self._trial()
+        trial._statements(block.body)
+        if trial.launches:
+            raise self._not_read(f"launches in {name}")
+        self.installs_ray, self.installs_vllm = trial.installs_ray, trial.installs_vllm
+        why = f"{self._line} sets in {name} what the launch needs"
+        changed = {*trial.variables.changed, *([block.name] if block.word in ("for", "select") else [])}
+        self.variables.exported |= trial.variables.exported
+        self.variables.all_exported |= trial.variables.all_exported
+        self.variables.doubted |= trial.variables.doubted
+        if block.word == "function":  # which may be called from here on, whatever is set before
+            self.world.functions.add(block.name)
+            changed -= trial.variables.local
+            self.variables.doubted |= dict.fromkeys(changed, why)
+        self.variables.question(changed, why)
 
-    @contextmanager
-    def _apart(self) -> Iterator[list[Variables]]:
-        """Reads something whose variables are its own; the list has what they became."""
-        before, inside, became = self.variables.copy(), self.inside, list[Variables]()
-        self.world.left -= len(before.values)
-        yield became
-        became.append(self.variables)
-        self.variables, self.inside = before, inside
-
-    def _node(self, node: Node) -> bool | None:
-        if isinstance(node, Simple):
-            return self._simple(node)
-        if isinstance(node, If):
-            self._if(node)
-        elif isinstance(node, Case):
-            self._case(node)
-        elif isinstance(node, Loop):
-            self._loop(node)
-        elif isinstance(node, Function):
-            self.functions[node.name] = node.body
-        elif isinstance(node, Group):
-            if not node.apart:
-                return self._block(node.body)
-            with self._apart():
-                self._block(node.body)
-        return None
-
-    def _if(self, node: If) -> None:
-        def holds(condition: Block) -> bool | None:
-            return self._block(condition) if condition else True
-
-        self._ways((partial(holds, condition), body) for condition, body in node.arms)
-
-    def _case(self, node: Case) -> None:
-        found = self.variables.text(node.word.parts)
-
-        def fits(patterns: Sequence[Word]) -> bool | None:
-            texts = [self.variables.text(each.parts) for each in patterns]
-            if "*" in texts:
-                return True
-            if "$" in found or any("$" in each for each in texts):
-                return None
-            return any(conditions.holds([found, "=", each], lambda _: False) for each in texts)
-
-        self._ways((partial(fits, patterns), body) for patterns, body in node.arms)
-
-    def _ways(self, arms: Iterable[tuple[Callable[[], bool | None], Block]]) -> None:
-        """Reads the arms of a branch, and keeps what holds after those that may be taken."""
-        maybe: list[Variables] = []
-        settled = False
-        for condition, body in arms:
-            outcome = False if settled else condition()
-            with self._apart() as became:
-                self._block(body)
-            maybe += [] if outcome is False else became
-            settled = settled or outcome is True
-        self.variables.merge(maybe if settled else [*maybe, self.variables.copy()])
-
-    def _loop(self, node: Loop) -> None:
-        values = self.variables.all_fields(node.words)
-        before = self.variables.copy()
-        if node.name:
-            self.variables.assign(node.name, values[0] if len(values) == 1 else symbol(node.name))
-        self._block(node.body)
-        self.variables.merge([before, self.variables.copy()])
-
-    def _call(self, name: str, given: Sequence[str]) -> bool | None:
-        """Reads a function's body; not again inside itself."""
-        if name in self.running:
-            return None
-        self.called.add(name)
-        self.running.append(name)
-        self.saved.append({each: self.variables.values.get(each) for each in POSITIONAL})
-        another = {**self.variables.another}
-        if given:
-            self.variables.give(given)
-        outcome = self._block(self.functions[name])
-        self.variables.another = another
-        self.running.pop()
-        for each, value in self.saved.pop().items():
-            self.variables.values.pop(each, None)
-            self.variables.values |= {} if value is None else {each: value}
-        return outcome
+    def _trial(self) -> Shell:
+        """A shell that starts with what is known here, and changes nothing of it."""
+        made = Shell(self.source, {}, self.world)
+        made.variables, made.inside = self.variables.copy(), self.inside
+        made.installs_ray, made.installs_vllm = self.installs_ray, self.installs_vllm
+        return made
 
     # --- one command
 
-    def _simple(self, node: Simple) -> bool | None:
-        given = [*node.words]
+    def _command(self, given: Command, *, surely: bool, piped: bool) -> bool:
+        """Whether what follows by `&&` surely runs."""
         self.world.left -= _COMMAND
-        if given and isinstance(given[0], Arithmetic):
-            return None
+        words = [*given.words]
         lead: dict[str, Value] = {}
-        while given and (assigned := self._assignment(given[0])) is not None:
+        while words and (assigned := self.variables.assignment(words[0])) is not None:
             lead[assigned[0]] = assigned[1]
-            given = given[1:]
-        if not given and not node.documents:
+            words = words[1:]
+        before, self.variables.changed = self.variables.changed, set()
+        sure = True
+        if not words and not given.documents:
             for name, value in lead.items():
                 self.variables.assign(name, value)
-            return True
-        if given and isinstance(given[0], Word) and given[0].bare in _DECLARE:
-            self._declare(given[0].bare, given[1:])
-            return True
-        words = [word for word in given if isinstance(word, Word)]
-        if words and words[0].bare == "[[":
-            fields = [self.variables.text(word.parts) for word in words]
+        elif words and isinstance(words[0], Word) and words[0].bare in DECLARE:
+            self.variables.declare(words[0].bare, words[1:], self._line)
         else:
-            fields = self.variables.all_fields(words)
-        before = {name: value for name, value in lead.items() if isinstance(value, str)}
-        into = self.variables.text(node.into.parts) if node.into else None
-        document = self._document(node.documents[-1]) if node.documents else ""
-        return self._run(fields, before, document, into)
+            fields = self.variables.all_fields(word for word in words if isinstance(word, Word))
+            if given.documents and (piped or given.writes or fields[:1] != ["cat"]):  # which only prints
+                self._given(given.documents[-1])
+            self._launching(fields, {name: value for name, value in lead.items() if isinstance(value, str)})
+            sure = not fields or fields[0] in _SURE
+        if not surely:
+            why = f"{self._line} sets behind `{given.joiner}` what the launch needs"
+            self.variables.question([*self.variables.changed], why)
+        self.variables.changed |= before
+        return sure
 
-    def _document(self, document: Document) -> str:
-        return self.variables.text(parts(document.text, marks=True)) if document.expands else document.text
+    def _given(self, document: str) -> None:
+        """Refuses a launch in what a command is given on standard input: a script, or a file that it writes."""
+        if self._nested(document, self._trial()):
+            raise self._not_read("launches from a here-document")
 
-    def _assignment(self, word: Word | Array | Arithmetic) -> tuple[str, Value] | None:
-        if isinstance(word, Array):
-            return word.name, self.variables.array(word)
-        first = word.parts[0] if isinstance(word, Word) and word.parts else None
-        if first is None or first.kind != "text" or first.quoted or "=" not in first.text:
-            return None
-        name, _, text = first.text.partition("=")
-        more = name.endswith("+")
-        name = name.removesuffix("+")
-        if not name.isidentifier() or not isinstance(word, Word):
-            return None
-        rest = (first._replace(text=text), *word.parts[1:])
-        value = self.variables.text(rest)
-        if any(part.kind == "command" and value in (part.source, HIDDEN) for part in rest[1:]):
-            value = symbol(name)
-        before = self.variables.values.get(name, "") if more else ""
-        return name, (*before, value) if isinstance(before, tuple) else before + value
+    def _launching(self, words: list[str], lead: Mapping[str, str]) -> None:
+        """Runs a command, and refuses a launch for which something is in doubt."""
+        before = len(self.launches)
+        self._run(words, lead)
+        made = self.launches[before:]
+        used = [*words, *(value or "" for each in made for value in each.environment.values())]
+        if why := variables.doubt(used):
+            if made:
+                raise not_read(why)
+            rest = [each for each in words if each not in _WRAPPERS]
+            docker = command.CONTAINER_ENGINES & {*rest} and "run" in rest
+            if docker or all(variables.doubt([each]) for each in rest):
+                self.world.errors.append(not_read(why))
+        if any("$(" in f"{each.model} {each.container.image if each.container else ''}" for each in made):
+            raise self._not_read("takes a name from what a command prints")
 
-    def _declare(self, how: str, given: Sequence[Word | Array | Arithmetic]) -> None:
-        options = [word.bare for word in given if isinstance(word, Word) and word.bare.startswith(("-", "+"))]
-        exported = how == "export" or any("x" in each for each in options if each.startswith("-"))
-        for word in given:
-            found = self._assignment(word)
-            name = found[0] if found else word.bare if isinstance(word, Word) else ""
-            if not name.isidentifier():
-                continue
-            if found and any("n" in each for each in options) and str(found[1]).isidentifier():
-                self.variables.another[name] = self.variables.real(str(found[1]))
-                continue
-            if how in ("local", "declare", "typeset") and self.saved and not exported:
-                self.saved[-1].setdefault(name, self.variables.values.get(name))
-            if found:
-                self.variables.assign(name, found[1], exported=exported)
-            elif exported:
-                self.variables.exported[name] = None
-
-    def _run(self, words: list[str], before: Mapping[str, str], document: str, into: str | None) -> bool | None:
-        """One command by its words, as Starter.starts has them. Whether it succeeds."""
+    def _run(self, words: list[str], lead: Mapping[str, str]) -> None:
         self.world.left -= sum(map(len, words))
         name = command.base(words[0]) if words else ""
         self.installs_ray = self.installs_ray or command.installs_ray(words)
         self.installs_vllm = self.installs_vllm or command.installs_vllm(words)
-        if name in ("[", "[[", "test"):
-            inner = words[1:-1] if name != "test" else words[1:]
-            return conditions.holds(inner, self.variables.unset)
-        if name in self.functions:
-            return self._call(name, words[1:])
-        if name in (":", "true", "false", "exit"):
-            self.inside = None if name == "exit" else self.inside
-            return name != "false"
-        if not self._changes(name, words):
-            self.starts(words, before, document, into)
-        return None if name in _ASKS else True
+        self.starts_ray = self.starts_ray or command.starts_ray(words)
+        if name == "printf" and words[1:2] == ["-v"]:
+            self.variables.hide("".join(words[2:3]))
+        elif not words or name in _PRINTS or words[0].startswith("["):
+            return
+        elif name in self.world.functions or name in _REMOTE:
+            self._elsewhere(words)
+        elif not self._changes(name, words):
+            self._starts(words, {**self.variables.environment, **lead, **command.assigned(words)})
 
-    def _followed(self, text: str) -> None:
-        try:
-            self._follow(text)
-        except Unreadable as error:
-            self.world.errors.append(str(error))
+    def _elsewhere(self, words: Sequence[str]) -> None:
+        """A function, or a command on another host or in a terminal of its own: none may launch."""
+        if self.world.depth >= _DEEPEST:
+            raise Unreadable(_DEEP)
+        self.world.depth += 1
+        trial = self._trial()
+        trial._run([*words[1:]], {})
+        if words[0] in _REMOTE:
+            self._nested(" ".join(words[1:]), trial)
+        self.world.depth -= 1
+        if trial.launches:
+            raise self._not_read(f"launches by `{words[0]}`")
+        # `local -n` may name a variable
+        given = [each for each in words[1:] if each in self.variables.values]
+        self.variables.question(given, f"{self._line} sets by {words[0]} what the launch needs")
 
     def _changes(self, name: str, words: Sequence[str]) -> bool:
         """A command that changes the shell alone. False where it is none."""
         if name == "eval":
-            self._followed(" ".join(words[1:]))
-        elif (
-            name in ("source", ".")
-            and (file := self.world.files.get("".join(words[1:2]).removeprefix("./"))) is not None
-        ):
-            self._followed(file)
-        elif name in _READS or (name == "printf" and words[1:2] == ["-v"]):
+            why = f"{self._line} may set by `eval` what the launch needs"
+            self._nested(" ".join(words[1:]), self)
+            self.variables.question([*self.variables.values] if "$" in "".join(words) else [], why)
+        elif name == "let" or words[0].startswith("(("):
+            why = f"{self._line} computes what the launch needs"
+            self.variables.question(_SET.findall(" ".join(words)), why)
+        elif found := _ELEMENT.match(words[0]):
+            self.variables.question([found[1]], f"{self._line} sets one word of {found[1]}")
+        elif name in _READS:
             for each in words[1:]:
                 if each.isidentifier():
                     self.variables.hide(each)
         elif name == "unset":
             for each in words[1:]:
-                self.variables.values.pop(each, None)
-                self.variables.exported.pop(each, None)
+                self.variables.forget(each)
+        elif name == "set" and "--" in words:
+            self.variables.question(ARGUMENTS, f"{self._line} sets the arguments of the script")
         elif name == "set":
-            self.variables.all_exported |= "-a" in words or "allexport" in words
-        elif name == "shift":
-            for each in POSITIONAL:
-                self.variables.values.pop(each, None)
-        elif name in ("cp", "mv") and len(words) > 2 and words[-2] in self.world.files:
-            self.world.write(words[-1], self.world.files[words[-2]])
+            on, off = {"-a", "allexport"} & {*words}, "+a" in words
+            self.variables.all_exported = bool(on) or (self.variables.all_exported and not off)
+        elif name == "exit":
+            self.inside = False
         else:
             return False
         return True
+
+    # --- what a command starts
+
+    def _starts(self, words: Sequence[str], environment: Mapping[str, str | None]) -> None:
+        if (cluster := command.cluster(words)) is not None:
+            found = self.contained(replace(cluster, environment=_passed(cluster, environment)))
+            self.launches += [replace(each, wrapper=command.RUN_CLUSTER) for each in found]
+        elif not self._in_container(words, environment):
+            self._here(words, environment)
+
+    def _nested(self, text: str, shell: Shell, arguments: Sequence[str] = ()) -> list[Launch]:
+        """The launches of a script in a command, which is no error where it cannot be parted."""
+        if arguments:
+            shell.variables.question(ARGUMENTS, f"{self._line} gives arguments to the script of a shell")
+        try:
+            return shell.read(text)
+        except NotRead:
+            raise
+        except Unreadable as error:
+            self.world.errors.append(error)
+            return []
+
+    def _here(self, words: Sequence[str], environment: Mapping[str, str | None]) -> None:
+        """A command that names no container; it may be typed inside one."""
+        inner = container.options(words[words.index("exec") + 1 :])[0] if "exec" in words else {}
+        environment = {**environment, **container.environment(inner.get("env", ()))}
+        unseen = command.enters(words)
+        entered = unseen and bool(self.world.containers & {*words})
+        text = command.shell_script(words)
+        if text is not None:
+            shell = Shell(self.source, environment, self.world)
+            shell.inside = self.inside
+            found = self._nested(text, shell, words[words.index(text) + 2 :])
+            self.installs_ray |= shell.installs_ray
+            self.installs_vllm |= shell.installs_vllm
+        else:
+            found = [*command.bare(words, environment, self.source)]
+            file = command.script_file(words) or ""
+            self.world.elsewhere += [file] if file.endswith(".sh") else []
+        if found and (self.inside or entered):
+            raise self._not_read("launches in a container that is started before it")
+        self.inside = self.inside or (entered and command.base(words[-1]) in command.SHELLS)
+        self.launches += [replace(each, unseen=each.unseen or unseen) for each in found]
+
+    def _in_container(self, words: Sequence[str], environment: Mapping[str, str | None]) -> bool:
+        """`docker run`. False where it is none."""
+        place = next(
+            (at for at, word in enumerate(words) if command.base(word) in command.CONTAINER_ENGINES), None
+        )
+        verbs = ("run", "create", "exec", "compose")
+        at = next((at for at in range((place or 0) + 1, len(words)) if words[at] in verbs), None)
+        if place is None or at is None or words[at] in ("compose", "exec"):
+            return False
+        rest = words[at + 1 :]
+        try:
+            described = container.typed(rest)
+        except ValueError as error:
+            self.world.errors.append(Unreadable(str(error)))
+            return True
+        described = replace(described, environment=_passed(described, environment))
+        given, _ = container.options(rest)
+        self.world.containers |= {*given.get("name", ())}
+        shell = len(described.words) == 1 and command.base(described.words[0]) in command.SHELLS
+        self.inside = self.inside or (shell and "interactive" in given and "detach" not in given)
+        self.launches += self.contained(described, f"docker run {described.container.image}")
+        return True
+
+    def contained(self, described: Described, source: str = "") -> list[Launch]:
+        """What a container runs."""
+        source = source or self.source
+        text = command.shell_script(described.words)
+        if text is not None:
+            shell = Shell(source, described.environment, self.world)
+            found = self._nested(text, shell, described.words[described.words.index(text) + 2 :])
+            if not found and shell.starts_ray:
+                found = [Launch(source, environment=described.environment, ray=True)]
+        else:
+            found = [*command.contained(described, source)]
+        return [command.within(each, described) for each in found]
+
+
+def _passed(described: Described, environment: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The environment of a container, with the values that are passed on from here."""
+    given = described.environment.items()
+    return {name: environment.get(name) if value is None else value for name, value in given}

@@ -11,13 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from sparkrig.serving.launches import enclosed
+_MOST_DOCUMENTS = 100  # each may be searched for to the end of the text
+_LONGEST_TEST = 2_000  # the same of `[[`
 
-# of a text, each of which may be searched for to its end: beyond these it is read as it stands
-_MOST_DOCUMENTS = 100
-_MOST_UNCLOSED = 3
-
-_TYPED = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ")
+_TYPED = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ", "\0")
 _DASH = re.compile(r"(?<!\S)[\u2013\u2014](?=[a-z])")
 _FENCE = re.compile(r"(?m)^[ \t]*```.*$")
 
@@ -25,21 +22,19 @@ _CONTINUED = re.compile(r"\\[ \t\r]*(?:\n\s*|$)")
 _LOST = re.compile(r"\\[ \t]+")  # a backslash whose line end was lost
 _FLAG_NEXT = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)+[ \t]*(?=--?[A-Za-z])")
 _OPERATOR = re.compile(r";;&|;;|;&|&&|\|\||\|&|[;&|()]")
-_REDIRECTION = re.compile(r"(?:\d+|&)?(?:<<<|<<-?|>>|>\||[<>]&|<>|[<>])")
+_REDIRECTION = re.compile(r"(?:\d+|&)?(<<<|<<-?|>>|>\||[<>]&|<>|[<>])[ \t]*")
 _PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/-]*>")
-_DELIMITER = re.compile(r"[ \t]*(?:'([^'\n]+)'|\"([^\"\n]+)\"|(\\?[^\s;&|()<>'\"]+))")
+_DELIMITER = re.compile(r"(?:'([^'\n]+)'|\"([^\"\n]+)\"|(\\?[^\s;&|()<>'\"]+))")
 _PLAIN = re.compile(r"[^\s'\"\\$`;&|()]+")
-_PLAIN_IN_TEST = re.compile(r"[^\s'\"\\$`]+")
-_TEST_ENDS = re.compile(r"\]\](?=[\s;&|)]|$)")
 _IN_DOUBLE = re.compile(r"[^\"\\$`]+")
 _NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?!-]")
 _ARRAY = re.compile(r"([A-Za-z_]\w*)(\+?)=")
+_BACKQUOTED = re.compile(r"`((?:[^`\\\n]|\\.)+)`")
+_ANSI = re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL)
+_INSIDE = re.compile(r"[\\'\"(){}]|\$[({]|[^\\'\"(){}$]+|.", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
-
-Kind = Literal["text", "variable", "command", "arithmetic"]
-
-_OPENING: tuple[tuple[str, Kind], ...] = (("$((", "arithmetic"), ("$(", "command"), ("${", "variable"))
+_UNCLOSED = "a quotation mark in it is not closed"
 
 
 class Part(NamedTuple):
@@ -48,7 +43,7 @@ class Part(NamedTuple):
     source: as it was written, for what stays unknown.
     """
 
-    kind: Kind
+    kind: Literal["text", "variable", "command"]
     text: str
     quoted: bool
     source: str
@@ -81,24 +76,14 @@ class Array(NamedTuple):
 
 @dataclass
 class Document:
-    """What stands below `<<WORD`, or behind `<<<`. expands: whether its variables do."""
+    """What stands below `<<WORD`, or behind `<<<`."""
 
     text: str = ""
-    expands: bool = True
     delimiter: str = ""
-    indented: bool = False
 
 
 class Into(NamedTuple):
-    """The file that output goes to."""
-
-    file: Word
-
-
-class Arithmetic(NamedTuple):
-    """`(( ... ))`."""
-
-    text: str
+    """Output goes to a file."""
 
 
 class Operator(NamedTuple):
@@ -107,26 +92,31 @@ class Operator(NamedTuple):
     text: str
 
 
-Token = Word | Array | Document | Into | Arithmetic | Operator
+Token = Word | Array | Document | Into | Operator
 
 
-def tokens(text: str) -> list[Token]:
-    """The tokens of a script. Raises ValueError where a quotation mark is not closed."""
+def tokens(text: str) -> Iterator[tuple[int, Token]]:
+    """The tokens of a script, each with its line. Raises ValueError where something is not closed."""
     text = _FENCE.sub("", _DASH.sub("--", text.translate(_TYPED)))
-    return [*_Reader(text).tokens()]
+    reader, line, counted = _Reader(text), 1, 0
+    for at, token in reader.tokens():
+        line, counted = line + text.count("\n", counted, at), at
+        yield line, token
 
 
 def parted(text: str) -> list[str]:
     """The words of a text as bash would part it, with what would be expanded as it stands."""
     try:
-        return [each.plain for each in tokens(text) if isinstance(each, Word)]
+        return [each.plain for _, each in tokens(text) if isinstance(each, Word)]
     except ValueError:
         return text.split()
 
 
-def parts(text: str, *, marks: bool = False) -> tuple[Part, ...]:
-    """Of what stands in `${NAME:-here}`, or below `<<WORD`, whose quotation marks stay: blanks part nothing."""
-    return _Reader(text).loose(marks=marks)
+def parts(text: str) -> tuple[Part, ...]:
+    """Of what stands in `${NAME:-here}`: blanks part nothing."""
+    made: list[Part] = []
+    _Reader(text).double(made, loose=True)
+    return tuple(made)
 
 
 class _Reader:
@@ -134,29 +124,26 @@ class _Reader:
         self.text, self.at = text, 0
         self.documents: list[Document] = []
         self.seen = 0  # here-documents
-        self.unclosed = 0
-        self.in_test = False  # between [[ and ]]
-        self.in_array = False
 
-    def tokens(self) -> Iterator[Token]:
+    def tokens(self) -> Iterator[tuple[int, Token]]:
         last: Token = Operator("\n")
         continued = False
-        while self.at < len(self.text):
-            char = self.text[self.at]
-            if (found := _CONTINUED.match(self.text, self.at) or _LOST.match(self.text, self.at)) is not None:
+        while (begun := self.at) < len(self.text):
+            char = self.text[begun]
+            if (found := _CONTINUED.match(self.text, begun) or _LOST.match(self.text, begun)) is not None:
                 self.at, continued = found.end(), True
             elif char == "#":
                 self._skip_comment(continued=continued)
             elif char == "\n":
-                if not self._flag_follows(last) and not self.in_test:
-                    yield (last := Operator("\n"))
+                if not self._flag_follows(last):
+                    yield begun, (last := Operator("\n"))
                 continued = False
             elif char.isspace():
                 self.at += 1
             else:
                 continued = False
-                for last in self._next():
-                    yield last
+                if (token := self._next()) is not None:
+                    yield begun, (last := token)
         self._fill_documents()
 
     def _skip_comment(self, *, continued: bool) -> None:
@@ -174,100 +161,72 @@ class _Reader:
         self.at = found.end() if found else self.at + 1
         return found is not None
 
-    def _next(self) -> Iterator[Token]:
+    def _next(self) -> Token | None:
+        """None of a redirection that matters to no launch."""
         text, at = self.text, self.at
-        if not self.in_test:
-            if text.startswith("((", at) and (end := self._closing(at + 2, "((")) is not None:
-                self.at = end + 2
-                yield Arithmetic(text[at + 2 : end])
-                return
-            redirected = _REDIRECTION.match(text, at)
-            if redirected and not _PLACEHOLDER.match(text, at) and text[redirected.end() : at + 2] != "(":
-                yield from self._redirected(redirected)
-                return
-            if (operator := _OPERATOR.match(text, at)) is not None:
-                self.at = operator.end()
-                yield Operator(operator[0])
-                return
-        elif _TEST_ENDS.match(text, at):
-            self.at, self.in_test = at + 2, False
-            yield Word((Part("text", "]]", False, "]]"),))
-            return
-        yield self._word()
+        end = self._closing(at + 1, "(") + 1 if text.startswith("((", at) else 0
+        if text.startswith("[[ ", at):
+            end = text.find(" ]]", at, at + _LONGEST_TEST) + 3
+        if end > at:  # a sum or a test is one word
+            self.at = end
+            return Word((Part("text", text[at:end], True, text[at:end]),))
+        found = _REDIRECTION.match(text, at)
+        if found and not _PLACEHOLDER.match(text, at):
+            self.at = found.end()
+            return self._redirected(found[1])
+        if (operator := _OPERATOR.match(text, at)) is not None:
+            self.at = operator.end()
+            return Operator(operator[0])
+        return self._word()
 
-    def _redirected(self, found: re.Match[str]) -> Iterator[Token]:
-        self.at = found.end()
-        kind = found[0].lstrip("0123456789&")
-        if kind in ("<<", "<<-"):
-            yield from self._announced(indented=kind == "<<-")
-            return
-        while self.at < len(self.text) and self.text[self.at] in " \t":
-            self.at += 1
-        target = self._word() if self.at < len(self.text) and self.text[self.at] not in "\n;&|()" else Word(())
-        assert isinstance(target, Word)
-        if kind == "<<<":
-            yield Document(target.plain)
-        elif kind in (">", ">>", ">|"):
-            yield Into(target)
+    def _redirected(self, sign: str) -> Token | None:
+        if sign in ("<<", "<<-"):
+            return self._announced()
+        target = self._word() if self.text[self.at : self.at + 1] not in ("", *"\n;&|()") else Word(())
+        if not isinstance(target, Word):
+            return None
+        return Document(target.plain) if sign == "<<<" else Into() if sign[0] == ">" else None
 
-    def _announced(self, *, indented: bool) -> Iterator[Token]:
+    def _announced(self) -> Document | None:
         """A here-document, whose text begins below this line."""
         found = _DELIMITER.match(self.text, self.at)
         self.seen += 1
-        if found is None or self.seen > _MOST_DOCUMENTS:
-            return
+        if self.seen > _MOST_DOCUMENTS:
+            raise ValueError("it has more here-documents than any launch")
+        if found is None:
+            return None
         self.at = found.end()
-        bare = found[3] or ""
-        name = found[1] or found[2] or bare.lstrip("\\")
-        made = Document(expands=bool(bare) and not bare.startswith("\\"), delimiter=name, indented=indented)
-        self.documents.append(made)
-        yield made
+        self.documents.append(Document(delimiter=found[1] or found[2] or found[3].lstrip("\\")))
+        return self.documents[-1]
 
     def _fill_documents(self) -> None:
         for document in self.documents:
-            tabs = r"\t*" if document.indented else ""
-            end = re.compile(rf"(?m)^{tabs}{re.escape(document.delimiter)}[ \t\r]*$").search(self.text, self.at)
+            end = re.compile(rf"(?m)^\t*{re.escape(document.delimiter)}[ \t\r]*$").search(self.text, self.at)
             if end:
-                body = self.text[self.at : end.start()]
-                document.text = re.sub(r"(?m)^\t+", "", body) if document.indented else body
+                document.text = self.text[self.at : end.start()]
                 self.at = end.end()
         self.documents = []
 
-    def _word(self) -> Word | Array:
+    def _word(self, *, in_array: bool = False) -> Word | Array:
         made: list[Part] = []
-        plain = _PLAIN_IN_TEST if self.in_test else _PLAIN
         begun = self.at
         while self.at < len(self.text):
-            if (found := plain.match(self.text, self.at)) is not None:
+            if (found := _PLAIN.match(self.text, self.at)) is not None:
                 made.append(Part("text", found[0], False, found[0]))
                 self.at = found.end()
-            elif self.text[self.at] == "(":
-                if self.at > begun:
-                    assigned = _ARRAY.fullmatch(self.text[begun : self.at])
-                    if assigned and not self.in_array:
-                        return self._array(assigned[1], more=bool(assigned[2]))
-                    if self.text[begun : self.at] not in ("<", ">"):
-                        break
-                made.append(self._process())
+            elif self.text[self.at] == "(" and not in_array:
+                assigned = _ARRAY.fullmatch(self.text, begun, self.at)
+                return self._array(assigned[1], more=bool(assigned[2])) if assigned else Word(tuple(made))
             elif not self._quoted_or_expanded(made, doubled=False):
                 break
         if not made:  # nothing else takes this character
             self.at = max(self.at, begun + 1)
             made.append(Part("text", self.text[begun : self.at].strip("\\"), True, ""))
-        word = Word(tuple(made))
-        self.in_test = self.in_test or word.bare == "[["
-        return word
-
-    def _process(self) -> Part:
-        """`<(command)`, whose parenthesis is next."""
-        end = self._closing(self.at + 1, "(")
-        begun, self.at = self.at, len(self.text) if end is None else end + 1
-        return Part("command", self.text[begun + 1 : self.at - 1], True, self.text[begun : self.at])
+        return Word(tuple(made))
 
     def _array(self, name: str, *, more: bool) -> Array:
         self.at += 1
         words: list[Word] = []
-        self.in_array = True
         while self.at < len(self.text) and self.text[self.at] != ")":
             char = self.text[self.at]
             if (found := _CONTINUED.match(self.text, self.at)) is not None:
@@ -277,9 +236,8 @@ class _Reader:
             elif char.isspace() or char in ";&|":
                 self.at += 1
             else:
-                word = self._word()
+                word = self._word(in_array=True)
                 words += [word] if isinstance(word, Word) else word.words
-        self.in_array = False
         self.at += 1
         return Array(name, more, tuple(words))
 
@@ -295,9 +253,13 @@ class _Reader:
         elif char == '"' and not doubled:
             self.at += 1
             made.append(Part("text", "", True, ""))
-            self._double(made)
+            self.double(made)
         elif char == "'" and not doubled:
-            made.append(self._single(self.at + 1))
+            end = self.text.find("'", self.at + 1)
+            if end < 0:
+                raise ValueError(_UNCLOSED)
+            piece, self.at = self.text[self.at + 1 : end], end + 1
+            made.append(Part("text", piece, True, piece))
         else:
             return False
         return True
@@ -315,86 +277,63 @@ class _Reader:
         made.append(Part("text", piece, True, piece))
         return True
 
-    def _single(self, begun: int) -> Part:
-        end = self.text.find("'", begun)
-        if end < 0:
-            raise ValueError("a quotation mark in it is not closed")
-        self.at = end + 1
-        return Part("text", self.text[begun:end], True, self.text[begun:end])
-
-    def _double(self, made: list[Part]) -> None:
-        """To the closing mark."""
+    def double(self, made: list[Part], *, loose: bool = False) -> None:
+        """To the closing mark; or to the end of the text, past marks."""
         while self.at < len(self.text):
             if (found := _IN_DOUBLE.match(self.text, self.at)) is not None:
                 made.append(Part("text", found[0], True, found[0]))
                 self.at = found.end()
-            elif self.text[self.at] == '"':
-                self.at += 1
-                return
-            else:
+            elif self.text[self.at] != '"':
                 self._quoted_or_expanded(made, doubled=True)
-        raise ValueError("a quotation mark in it is not closed")
-
-    def loose(self, *, marks: bool) -> tuple[Part, ...]:
-        """All of the text as the parts of one word, without or with its quotation marks."""
-        made: list[Part] = []
-        while self.at < len(self.text):
-            if (found := _IN_DOUBLE.match(self.text, self.at)) is not None:
-                made.append(Part("text", found[0], True, found[0]))
-                self.at = found.end()
-            elif self.text[self.at] == '"':
-                made.append(Part("text", '"' * marks, True, '"'))
-                self.at += 1
             else:
-                self._quoted_or_expanded(made, doubled=True)
-        return tuple(made)
-
-    def _ansi(self, begun: int) -> Part:
-        """`$'...'`, with escapes as C has them."""
-        end = re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL).match(self.text, begun)
-        body = end[0] if end else ""
-        self.at = begun + len(body) + 1
-        body = re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), body, flags=re.DOTALL)
-        return Part("text", body, True, body)
+                self.at += 1
+                if not loose:
+                    return
+        if not loose:
+            raise ValueError(_UNCLOSED)
 
     def _backquoted(self, *, doubled: bool) -> Part:
-        end = re.compile(r"`((?:[^`\\\n]|\\.)+)`").match(self.text, self.at)
+        end = _BACKQUOTED.match(self.text, self.at)
         self.at = end.end() if end else self.at + 1
-        if end is None:
-            return Part("text", "`", True, "`")
-        return Part("command", end[1], doubled, f"$({end[1]})")
+        return Part("command", end[1], doubled, f"$({end[1]})") if end else Part("text", "`", True, "`")
 
     def _dollar(self, made: list[Part], *, doubled: bool) -> None:
         text, begun = self.text, self.at
         if text.startswith("$'", begun) and not doubled:
-            made.append(self._ansi(begun + 2))
-            return
-        if text.startswith('$"', begun) and not doubled:
+            found = _ANSI.match(text, begun + 2)
+            assert found is not None
+            self.at = found.end() + 1
+            body = re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), found[0], flags=re.DOTALL)
+            made.append(Part("text", body, True, body))
+        elif text.startswith('$"', begun) and not doubled:
             self.at += 1
-            return
-        made.append(self._expansion(begun, doubled=doubled))
+        elif (opened := text[begun + 1 : begun + 2]) in ("(", "{"):
+            end = self._closing(begun + 2, opened, doubled=doubled)
+            self.at = end + 1
+            kind: Literal["command", "variable"] = "command" if opened == "(" else "variable"
+            made.append(Part(kind, text[begun + 2 : end], doubled, text[begun : self.at]))
+        elif (named := _NAME.match(text, begun + 1)) is not None:
+            self.at = named.end()
+            made.append(Part("variable", named[0], doubled, text[begun : self.at]))
+        else:
+            self.at += 1
+            made.append(Part("text", "$", True, "$"))
 
-    def _expansion(self, begun: int, *, doubled: bool) -> Part:
-        text = self.text
-        for opening, kind in _OPENING:
-            if text.startswith(opening, begun):
-                start = begun + len(opening)
-                end = self._closing(start, opening[1:], doubled=doubled)
-                if end is not None:
-                    self.at = end + len(opening) - 1
-                    return Part(kind, text[start:end], doubled, text[begun : self.at])
-        named = _NAME.match(text, begun + 1)
-        self.at = named.end() if named else begun + 1
-        if named is None:
-            return Part("text", "$", True, "$")
-        return Part("variable", named[0], doubled, text[begun : self.at])
-
-    def _closing(self, start: int, opened: str, *, doubled: bool = False) -> int | None:
-        """Where what was opened before `start` is closed: by counting, past quotation marks and here-documents."""
-        if self.unclosed > _MOST_UNCLOSED:
-            return None
-        end = enclosed.closed(self.text, start, [*('"' * doubled), *opened])
-        if end is not None and opened == "((":
-            end = end - 1 if self.text[end - 1 : end] == ")" else None
-        self.unclosed += end is None
-        return end
+    def _closing(self, at: int, opened: str, *, doubled: bool = False) -> int:
+        """Where what was opened is closed: by counting, past quotation marks. Raises ValueError."""
+        stack = [*('"' * doubled), opened]
+        while (found := _INSIDE.match(self.text, at)) is not None:
+            sign, at, top = found[0], found.end(), stack[-1]
+            if sign == "\\":
+                at += 1
+            elif sign in ("$(", "${") or (sign, top) == ("(", "("):
+                stack.append(sign[-1])
+            elif sign == '"':
+                stack.pop() if top == '"' else stack.append('"')
+            elif sign == "'" and top != '"' and not doubled:
+                at = self.text.find("'", at) + 1 or len(self.text)
+            elif (sign, top) in ((")", "("), ("}", "{")):
+                stack.pop()
+                if len(stack) == doubled:
+                    return found.start()
+        raise ValueError(f"`{opened}` in it is not closed")

@@ -115,6 +115,37 @@ def test_the_commands_of_a_service() -> None:
     )
 
 
+def test_a_script_in_a_compose_file() -> None:
+    text = """
+services:
+  a:
+    image: ${IMAGE:-org/vllm:${TAG:-1}}
+    entrypoint: []
+    environment: {TOKENS: "${TOKENS:-5}", USE: "${USE:-0}"}
+    command:
+    - bash
+    - -lc
+    - >
+      MORE=(--seed $${USE});
+      exec vllm serve ${MODEL:-Q/M}
+      "$${MORE[@]}"
+      --max-cudagraph-capture-size $$(( ${SEQS:-6} * ($${TOKENS} + 1) ))
+      --nnodes 2 --node-rank ${RANK}
+      ${HEADLESS:+--headless}
+      $${QUANT}
+"""
+    found = one(text)
+    assert found.container is not None
+    assert (found.container.image, found.model) == ("org/vllm:1", "Q/M")
+    assert found.flags == {
+        "max-cudagraph-capture-size": "$(( 6 * (${TOKENS} + 1) ))",
+        "nnodes": "2",
+        "node-rank": "${RANK}",
+        "seed": "0",
+    }
+    assert found.extra == ("${HEADLESS:+--headless}", "${QUANT}")
+
+
 @pytest.mark.parametrize("env_file", ["env_file: .env\n    ", ""], ids=["with", "without"])
 def test_an_environment_is_whole_where_no_file_of_it_is_named(env_file: str) -> None:
     found = one(f"services:\n  a:\n    {env_file}environment: [A=1, B]\n    image: x\n    command: vllm serve M\n")
@@ -461,6 +492,7 @@ def test_what_is_no_launch_is_said_in_a_sentence() -> None:
             ("servingEngineSpec: {modelSpec: [{modelURL: Q/M}]}\n", "it is a values file of a Helm chart"),
             ("controllers: {a: {containers: {b: {command: [vllm]}}}}\n", "it is a values file of a Helm chart"),
             ("models:\n  a: {cmd: vllm serve Q/M}\n", "it is a llama-swap config"),
+            ("model: Q/M\nengines: {vllm: {args: --port 1}}\n", "it is a recipe of spark-pulse"),
             ("# syntax=x\n\nARG T=1\nFROM i:$T\nCMD vllm serve Q/M\n", "it is a Dockerfile"),
             ("from --platform=linux/arm64 i as a\r\nCMD vllm serve Q/M\r\n", "it is a Dockerfile"),
             ("FROM i", "it is a Dockerfile"),
