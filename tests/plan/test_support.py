@@ -97,6 +97,7 @@ def test_no_canary_is_in_an_archive(sent: Done) -> None:
     assert not re.search(NAMES, text + sent.stdout), "the names of the inventory"
 
 
+@pytest.mark.fault(49)
 def test_no_key_of_a_server_is_in_an_archive(sent: Done) -> None:
     assert not canaries.left(sent.everything, ["vllmkey", "knows this one", "knownbyits"])
     log = sent.files["machine-1/journals/docker.txt"]

@@ -369,6 +369,7 @@ def test_devices_are_not_crowded_out_by_those_of_containers(host: Host) -> None:
     assert host.found()["down"] == {"enp1s0f0np0": 3}
 
 
+@pytest.mark.fault(50)
 def test_no_line_is_one_of_the_kernels_by_a_word_that_a_process_put_into_it(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:
