@@ -24,11 +24,6 @@ ANSWERS = "sh -c : sparkrig"  # the question whether a host is there
 WRITES = "while read -r folder name mode content"
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 def measured(desk: Desk, hosts: list[Host], *words: str) -> tuple[Done, dict[str, Any]]:
     done = noted(desk, hosts).typed("bandwidth", *(words or ("--quick",)), "--json")
     (found,) = done.report["clusters"]

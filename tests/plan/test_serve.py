@@ -600,11 +600,6 @@ def test_a_deploy_makes_up_for_what_the_watch_did_and_then_has_nothing_to_do(dep
 # --- drift
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 def test_a_pair_that_serves_is_in_spec_whatever_the_inventory_says_of_models(desk: Desk) -> None:
     for named in ({}, {"model": "qwen3-235b-a22b"}):
         done = desk.has(hosts(serving(BOTH, "a", 2), serving(BOTH, "b", 2), **named)).drift()

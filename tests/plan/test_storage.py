@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +21,6 @@ from tests.unit.disks import BASE, LOOSE, NOW, ONE, ROWS, TWO
 
 REMOVE, IMAGE_RM = "refuse() {", "docker image rm"  # pieces of what removes
 SAID = {REMOVE: ["removed"], IMAGE_RM: ["removed"]}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def pair(a: Any = ROWS, b: Any = ROWS, **first: Any) -> list[Host]:

@@ -27,7 +27,8 @@ from tests import canaries, warm
 from tests.plan import fleet
 from tests.plan.archives import IDENTIFIERS, Changes, asked, parts
 from tests.plan.conftest import JOURNAL, PING, together
-from tests.plan.examined import CROSSES, entries, examined, hosts, write
+from tests.plan.desk import write
+from tests.plan.examined import CROSSES, entries, examined, hosts
 from tests.tables import each_row
 
 # vLLM prints its arguments; the host knows the rest: of sparkrig's own file, and of a container's words

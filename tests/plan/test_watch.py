@@ -109,7 +109,6 @@ CHANGED: dict[str, tuple[dict[str, str | None], bool, str]] = {
 def test_drift_sees_it_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path, what: str) -> None:
     changed, writes, check = CHANGED[what]
     hosts = pair(keeping("a"), keeping("b", metrics=False, **changed), watch=True)
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert (done.code, done.wrong) == (2, {A: set(), B: {check}})
     row = done.row(B, check)
@@ -122,7 +121,6 @@ def test_drift_sees_it_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path, wha
 
 def test_without_the_setting_it_goes(deploy: Deploy, tmp_path: Path) -> None:
     hosts = pair(keeping("a"), converged("b"))
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.wrong == {A: {"watch.files"}, B: set()}
     run = deploy(hosts, "-y")
@@ -284,7 +282,6 @@ def test_a_second_run_with_metrics_is_empty_and_drift_is_clean(deploy: Deploy, t
     hosts = pair(keeping("a", metrics=True), keeping("b", metrics=True), **GIVEN)
     run = deploy(hosts, "-y")
     assert (run.code, run.changes) == (0, [])
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.code == 0 and done.row(B, "watch.metrics")["status"] == "ok"
 
@@ -292,7 +289,6 @@ def test_a_second_run_with_metrics_is_empty_and_drift_is_clean(deploy: Deploy, t
 def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path) -> None:
     a = keeping("a", metrics=True, exporter=None, runs=None)
     hosts = pair(a, keeping("b", metrics=True, runs=None), **GIVEN)
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.wrong == {A: {"watch.metrics"}, B: {"watch.metrics"}}
     found = [done.row(host, "watch.metrics")["found"] for host in (A, B)]

@@ -116,7 +116,7 @@ def test_a_host_tells_of_its_servers_in_one_look(tmp_path: Path) -> None:
     file = record().file()
     spark.has(file.path, file.content)
     program(spark.root / "bin", "curl", "printf 200")
-    found = Servers().process(spark.sh(Servers().command()).splitlines())
+    found = Servers().process(spark.prints(Servers().command()).splitlines())
     own = {path.removeprefix(str(spark.root)): each for path, each in found.files.items()}
     server = chosen({"a": replace(found, files=own)})
     assert server is not None and (server.host, server.record) == ("a", record())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from sparkrig.files import File, Found
 from sparkrig.host import watch
 from sparkrig.runs.managed_files import OWNED, RELOADS, WRITTEN
 from sparkrig.runs.undo import RESTORE, Change, Plan
-from tests.unit.shells import sh, tool
+from tests.unit.simulated import SimulatedHost
 
 WANTED = watch.plan({}, on=True).write
 DIGEST = watch.digest()
@@ -59,16 +58,17 @@ def test_what_the_process_makes_is_looked_at_and_never_written() -> None:
     assert RELOADS[watch.UNIT_FILE] == RELOADS[watch.PROGRAM] == watch.SETTLE
 
 
-class Host:
+class Host(SimulatedHost):
     """A host below a folder, with a systemctl that starts what the unit's file says."""
 
+    own = r"(?<![\w.}])/(?:etc|run|var/lib|usr/local/lib)/"
+
     def __init__(self, root: Path) -> None:
-        self.root = root
+        super().__init__(root)
         self.started, self.link = self.at(watch.STARTED), self.at(watch.LINK)
         for path in (watch.UNIT_FILE, watch.PROGRAM, watch.STARTED, watch.LINK):
             self.at(path).parent.mkdir(parents=True, exist_ok=True)
-        tool(
-            root / "bin",
+        self.tool(
             "systemctl",
             f"""echo "$*" >>{root}/did
 case $* in
@@ -77,30 +77,17 @@ restart*) if [ ! -e {root}/broken ]; then echo x >{self.started}; fi ;;
 stop*) [ -e {self.started} ] || exit 5; rm {self.started} ;;
 esac""",
         )
-        tool(root / "bin", "sleep", "")
-        tool(root / "bin", "sync", "")
+        self.tool("sleep")
+        self.tool("sync")
 
-    def at(self, path: str) -> Path:
-        return Path(f"{self.root}{path}")
-
-    def sh(self, text: str, *words: str, stdin: str = "") -> tuple[int, str]:
-        here = re.sub(
-            r"(?<![\w.}])/(?:etc|run|var/lib|usr/local/lib)/", lambda path: f"{self.root}{path[0]}", text
-        )
-        done = sh(f"set -e\n{here}", *words, path=self.root / "bin", stdin=stdin)
+    def does(self, text: str, *words: str, stdin: str = "") -> tuple[int, str]:
+        done = self.sh(f"set -e\n{text}", *words, stdin=stdin)
         return done.returncode, done.stderr
-
-    @property
-    def did(self) -> list[str]:
-        file = self.root / "did"
-        lines = file.read_text().splitlines() if file.exists() else []
-        file.unlink(missing_ok=True)
-        return lines
 
     def deployed(self) -> None:
         for file in WANTED:
             self.at(file.path).write_text(file.content)
-        assert self.sh(watch.SETTLE) == (0, "")
+        assert self.does(watch.SETTLE) == (0, "")
         ring = self.at("/var/lib/sparkrig/blackbox/ring")
         ring.parent.mkdir(parents=True)
         ring.write_text("rows")
@@ -120,7 +107,7 @@ def test_it_is_started_anew_and_waited_for(host: Host) -> None:
 def test_one_that_does_not_start_fails_the_step(host: Host) -> None:
     (host.root / "broken").touch()
     host.at(watch.UNIT_FILE).write_text("x")
-    code, said = host.sh(watch.SETTLE)
+    code, said = host.does(watch.SETTLE)
     assert code == 1 and "does not start; try: journalctl -u sparkrig-blackbox.service" in said
 
 
@@ -133,9 +120,9 @@ def test_an_undo_takes_all_of_it_away(host: Host, runs: bool) -> None:
     changes = tuple(Change(f"file {file.path}", "remove") for file in WANTED)
     plan = Plan("R1", changes)
     assert plan.reloads == [watch.SETTLE]
-    rows = plan.files(docker=False).replace(" /", f" {host.root}/")
-    assert host.sh(RESTORE, "before", stdin=rows) == (0, "")
-    assert host.sh("\n".join(plan.reloads)) == (0, "")
+    rows = plan.files(docker=False)
+    assert host.does(RESTORE, "before", stdin=rows) == (0, "")
+    assert host.does("\n".join(plan.reloads)) == (0, "")
     left = {str(path.relative_to(host.root)) for path in host.root.rglob("*") if not path.is_dir()}
     assert left == {"bin/systemctl", "bin/sleep", "bin/sync", "did"}
     assert not host.at("/var/lib/sparkrig/blackbox").exists()
@@ -187,15 +174,14 @@ def test_what_the_exporter_has_is_looked_at_and_never_written() -> None:
 def exporter(host: Host, pids: str) -> tuple[int, str]:
     """Have it run. pids: its main process at each look, the last one for ever."""
     (host.root / "pids").write_text(pids.replace(" ", "\n") + "\n")
-    tool(
-        host.root / "bin",
+    host.tool(
         "systemctl",
         f"""case $1 in
 show) head -1 {host.root}/pids; if [ "$(wc -l <{host.root}/pids)" -gt 1 ]; then sed -i 1d {host.root}/pids; fi ;;
 *) echo "$*" >>{host.root}/did; [ ! -e {host.root}/masked ] ;;
 esac""",
     )
-    return host.sh(RUN)
+    return host.does(RUN)
 
 
 def test_an_exporter_runs_once_one_process_of_it_stays(host: Host) -> None:
@@ -219,9 +205,8 @@ class Packages:
     def __init__(self, host: Host) -> None:
         self.host, self.state = host, host.root / "state"
         self.state.write_text("installed")
-        tool(host.root / "bin", "dpkg-query", f"cat {self.state}")
-        tool(
-            host.root / "bin",
+        host.tool("dpkg-query", f"cat {self.state}")
+        host.tool(
             "dpkg",
             f"""echo "dpkg $*" >>{host.root}/did
 if [ -e {host.root}/needed ]; then exit 1; fi
@@ -229,8 +214,7 @@ case $* in *--no-act*) exit 0 ;; esac
 if [ -e {host.root}/busy ]; then rm {host.root}/busy; exit 2; fi
 : >{self.state}""",
         )
-        tool(
-            host.root / "bin",
+        host.tool(
             "systemd-run",
             f'echo "systemd-run" >>{host.root}/did; while [ "$1" != /bin/sh ]; do shift; done; exec "$@"',
         )
@@ -246,18 +230,18 @@ ACT, PURGE = (f"dpkg {words}--purge prometheus-node-exporter" for words in ("--n
 def test_a_package_goes_with_its_note_also_where_dpkg_is_busy_for_a_while(host: Host) -> None:
     packages = Packages(host)
     (host.root / "busy").touch()
-    assert host.sh(watch.RELEASE) == (0, "")
+    assert host.does(watch.RELEASE) == (0, "")
     assert (host.did, packages.there) == ([ACT, "systemd-run", PURGE, PURGE], "")
-    assert host.sh(watch.RELEASE) == (0, "") and host.did == []  # it is gone
+    assert host.does(watch.RELEASE) == (0, "") and host.did == []  # it is gone
 
 
 def test_a_package_stays_while_the_note_stands_or_another_one_needs_it(host: Host) -> None:
     packages = Packages(host)
     host.at(watch.INSTALLED).write_text("")
-    assert host.sh(watch.RELEASE) == (0, "") and host.did == []
+    assert host.does(watch.RELEASE) == (0, "") and host.did == []
     host.at(watch.INSTALLED).unlink()
     (host.root / "needed").touch()
-    assert host.sh(watch.RELEASE) == (0, "") and host.did == [ACT]
+    assert host.does(watch.RELEASE) == (0, "") and host.did == [ACT]
     assert packages.there == "installed"
 
 
@@ -271,8 +255,8 @@ def test_an_undo_takes_package_and_readings_away(host: Host) -> None:
     prom.write_text("x")
     plan = Plan("R1", tuple(Change(f"file {file.path}", "remove") for file in files))
     assert plan.reloads == [watch.SETTLE, watch.RELEASE]
-    assert host.sh(RESTORE, "before", stdin=plan.files(docker=False).replace(" /", f" {host.root}/")) == (0, "")
-    assert host.sh("\n".join(plan.reloads)) == (0, "")
+    assert host.does(RESTORE, "before", stdin=plan.files(docker=False)) == (0, "")
+    assert host.does("\n".join(plan.reloads)) == (0, "")
     assert packages.there == "" and not prom.exists() and not host.at("/usr/local/lib/sparkrig").exists()
 
 
