@@ -12,21 +12,18 @@ from dataclasses import dataclass
 
 from sparkrig.serving.engines import VLLM
 from sparkrig.serving.lint import (
-    cache,
     conditions,
-    container,
-    environment,
     input,  # noqa: A004 - the topic, which shadows no call here
     memory,
     nodes,
-    quantization,
     weights,
     words,
 )
 from sparkrig.serving.lint.case import Case, Check, Hit, Severity
-from sparkrig.serving.lint.rule import Rule
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.rule import Rule, Topic
 
-_TOPICS = (memory, cache, quantization, weights, nodes, container, environment, input, words)
+_TOPICS = (memory, weights, nodes, input, words)
 CHECKS: Mapping[str, Check] = {id: check for topic in _TOPICS for id, check in topic.CHECKS.items()}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
 
@@ -35,17 +32,21 @@ _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothi
 class Finding:
     """A rule that a launch breaks.
 
-    found: what was seen, without a full stop; better: what to set; severity: the rule's, or a milder one.
+    meaning: what holds where it is kept; found: what was seen, without a full stop; better: what to set; holds: of
+    which versions; reasons, against: the sources that ask for it, and those against it; severity: the rule's, or a
+    milder one; contested: a warning with both, which does not make exit code 2.
     """
 
-    rule: Rule
+    rule: str
+    severity: Severity
+    contested: bool
+    topic: Topic
+    meaning: str
     found: str
     better: str
-    severity: Severity
-
-    @property
-    def contested(self) -> bool:
-        return self.severity == "warning" and self.rule.contested
+    holds: str
+    reasons: tuple[Claim, ...]
+    against: tuple[Claim, ...]
 
     @property
     def fails(self) -> bool:
@@ -56,12 +57,7 @@ class Finding:
 def judge(case: Case, rules: Iterable[Rule]) -> list[Finding]:
     """What a launch breaks, the worst first."""
     asked = [rule for rule in rules if rule.concerns(case.version) and _is_asked(rule, case)]
-    found = [
-        Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity)
-        for rule in asked
-        for hit in _hits(rule, case)
-    ]
-    return sorted(found, key=_weight)
+    return sorted((_finding(case, rule, hit) for rule in asked for hit in _hits(rule, case)), key=_weight)
 
 
 def _hits(rule: Rule, case: Case) -> Iterable[Hit]:
@@ -69,8 +65,20 @@ def _hits(rule: Rule, case: Case) -> Iterable[Hit]:
     return conditions.broken(rule, case) if rule.when else CHECKS[rule.id](case)
 
 
-def _better(case: Case, rule: Rule, hit: Hit) -> str:
-    return hit.better or (rule.composed if case.launch.composed else "") or rule.better
+def _finding(case: Case, rule: Rule, hit: Hit) -> Finding:
+    severity = hit.severity or rule.severity
+    return Finding(
+        rule=rule.id,
+        severity=severity,
+        contested=severity == "warning" and rule.contested,
+        topic=rule.topic,
+        meaning=rule.meaning,
+        found=hit.found,
+        better=hit.better or (rule.composed if case.launch.composed else "") or rule.better,
+        holds=rule.holds,
+        reasons=rule.reasons,
+        against=rule.against,
+    )
 
 
 def _weight(finding: Finding) -> int:

@@ -7,31 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig.serving import engines
-from sparkrig.serving.lint.case import Case, Severity
-from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
-from sparkrig.serving.lint.rule import Topic
-
-
-@dataclass(frozen=True)
-class Broken:
-    """A rule that a launch breaks.
-
-    meaning: what holds where it is kept; found: what was seen; better: what to set; holds: of which versions;
-    reasons, against: the sources that ask for it, and those against it; contested: a warning with both, which does
-    not make exit code 2.
-    """
-
-    rule: str
-    severity: Severity
-    contested: bool
-    topic: Topic
-    meaning: str
-    found: str
-    better: str
-    holds: str
-    reasons: tuple[Claim, ...]
-    against: tuple[Claim, ...]
 
 
 @dataclass(frozen=True)
@@ -50,7 +27,7 @@ class Launched:
     image: str
     vllm: str | None
     gpus: int | None
-    findings: list[Broken]
+    findings: list[Finding]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,21 +53,5 @@ def _launched(case: Case, found: Sequence[Finding]) -> Launched:
         image=case.container.image,
         vllm=".".join(map(str, case.version)) if case.version else None,
         gpus=case.gpus if launch.engine == engines.VLLM else None,
-        findings=[_broken(each) for each in found],
-    )
-
-
-def _broken(found: Finding) -> Broken:
-    rule = found.rule
-    return Broken(
-        rule=rule.id,
-        severity=found.severity,
-        contested=found.contested,
-        topic=rule.topic,
-        meaning=rule.meaning,
-        found=found.found,
-        better=found.better,
-        holds=rule.holds,
-        reasons=rule.reasons,
-        against=rule.against,
+        findings=[*found],
     )

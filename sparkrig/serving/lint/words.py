@@ -14,8 +14,6 @@ from datetime import timedelta
 from sparkrig.serving.flags import Flag, Knowledge, Table
 from sparkrig.serving.lint.case import Case, Check, Hit
 from sparkrig.serving.lint.version import Version
-from sparkrig.serving.runtimes import LLAMA
-from sparkrig.text import listed
 
 # what vLLM is given by sparkrig itself or by a script, and never reads
 _NOT_FLAGS = frozenset({"model"})
@@ -30,12 +28,6 @@ _INSTEAD = (("ATTENTION", "attention-backend"), ("_MOE_", "moe-backend"), ("GEMM
 _PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
 _SPARSE = "B12X_MLA_SPARSE"
-
-
-# as llama.cpp's images are tagged: server-cuda13-b10884
-_LLAMA_BUILD = re.compile(r"(?:^|-)b(\d{4,6})(?:-|@|$)")
-_LOADS = ("mmap", "no-mmap", "mlock", "direct-io", "dio", "no-direct-io", "ndio")
-_NO_MMAP = 10884  # the first build that was seen to refuse them [@tscibilia]
 
 
 def _table(case: Case) -> Table | None:
@@ -181,13 +173,6 @@ def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool
     return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity)
 
 
-def llama_load_mode(case: Case) -> Iterator[Hit]:
-    gone = [f"--{name}" for name in _LOADS if name in case.launch.flags]
-    tag = _LLAMA_BUILD.search(case.image.rpartition(":")[2])
-    if case.launch.engine == LLAMA.id and gone and (tag is None or int(tag[1]) >= _NO_MMAP):
-        yield Hit(f"{listed(gone)}: gone since b{_NO_MMAP}", severity=None if tag else "note")
-
-
 def version_newer(case: Case) -> Iterator[Hit]:
     if case.tables and case.version and case.version[:2] > max(case.tables.releases):
         newest = case.tables.newest
@@ -199,6 +184,5 @@ CHECKS: Mapping[str, Check] = {
     "flag-unknown": flag_unknown,
     "flag-value": flag_value,
     "variable-unknown": variable_unknown,
-    "llama-load-mode": llama_load_mode,
     "version-newer": version_newer,
 }

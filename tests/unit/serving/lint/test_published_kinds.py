@@ -23,11 +23,11 @@ def cased(text: str) -> Case:
 
 
 def found(text: str, rule: str) -> Finding | None:
-    return next((each for each in judgement.judge(cased(text), lint_rules.rules()) if each.rule.id == rule), None)
+    return next((each for each in judgement.judge(cased(text), lint_rules.rules()) if each.rule == rule), None)
 
 
 def failing(text: str) -> list[str]:
-    return [each.rule.id for each in judgement.judge(cased(text), lint_rules.rules()) if each.fails]
+    return [each.rule for each in judgement.judge(cased(text), lint_rules.rules()) if each.fails]
 
 
 @pytest.mark.parametrize(("tag", "version"), [("25.12-py3", (0, 11, 1)), ("26.01-py3", (0, 13, 0))])
