@@ -39,7 +39,9 @@ _SHORT = {
 
 def filled(text: str) -> str:
     """A text of a table with what `<pair>`, `<quiet but max-model-len>` and their like stand for."""
-    return re.sub(r"<(\w+)(?: but ([\w-]+))?>", lambda found: _without(_SHORT[found[1]], found[2] or ""), text)
+    return re.sub(
+        r"<(\w+)(?: but ([\w-]+))?>", lambda found: _without(_SHORT.get(found[1], found[0]), found[2] or ""), text
+    )
 
 
 def _without(text: str, left_out: str) -> str:

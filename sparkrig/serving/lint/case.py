@@ -154,12 +154,6 @@ class Case:
         path = next((each for each in reversed(self.launch.names) if each.startswith("/")), "the model")
         return cached or path.rpartition("/")[2]
 
-    @property
-    def said(self) -> str:
-        """The model and its format, and how that is known."""
-        known = "in the catalogue" if self.checkpoint else "by its name"
-        return f"{self.called} is {self.format} {known}"
-
     @cached_property
     def mixture(self) -> bool:
         known = self.model.architecture if self.model else ""
@@ -197,13 +191,6 @@ class Case:
     @property
     def quantization(self) -> str:
         return self.launch.text("quantization").lower()
-
-    @property
-    def table_on_disk(self) -> bool:
-        """Whether a table of embeddings is read from the disk, so that not all of the weights are loaded."""
-        return (
-            self.launch.variable("VLLM_PLE_TABLE_MEMORY") == "disk" or self.launch.variable("VLLM_PLE_MMAP") == "1"
-        )
 
     @property
     def weights_gib(self) -> float | None:
@@ -330,11 +317,6 @@ class Case:
     def fork(self) -> bool:
         """Whether what serves may know more than that release."""
         return not self.released
-
-    @property
-    def severity(self) -> Severity | None:
-        """Of a hit: the rule's own for that very release, a note where a fork may know more."""
-        return None if self.released else "note"
 
     def missing(self, *names: str) -> list[str]:
         """Variables that are not set; empty where the environment is not all known."""

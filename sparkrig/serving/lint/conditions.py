@@ -8,25 +8,16 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sparkrig.serving import arguments
-from sparkrig.serving.lint.case import Case, Hit, Severity
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.serving.lint.families import named
 from sparkrig.serving.lint.rule import Asked, Condition, Range, Rule
 from sparkrig.text import listed
 
 
 def broken(rule: Rule, case: Case) -> Iterator[Hit]:
-    """One hit where a launch is as one of the rule's conditions has it, and as none of its exceptions."""
-    if any(holds(condition, case) for condition in rule.unless):
-        return
+    """One hit where a launch is as one of the rule's conditions has it."""
     if met := next((condition for condition in rule.when if holds(condition, case)), None):
-        yield Hit(rule.found or _seen(met, case), severity=met.severity or _milder(rule, case))
-
-
-def _milder(rule: Rule, case: Case) -> Severity | None:
-    """Where a fork may know more, or the version is not known."""
-    if rule.elsewhere and case.fork:
-        return rule.elsewhere
-    return rule.undated if case.version is None else None
+        yield Hit(rule.found or _seen(met, case), severity=met.severity)
 
 
 def holds(asked: Condition, case: Case) -> bool:

@@ -24,7 +24,13 @@ from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.rule import Rule, Topic
 
 _TOPICS = (memory, weights, nodes, input, words)
-CHECKS: Mapping[str, Check] = {id: check for topic in _TOPICS for id, check in topic.CHECKS.items()}
+# what code computes: each public function of these by its name
+CHECKS: Mapping[str, Check] = {
+    name.replace("_", "-"): check
+    for topic in _TOPICS
+    for name, check in vars(topic).items()
+    if name[0] != "_" and getattr(check, "__module__", "") == topic.__name__
+}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
 
 
@@ -62,11 +68,13 @@ def judge(case: Case, rules: Iterable[Rule]) -> list[Finding]:
 
 def _hits(rule: Rule, case: Case) -> Iterable[Hit]:
     """A row with conditions is matched, any other one computed."""
+    if any(conditions.holds(exception, case) for exception in rule.unless):
+        return ()
     return conditions.broken(rule, case) if rule.when else CHECKS[rule.id](case)
 
 
 def _finding(case: Case, rule: Rule, hit: Hit) -> Finding:
-    severity = hit.severity or rule.severity
+    severity = hit.severity or _severity(case, rule)
     return Finding(
         rule=rule.id,
         severity=severity,
@@ -79,6 +87,13 @@ def _finding(case: Case, rule: Rule, hit: Hit) -> Finding:
         reasons=rule.reasons,
         against=rule.against,
     )
+
+
+def _severity(case: Case, rule: Rule) -> Severity:
+    """The rule's own, or a milder one where a fork may know more, or the version is not known."""
+    if rule.elsewhere and case.fork:
+        return rule.elsewhere
+    return (rule.undated if case.version is None else None) or rule.severity
 
 
 def _weight(finding: Finding) -> int:

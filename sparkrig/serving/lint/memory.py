@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import get_args
 
 from sparkrig.serving import arguments, budget, engines, model
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving.lint.case import Case, Hit
 
 MEMORY_GIB = 121.69  # by which vLLM counts, of a Spark's 128 GB [@docai-122b, @eugr-dsv4-1m, @eugr-396]
 _HIGHEST, _SAFE = 0.90, 0.80
@@ -27,7 +27,7 @@ def weights_too_large(case: Case) -> Iterator[Hit]:
     other = case.launch.engine != engines.VLLM
     share = 1.0 if other else min(_share(case), 1.0)
     least = _least(case)
-    if least is None or not case.gpus or not case.world or case.table_on_disk:
+    if least is None or not case.gpus or not case.world:
         return
     each, room = least / case.world, MEMORY_GIB * share
     if each - (_TABLE_GIB if other else 0.0) > room:
@@ -98,10 +98,3 @@ def _use(case: Case, tokens: int, nodes: model.Nodes) -> budget.Use:
         graphs=not case.launch.on("enforce-eager"),
         stages=case.launch.whole_number("pipeline-parallel-size", 1) or 1,
     )
-
-
-CHECKS: Mapping[str, Check] = {
-    "weights-too-large": weights_too_large,
-    "pair-needed": pair_needed,
-    "kv-cache-short": kv_cache_short,
-}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sparkrig.serving import layout
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving.lint.case import Case, Hit
 
 # the flags that set where the copies of data parallelism run
 _COPIES = frozenset(
@@ -66,27 +66,12 @@ def heads_not_divided(case: Case) -> Iterator[Hit]:
     if size and size > 1 and shape and shape.heads:
         if not layout.divides(size, shape):
             kv = " and ".join(map(str, shape.kv_heads))
-            yield Hit(
-                f"--tensor-parallel-size {size} of {shape.heads} heads, and {kv or 'no'} of keys",
-                severity=case.severity,
-            )
+            yield Hit(f"--tensor-parallel-size {size} of {shape.heads} heads, and {kv or 'no'} of keys")
     elif size and size > 1 and size & (size - 1):
-        yield Hit(
-            f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is",
-            severity=case.severity,
-        )
+        yield Hit(f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is")
 
 
 def node_rank(case: Case) -> Iterator[Hit]:
     rank = case.launch.whole_number("node-rank", 0)
     if rank is not None and not 0 <= rank < case.nnodes:
         yield Hit(f"--node-rank {rank} of {case.nnodes} node{'s' * (case.nnodes > 1)}")
-
-
-CHECKS: Mapping[str, Check] = {
-    "gpus-beyond-sparks": gpus_beyond_sparks,
-    "second-node": second_node,
-    "nnodes-not-gpus": nnodes_not_gpus,
-    "heads-not-divided": heads_not_divided,
-    "node-rank": node_rank,
-}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving.lint.case import Case, Hit
 
 
 def checkpoint_bad(case: Case) -> Iterator[Hit]:
@@ -27,10 +27,3 @@ def mtp_weights(case: Case) -> Iterator[Hit]:
     method = str(case.launch.table("speculative-config").get("method", ""))
     if case.checkpoint and case.checkpoint.draft is False and "mtp" in method:
         yield Hit(f"speculative decoding by MTP, and {case.checkpoint.id} has no weights for it")
-
-
-CHECKS: Mapping[str, Check] = {
-    "checkpoint-bad": checkpoint_bad,
-    "model-avoided": model_avoided,
-    "mtp-weights": mtp_weights,
-}

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from sparkrig.serving.flags import Flag, Knowledge, Table
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.serving.lint.version import Version
 
 # what vLLM is given by sparkrig itself or by a script, and never reads
@@ -51,7 +51,7 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
             why = (
                 f"gone since {_minor(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
             )
-            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant), case.severity)
+            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant))
 
 
 def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
@@ -94,7 +94,7 @@ def flag_value(case: Case) -> Iterator[Hit]:
         elif table and flag and _accepts(case, flag, value) is False:
             meant = flag.nearest(value)
             better = f"--{name} {meant}, if that is meant" if meant else _some(flag)
-            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, case.severity)
+            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better)
 
 
 def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
@@ -140,7 +140,7 @@ def variable_unknown(case: Case) -> Iterator[Hit]:
             continue
         gone, ever = case.tables.variable_removed(name), name in case.tables.variables
         if name.startswith("VLLM__"):
-            yield Hit(f"{name}: no variable of vLLM has two underscores")
+            yield Hit(f"{name}: no variable of vLLM has two underscores", severity="warning")
         elif table and (ever or case.contained):
             yield _ignored(case, name, value, f"{name}: {_release(table)} does not read it")
         elif table is None and gone and _went_long_ago(case.tables, gone):
@@ -167,7 +167,7 @@ def _moot(case: Case, name: str) -> bool:
 def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool = True) -> Hit:
     """A variable that chooses something and is not read is no note: something else is used."""
     chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False") and not _moot(case, name)
-    severity = case.severity if chooses and sure else "note"
+    severity: Severity | None = None if chooses and sure else "note"
     if name == "VLLM_ATTENTION_BACKEND" and value:
         return Hit(found, f"--attention-backend {value}", severity)
     return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity)
@@ -178,11 +178,3 @@ def version_newer(case: Case) -> Iterator[Hit]:
         newest = case.tables.newest
         known = f"{newest.version} of {newest.released}"
         yield Hit(f"vLLM {_minor(case.version)} is newer than the newest that these rules know, {known}")
-
-
-CHECKS: Mapping[str, Check] = {
-    "flag-unknown": flag_unknown,
-    "flag-value": flag_value,
-    "variable-unknown": variable_unknown,
-    "version-newer": version_newer,
-}

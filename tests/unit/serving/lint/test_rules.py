@@ -56,11 +56,29 @@ def test_what_is_told_of_each_launch() -> None:
             assert sorted({each.rule for each in told}) == row["only"]
         for rule, severity in row.get("severity", {}).items():
             assert [each.severity for each in told if each.rule == rule] == severity.split(), rule
-        assert {"found", "better"} & {*row} or {"only", "severity"} & {*row}
+        if "fails" in row:
+            assert [each.rule for each in told if each.fails] == row["fails"]
+        assert {"only", "severity", "fails", "found", "better"} & {*row}
         assert row.get("found", "") in ["", *(each.found for each in told)]
         assert row.get("better", "") in ["", *(each.better for each in told)]
 
     each_row(CASES["judged"], holds)
+
+
+def test_a_recipe_of_vllm_project_takes_a_variant_and_the_sparks_that_hold_it() -> None:
+    made: dict[str, Any] = {
+        "model": {"model_id": "org/Big-120B", "base_args": ["--gpu-memory-utilization", "0.8"]},
+        "variants": {
+            "default": {"vram_minimum_gb": 298},
+            "fp8": {"model_id": "org/Big-120B-FP8", "vram_minimum_gb": 149},
+            "nvfp4": {"model_id": "org/Big-120B-NVFP4", "vram_minimum_gb": 75},
+        },
+    }
+    assert cased(yaml.safe_dump(made)).launch.model == "org/Big-120B-NVFP4"
+    del made["variants"]["nvfp4"]
+    two = cased(yaml.safe_dump(made))
+    assert (two.launch.model, two.world) == ("org/Big-120B-FP8", 2)
+    assert not any(each.fails for each in judged(yaml.safe_dump(made)))
 
 
 def test_what_follows_from_a_launch() -> None:
