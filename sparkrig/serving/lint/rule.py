@@ -34,6 +34,8 @@ _Own = Literal[
 ]
 Traits = Annotated[tuple[_Own | families.Trait, ...], Field(strict=False)]
 Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
+_CONTAINER = r"^(architecture|capabilities|devices|gpus|image|ipc|memory|network|privileged|limits\.[a-z]+)$"
+_Field = Annotated[str, StringConstraints(pattern=_CONTAINER)]
 Claims = Annotated[tuple[Claim, ...], Field(strict=False)]
 
 
@@ -97,7 +99,7 @@ class Condition(_Strict):
     drafting: Words = ()
     flags: Mapping[str, Asked] = {}
     variables: Mapping[str, Asked] = {}
-    container: Mapping[str, Asked] = {}
+    container: Mapping[_Field, Asked] = {}
     mounts: Words | Range = ()
 
     @model_validator(mode="after")

@@ -256,6 +256,8 @@ def test_a_row_that_cannot_stand_is_refused_by_its_file_its_name_and_the_field(t
             ({**ROW, "when": {"flags": {"a": {"over": 1}}}}, "mine.when.0.flags.a.range.over: Extra inputs"),
             ({**ROW, "when": {"flags": {"a": 3}}}, "a list of words or a range expected"),
             ({**ROW, "when": {"is": ["blue"]}}, "mine.when.0.is.0"),
+            ({**ROW, "when": {"container": {"colour": "given"}}}, "mine.when.0.container.colour"),
+            ({**ROW, "when": {"weights": ["a"]}}, "mine.when.0.weights"),
             ({**ROW, "when": {}}, "it asks for nothing"),
             (without("when"), "`when` expected"),
             (without("better"), "mine.better: Field required"),
