@@ -23,7 +23,7 @@ from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
 from sparkrig.serving.bench import report as bench
-from sparkrig.serving.lint import report as lint
+from sparkrig.serving.lint import judgement as lint
 from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"

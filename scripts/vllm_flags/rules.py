@@ -51,7 +51,8 @@ def _names(rule: Rule, flags: set[str]) -> Iterator[str]:
 
 def _asked(rule: Rule) -> Iterator[str]:
     for each in (*rule.when, *rule.unless):
-        yield from (part for name in (*each.flags, *each.variables) for part in (name, name.partition(".")[0]))
+        for name in (name for names in (*each.flags, *each.variables) for name in names.split("|")):
+            yield from (name, name.partition(".")[0])
 
 
 def _texts(rule: Rule) -> Iterator[str]:
