@@ -247,6 +247,7 @@ def test_weights_are_as_large_as_their_format_makes_them() -> None:
     def holds(model: Model, checkpoint: Checkpoint) -> None:
         gib = checkpoint.weights_gib or sum(nodes * each for nodes, each in checkpoint.resident_gib.items())
         least, most = MIXED.get(checkpoint.id) or BITS[checkpoint.format.partition("-")[0]]
+        assert model.parameters_b and model.active_b
         assert not gib or least <= gib * 2**30 * 8 / (model.parameters_b * 1e9) <= most
         for nodes, each in checkpoint.resident_gib.items():
             assert nodes * each == pytest.approx(gib, rel=0.06)
@@ -397,7 +398,7 @@ BROKEN = {
         "checkpoints.0.weights_gib: Input should be greater than 0",
     ),
     "an unknown field": ("nodes: 1", "nodes: 1\nspeed: 9", "speed: Extra inputs are not permitted"),
-    "a field that is missing": ("active_b: 12.9\n", "", "active_b: Field required"),
+    "a field that is missing": ("standing: works\n", "", "standing: Field required"),
     "nine nodes": ("nodes: 1", "nodes: 9", "nodes: Input should be 1, 2, 3, 4, 5, 6, 7 or 8"),
     "a format": ("format: bf16", "format: int3", "checkpoints.0.format: Input should be 'bf16'"),
     "a kind of layers": ("kind: full", "kind: fall", "shape.layers.0: Input tag 'fall'"),
@@ -653,18 +654,13 @@ def test_a_folder_is_computed(tmp_path: Path, user: Path) -> None:
     os.truncate(folder / "model.safetensors", 21 * 2**30)
     shown = " ".join(run("show", str(folder), "--id", "nvidia/Qwen3.6-27B-NVFP4").stdout.split())
     for text in (
-        "Qwen3.6-27B-NVFP4 dense hybrid · ~26.9 B · ~26.9 B active · context 262,144",
+        "Qwen3.6-27B-NVFP4 dense hybrid · context 262,144",
         "not verified by anyone",
         "nvfp4 · 21 GiB · one Spark",
         "several formats: fp8 in",
         "fits one Spark: 4 sequences of 32,768 tokens",
         "fits a pair",
-        "16 layers keep all tokens, 4 KV heads of 256",
-        "48 layers keep a state of 786,432 values for each sequence",
-        "1 more in its head that drafts",
-        "262,144 ",
-        "the parameters are estimated",
-        "its vision part is not among the parameters",
+        "its vision part is in the size of the files",
     ):
         assert text in shown
 
@@ -785,8 +781,6 @@ def test_a_name_of_the_hub_without_a_network_says_what_to_do(user: Path) -> None
 
 def test_a_folder_that_cannot_be_computed_is_one_sentence(tmp_path: Path, user: Path) -> None:
     folder = checkpoint(tmp_path, "moonshotai/Kimi-K3")
-    done = run("show", str(folder), "--id", "moonshotai/Kimi-K3")
-    assert done.exit_code == 1 and "the parameters of kimi_linear can be counted neither" in done.stderr
     assert run("show", str(tmp_path)).stderr.startswith(f"Error: {tmp_path} has no config.json")
     assert "is no OWNER/NAME" in run("show", str(folder), "--id", "../x").stderr
 
