@@ -22,7 +22,7 @@ from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import CHECKS
 from sparkrig.serving.lint.rule import Rule
 
-PARSER = "sparkrig/serving/arguments.py"
+PARSER = "models/vllm/arguments.yaml"
 _OURS = "sparkrig.serving"
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]+(?:\.[a-z_]+)?)")
 _VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+\b")

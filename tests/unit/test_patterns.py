@@ -15,7 +15,7 @@ import pytest
 
 from sparkrig import shapes, signatures
 from sparkrig.checks import kind
-from sparkrig.serving import parsers, recipe, startup
+from sparkrig.serving import engines, parsers, recipe, startup
 from sparkrig.serving.lint import case
 from tests import patterns
 
@@ -30,6 +30,9 @@ TABLES: dict[str, Any] = {
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
     "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next one
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
+    "sparkrig/serving/engines.py re.compile('|'.join(row['images']), re.IGNORECASE)": [
+        each.images.pattern for each in engines.OTHERS.values()
+    ],
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
     ],

@@ -43,9 +43,7 @@ SHARED = {
     "facts/storage.sh": (
         "sparkrig.runs.lock:RUNS",
         "sparkrig.serving.served:RECORD",
-        "sparkrig.serving.served:REVISION",
         "sparkrig.serving.served:TRIAL",
-        "sparkrig.serving.served:UNIT",
     ),
     "facts/trust_look.sh": (
         "sparkrig.host.trust:KEY",

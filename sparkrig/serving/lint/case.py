@@ -217,9 +217,9 @@ class Case:
     @property
     def parameters_b(self) -> float:
         """In billions: the catalogue's word, else what the name has, else none."""
-        said = _PARAMETERS.search(self.name)
-        if self.model or said is None:
-            return self.model.parameters_b if self.model else 0
+        said, known = _PARAMETERS.search(self.name), self.model.parameters_b if self.model else None
+        if known or said is None:
+            return known or 0
         return float(said[2]) * (int(said[1]) * _SHARED if said[1] else 1)
 
     @cached_property

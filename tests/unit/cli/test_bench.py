@@ -27,7 +27,7 @@ CATALOGUE = catalogue_files.catalogue()
 
 def measured(asked: int = 1, done: int = 1) -> Measured:
     found = tool.parse(figures("vllm", completed=done), asked)
-    return Measured(name="short", meaning="", concurrency=1, figures=found)
+    return Measured(name="short", meaning="", concurrency=1, figures=found, others=[])
 
 
 def test_a_recorded_result_is_read_whole() -> None:

@@ -150,7 +150,8 @@ CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "checkpoints" / "Qwen--Qwe
 
 def computed(**data: Any) -> Wish:
     """A model of nobody's catalogue, as it is saved."""
-    model = checkpoint_files.read("Qwen/Qwen3-8B", checkpoint_files.Files(CHECKPOINT.read_text()))
+    files = checkpoint_files.Files(CHECKPOINT.read_text(), sizes={"model.safetensors": 16_381_470_720})
+    model = checkpoint_files.read("Qwen/Qwen3-8B", files)
     known = CATALOGUE.model_copy(update={"models": {model.name: model, **CATALOGUE.models}})
     return plan.wish(known.find, mine(**{"model": "Qwen/Qwen3-8B", **data}), 2)
 

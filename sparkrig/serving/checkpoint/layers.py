@@ -1,4 +1,4 @@
-"""Which kind of attention and of feed-forward each layer of a config.json has.
+"""Which kind of attention each layer of a config.json has, or what stands in its place.
 
 Sources: the configurations of Hugging Face's transformers, and vLLM's model classes, read 2026-11-24.
 """
@@ -6,33 +6,16 @@ Sources: the configurations of Hugging Face's transformers, and vLLM's model cla
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
 from sparkrig.serving.checkpoint.config import Config, Unreadable
 
 Mixer = Literal["full", "sliding", "chunked", "latent", "deltanet", "mamba", "unknown", ""]
-Feed = Literal["dense", "experts", "both", ""]
-
-EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
-
-
-@dataclass(frozen=True)
-class Block:
-    """A layer: what it mixes tokens with, and what comes behind; empty for neither."""
-
-    mixer: Mixer
-    feed: Feed
-
+"""What a layer mixes tokens with; empty for one that is a feed-forward alone."""
 
 # one part a layer: hybrid_override_pattern of Nemotron-H, and layers_block_type of the same
-_LETTERS = {
-    "M": Block("mamba", ""),
-    "*": Block("full", ""),
-    "-": Block("", "dense"),
-    "E": Block("", "experts"),
-}
+_LETTERS: dict[str, Mixer] = {"M": "mamba", "*": "full", "-": "", "E": ""}
 _PARTS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
 
 _TYPES: dict[str, Mixer] = {
@@ -57,13 +40,12 @@ _FOREIGN = {
 }
 
 
-def blocks(config: Config, said: list[str]) -> list[Block]:
-    """Each layer. said: takes what had to be assumed, in sentences. Raises Unreadable."""
+def mixers(config: Config, said: list[str]) -> list[Mixer]:
+    """Of each layer. said: takes what had to be assumed, in sentences. Raises Unreadable."""
     letters = _letters(config)
     if letters:
-        return [_lettered(each) for each in letters]
-    mixers = [*islice(_mixers(config, said), config.layers)]
-    return [Block(mixer, feed) for mixer, feed in zip(mixers, _feeds(config), strict=True)]
+        return [_lettered(letter) for letter in letters]
+    return [*islice(_mixers(config, said), config.layers)]
 
 
 def _letters(config: Config) -> str:
@@ -78,7 +60,7 @@ def _letters(config: Config) -> str:
     return "".join(_PARTS.get(str(each), "?") for each in config.each("layers_block_type"))
 
 
-def _lettered(letter: str) -> Block:
+def _lettered(letter: str) -> Mixer:
     if letter not in _LETTERS:
         raise Unreadable(f"{letter!r} in the pattern of its layers is no kind of layer that is known")
     return _LETTERS[letter]
@@ -144,36 +126,3 @@ def _sliding(config: Config, said: list[str]) -> list[Mixer]:
 
 def _nth(place: int, every: int, else_: Mixer) -> Mixer:
     return "full" if (place + 1) % every == 0 else else_
-
-
-def _feeds(config: Config) -> list[Feed]:
-    count = config.layers
-    if not config.count(*EXPERTS):
-        return ["dense"] * count
-    if config.on("enable_moe_block"):  # Gemma 4: both in each layer, added up
-        return ["both"] * count
-    return ["experts" if place in _sparse(config) else "dense" for place in range(count)]
-
-
-def _sparse(config: Config) -> frozenset[int]:
-    """The numbers of the layers that have experts."""
-    places = range(config.layers)
-    kinds = config.each("mlp_layer_types") or config.each("moe_layer_freq")
-    if kinds:
-        return frozenset(place for place in places if kinds[place] in ("sparse", 1))
-    if listed := _listed(config.values.get("moe_layers_enum")):
-        return frozenset(listed)
-    first = config.count("first_k_dense_replace") or 0
-    every = config.count("decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_freq") or 1
-    dense = _listed(config.values.get("mlp_only_layers"))
-    return frozenset(
-        place for place in places if place >= first and (place + 1) % every == 0 and place not in dense
-    )
-
-
-def _listed(given: Any) -> list[int]:
-    """Numbers of layers, as a list or parted by commas. Raises Unreadable."""
-    words = given.split(",") if isinstance(given, str) else given if isinstance(given, list) else []
-    if len(words) > 1000 or not all(str(each).strip().isdecimal() and len(str(each)) < 6 for each in words):
-        raise Unreadable("config.json does not name its layers with experts by their numbers")
-    return [int(each) for each in words]
