@@ -1,6 +1,6 @@
 """What the cabling of a group of Sparks is, beside what is wanted.
 
-sparkrig/fabric/cabling_judge.py judges a pair's, ring_judge.py and switch_judge.py that of more.
+cabling_judge.py judges what cables join, switch_judge.py the ports of a switch.
 
 A cable joins two cages, not two netdevs: both twins of a cage share its port
 [@epappas, @nvidia-two-sparks].
@@ -159,8 +159,20 @@ class Topology(Value):
         return any(cable.real and end in cable.ends for cable in self.cables)
 
     def explained(self, cable: Cable) -> bool:
-        """Whether another cable or a stranger at one of its ends is already why a wanted cable is not there."""
-        return not cable.real and any(self.taken(end) or self.at(end).stranger for end in cable.ends)
+        """Whether something else is already why a wanted cable is not there.
+
+        That is another cable or a stranger at one of its ends, or a cable in cages that need none.
+        """
+        if cable.real:
+            return False
+        spare = any(
+            each.real
+            and not each.wanted
+            and not self.switched(each)
+            and not any(self.at(end).rails for end in each.ends)
+            for each in self.cables
+        )
+        return spare or any(self.taken(end) or self.at(end).stranger for end in cable.ends)
 
     def switched(self, cable: Cable) -> bool:
         """Whether one of its ends reaches more than one cage."""
