@@ -154,6 +154,16 @@ class Topology(Value):
         pairs = [cable.ends for cable in self.cables if cable.heard and end in cable.ends]
         return sorted(other if one == end else one for one, other in pairs)
 
+    @property
+    def alive(self) -> set[tuple[str, str]]:
+        """Host and netdev that hear another, or are heard."""
+        heard = [each for cable in self.cables for each in cable.heard]
+        return {
+            (end.host, netdev)
+            for each in heard
+            for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
+        }
+
     def taken(self, end: End) -> bool:
         """Whether a cable that is there ends here."""
         return any(cable.real and end in cable.ends for cable in self.cables)

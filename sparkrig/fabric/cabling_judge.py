@@ -202,14 +202,10 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
 
 def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
     """Rails with an end that neither hears nor is heard over a cable that works for its twin."""
-    alive = {
-        (end, netdev)
-        for each in cable.heard
-        for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
-    }
+    alive = shown.alive
     for rail in cable.rails:
         twins = {end: twin.netdev for end in cable.ends for twin in shown.at(end).twins if twin.rail == rail}
-        mute = {end: netdev for end, netdev in twins.items() if (end, netdev) not in alive}
+        mute = {end: netdev for end, netdev in twins.items() if (end.host, netdev) not in alive}
         if not mute:
             continue
         names = listed(f"{netdev} of {end.host}" for end, netdev in mute.items())

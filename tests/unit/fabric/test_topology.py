@@ -90,7 +90,8 @@ EVIDENCE = {
     "(heard both ways, same cable serial, 200 Gb/s, GIDs at both ends)",
     "crossed": "p0 of spark-a reaches p1 of spark-b, and wanted is p0 of spark-b",
     "crossed at the first host": "p0 of spark-b reaches p1 of spark-a, and wanted is p0 of spark-a",
-    "in the other cage of both": "p1 of spark-a reaches p1 of spark-b, and wanted is p0 of spark-a to p0 of spark-b",
+    "in the other cage of both": "p1 of spark-a reaches p1 of spark-b, "
+    "and wanted is p0 of spark-a to p0 of spark-b",
     "swapped": "p0 of spark-a reaches p1 of spark-b, and wanted is p0 of spark-b; "
     "p1 of spark-a reaches p0 of spark-b, and wanted is p1 of spark-b",
     "one rail missing": "spark-b has no enP2p1s0f0np0, and its twin is there: "
