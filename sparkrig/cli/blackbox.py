@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import extras, files
+from sparkrig.cli import files
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _LOOK_S = 90  # times `patience`
 _MOST_S = 7200  # of what a black box keeps
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+_COLUMNS = 100  # of the page
 
 
 class _Duration(click.ParamType[float]):
@@ -58,8 +60,6 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     from sparkrig.host.blackbox_report import Report, box
     from sparkrig.value import each_host
 
-    if html:
-        extras.need("report")
     fleet, data = files.inventory(inventory_file)
     looked = _look(inventory_file.name, fleet, data)
     found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
@@ -68,9 +68,7 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     else:
         _show(looked, last)
     if html:
-        from sparkrig.render.blackbox_html import html as page
-
-        files.write(html, page(looked, last, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"))
+        files.write(html, page(looked, last))
     if len(found) < len(looked):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
@@ -101,3 +99,14 @@ def _show(looked: Looked, seconds: float) -> None:
             terminal.echo(f"{name}: {found}", err=True)
         else:
             console.print(Picture(name, found, seconds))
+
+
+def page(looked: Looked, seconds: float) -> str:
+    """The same as an HTML page."""
+    from sparkrig.io.screen import Screen
+    from sparkrig.render import blackbox as shown
+
+    screen = Screen(file=io.StringIO(), record=True, width=_COLUMNS)
+    for name, found in looked.items():
+        screen.print(f"{name}: {found}" if isinstance(found, Exception) else shown.Picture(name, found, seconds))
+    return shown.page(screen, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")

@@ -145,7 +145,7 @@ FAULTS: dict[str, tuple[Cluster, Faulty, list[tuple[str, str, str]], set[frozens
     "two cables of a ring crossed": (
         RING,
         crossed,
-        [("rails 0, 1, 2 and 3", "fault", "cable-crossed")] * 2,
+        [("rails 0, 1, 2 and 3", "fault", "cable-crossed")],
         {frozenset({A, B}), frozenset({A, C})},
     ),
     "a cable of a ring that leads to a machine of others": (

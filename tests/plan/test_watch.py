@@ -166,19 +166,15 @@ def test_the_page_has_all_of_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path).has(shown(printed(falling)))
     file = tmp_path / "box.html"
     assert desk.typed("blackbox", "--html", str(file)).code == 0
-    page = file.read_text()
+    page = " ".join(file.read_text().split())
     for text in (
         "memory was falling for 40 minutes",
         "VLLM::Worker_TP",
-        "no process (what CUDA",
+        "(what CUDA takes is counted so)",
         "NVRM: nvCheckOk",
     ):
         assert text in page
-    assert (
-        page.count("<svg") == 2
-        and "<script" not in page
-        and "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
-    )
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
 
 
 @pytest.mark.parametrize("words", ["30", "0m", "3h", "-5m", "1d", "x", "99999m"])

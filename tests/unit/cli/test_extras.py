@@ -24,7 +24,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ASKED = {
     "zeroconf": ("zeroconf", ["onboard"], "sparkrig onboard needs zeroconf"),
     "the editor of inventories": ("libcst", ["onboard", "nvidia@spark-a"], "sparkrig onboard needs libcst"),
-    "matplotlib": ("matplotlib", ["bandwidth", PAIR, "--html", "x.html"], "a report with plots needs matplotlib"),
     "the protocol of clients": ("mcp", ["mcp", PAIR], "sparkrig mcp needs mcp"),
     "apprise": ("apprise", ["schedule", PAIR, "--cron", "--notify", "x"], "a notice needs apprise"),
     "QEMU's monitor": ("qemu", ["lab", "up"], "sparkrig lab needs qemu"),
