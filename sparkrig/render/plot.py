@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sparkrig.bandwidth import history_trend
@@ -132,50 +131,6 @@ def over_time(
         for axes in panels[len(series) :]:
             axes.set_axis_off()
         return _svg(figure, prefix, f"{unit} over time, for each rail and direction")
-
-
-def steps(
-    times: Sequence[datetime],
-    panels: Sequence[tuple[str, Sequence[float | None]]],
-    marks: Sequence[datetime],
-    *,
-    width: float,
-    prefix: str,
-) -> str:
-    """A small panel for each figure over the same time, with its title; a gap where nothing is known.
-
-    marks: times at which something was done, each a broken line. Width and prefix as in `cases`.
-    """
-    import matplotlib.style
-    from matplotlib.figure import Figure
-
-    columns = 1 if width <= NARROW else 2
-    lines = -(-len(panels) // columns)
-    with matplotlib.style.context(["default", _STYLE]):
-        figure = Figure(figsize=(width, 1.35 * lines), layout="constrained")
-        drawn = figure.subplots(lines, columns, squeeze=False).flatten()
-        for axes, (title, values) in zip(drawn, panels, strict=False):
-            _line(axes, times, values)
-            for when in marks:
-                axes.axvline(_day(when), color=_COLOUR["degraded"], linewidth=1.2, linestyle=(0, (3, 2)))
-            axes.set_title(title, loc="left", fontsize=9.5)
-            _dates(axes, times[0], max(times[-1], times[0] + timedelta(minutes=1)))
-            axes.xaxis.get_offset_text().set_visible(False)  # the page has the day
-        for axes in drawn[len(panels) :]:
-            axes.set_axis_off()
-        return _svg(figure, prefix, "What the host showed over time, up to its last row")
-
-
-def _line(axes: Axes, times: Sequence[datetime], values: Sequence[float | None]) -> None:
-    """From zero on, as a line with its area; its last point is marked."""
-    known = [float("nan") if value is None else value for value in values]
-    days = [_day(when) for when in times]
-    axes.plot(days, known, color=_TEXT, linewidth=1.2)
-    axes.fill_between(days, known, color=_TEXT, alpha=0.1, linewidth=0)
-    axes.plot(days[-1:], known[-1:], "o", color=_COLOUR["fault"], markersize=5, clip_on=False)
-    top = max((value for value in values if value is not None), default=0)
-    axes.set_ylim(0, top * 1.1 or 1)
-    axes.locator_params(axis="y", nbins=3)
 
 
 def way(entry: Entry) -> str:

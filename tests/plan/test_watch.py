@@ -176,11 +176,7 @@ def test_the_page_has_all_of_it(tmp_path: Path) -> None:
         "NVRM: nvCheckOk",
     ):
         assert text in page
-    assert (
-        page.count("<svg") == 2
-        and "<script" not in page
-        and "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
-    )
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
 
 
 @pytest.mark.parametrize("words", ["30", "0m", "3h", "-5m", "1d", "x", "99999m"])
