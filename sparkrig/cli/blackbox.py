@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,30 +21,14 @@ if TYPE_CHECKING:
     Looked = Mapping[str, BlackBox | Failed | Lost]
 
 _LOOK_S = 90  # times `patience`
-_MOST_S = 7200  # of what a black box keeps
-_UNITS = {"s": 1, "m": 60, "h": 3600}
+_LAST = files.Duration(1, 7200, "90s, 30m or 1h is expected, and 2h at most. Try: --last 30m")
 _COLUMNS = 100  # of the page
-
-
-class _Duration(click.ParamType[float]):
-    """`90s`, `30m`, `2h`, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        found = re.fullmatch(r"(\d{1,5})([smh])", str(value))
-        seconds = int(found[1]) * _UNITS[found[2]] if found else 0
-        if not 0 < seconds <= _MOST_S:
-            self.fail("90s, 30m or 1h is expected, and 2h at most. Try: --last 30m", param, ctx)
-        return float(seconds)
 
 
 @click.command()
 @files.INVENTORY
 @click.option(
-    "--last", type=_Duration(), default="30m", show_default=True, help="How much of the time before it to show."
+    "--last", type=_LAST, default="30m", show_default=True, help="How much of the time before it to show."
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/blackbox.json).")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.refusal import Refusal
-    from sparkrig.reports.schedule import Scheduled
+    from sparkrig.reports.schedule import Known, Scheduled
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.partial import PartialRun
     from sparkrig.value import Unread
@@ -37,7 +37,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """
     from sparkrig.render import schedule as shown
     from sparkrig.reports import status as report
-    from sparkrig.reports.schedule import standing
+    from sparkrig.reports.schedule import Known, standing
     from sparkrig.runs import journal
     from sparkrig.value import each_host
 
@@ -53,7 +53,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         files.print_json(report.Report(hosts=hosts, halves=partial, schedule=_scheduled(watched)))
     else:
         _show(found, runs, files.typed(inventory_file), partial)
-        for line in shown.lines(*watched) if isinstance(watched, tuple) else ():
+        for line in shown.lines(watched) if isinstance(watched, Known) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
     if len(read) < len(found):
         files.try_doctor(inventory_file)
@@ -67,11 +67,11 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     open_ = any(each.update or each.armed or each.lost for each in read.values())
     if "rolled back" in left:
         raise SystemExit(4)
-    failed = bool(standing(*watched)) if isinstance(watched, tuple) else watched is not None
+    failed = bool(standing(watched)) if isinstance(watched, Known) else watched is not None
     raise SystemExit(3 if failed else 2 if left or partial or open_ else 0)
 
 
-def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
+def _watched(inventory: Path) -> Known | Refusal | None:
     """How drift is scheduled, or why that cannot be read: what was seen of the hosts is shown all the same."""
     from sparkrig.refusal import Refusal
 
@@ -82,13 +82,13 @@ def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
         return refusal
 
 
-def _scheduled(watched: scheduled.Known | Refusal | None) -> Scheduled | Unread | None:
-    from sparkrig.reports import schedule
+def _scheduled(watched: Known | Refusal | None) -> Scheduled | Unread | None:
+    from sparkrig.reports.schedule import Known, document
     from sparkrig.value import Unread
 
-    if watched is None or isinstance(watched, tuple):
-        return watched and schedule.document(*watched)
-    return Unread(watched.what)
+    if watched is None:
+        return None
+    return document(watched) if isinstance(watched, Known) else Unread(watched.what)
 
 
 def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:

@@ -25,7 +25,7 @@ ASKED = {
     "zeroconf": ("zeroconf", ["onboard"], "sparkrig onboard needs zeroconf"),
     "the editor of inventories": ("libcst", ["onboard", "nvidia@spark-a"], "sparkrig onboard needs libcst"),
     "the protocol of clients": ("mcp", ["mcp", PAIR], "sparkrig mcp needs mcp"),
-    "apprise": ("apprise", ["schedule", PAIR, "--cron", "--notify", "x"], "a notice needs apprise"),
+    "apprise": ("apprise", ["schedule", PAIR, "--now", "--notify", "x"], "a notice needs apprise"),
     "QEMU's monitor": ("qemu", ["lab", "up"], "sparkrig lab needs qemu"),
     "the lab": ("lab", ["lab", "up"], "the virtual Sparks are built from sparkrig's repository"),
 }

@@ -1,4 +1,4 @@
-"""Notices and signs of life to servers that mean no good: they hang, lead elsewhere, or answer without end."""
+"""Notices to servers that mean no good: they hang, lead elsewhere, or answer without end."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.io import delivery, notify
+from sparkrig.io import notify
 from sparkrig.reports.schedule import Notice
 from tests.unit.loopback import Answer, drip, flood, hang, server, well
 
@@ -29,7 +29,7 @@ def addresses(file: Path, *lines: str) -> Path:
 def test_one_that_does_not_end_its_answer_is_given_up_and_the_others_have_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
 ) -> None:
-    monkeypatch.setattr(delivery, "LIMIT_S", 15.0)
+    monkeypatch.setattr(notify, "LIMIT_S", 15.0)
     with server(answer) as (port, _), server(well) as (other, asked):
         file = addresses(
             tmp_path / "notify", f"json://127.0.0.1:{port}/{SECRET}", f"json://127.0.0.1:{other}/{SECRET}"
@@ -39,17 +39,6 @@ def test_one_that_does_not_end_its_answer_is_given_up_and_the_others_have_theirs
         assert time.monotonic() - began < 60
         assert every == 2 and len(failed) == 1 and failed[0].startswith(f"line 1 of {file} (JSON) did not ")
         assert len(asked) == 1 and SECRET not in failed[0]
-
-
-@pytest.mark.parametrize("answer", [hang, drip])
-def test_a_heartbeat_that_is_not_answered_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer
-) -> None:
-    monkeypatch.setattr(delivery, "LIMIT_S", 3.0)
-    with server(answer) as (port, _):
-        began = time.monotonic()
-        why = notify.ping(addresses(tmp_path / "beat", f"http://127.0.0.1:{port}/{SECRET}"))
-        assert why == "the heartbeat's address did not answer within 3 s" and time.monotonic() - began < 15
 
 
 def test_no_redirect_is_followed(tmp_path: Path) -> None:
@@ -63,8 +52,6 @@ def test_no_redirect_is_followed(tmp_path: Path) -> None:
         with server(elsewhere) as (port, _):
             file = addresses(tmp_path / "notify", f"json://127.0.0.1:{port}/{SECRET}")
             assert len(notify.send(file, NOTICE)[0]) == 1
-            beat = addresses(tmp_path / "beat", f"http://127.0.0.1:{port}/{SECRET}")
-            assert notify.ping(beat) == "the heartbeat's address answers 307"
         assert asked == []
 
 
