@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from pydantic import SecretStr
 
-from sparkrig.checks.check import Subject
 from sparkrig.checks.network import cabled
 from sparkrig.files import File
 from sparkrig.fleet import Fleet
@@ -16,6 +15,7 @@ from sparkrig.operations.environment import wanted
 from sparkrig.operations.secrets import gathered
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Subject
 from sparkrig.settings import Settings
 
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.records import Complaint, Kind, Record
-from sparkrig.checks import kind
-from sparkrig.checks.check import Check, Status, Subject
 from sparkrig.cure import over_ssh, verb
+from sparkrig.resources import kind
+from sparkrig.resources.check import Check, Status, Subject
 from sparkrig.text import listed
 
 KINDS = (

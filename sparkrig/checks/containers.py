@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check, refused, there
-from sparkrig.checks.kind import DIFFER, Kind
 from sparkrig.cure import deploy
 from sparkrig.host import containers
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused, there
+from sparkrig.resources.kind import DIFFER, Kind
 
 KINDS = (
     Kind(

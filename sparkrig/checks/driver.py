@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check, there
 from sparkrig.checks.environment import file
-from sparkrig.checks.kind import DIFFER, Kind
 from sparkrig.files import stale
 from sparkrig.host import driver
+from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.kind import DIFFER, Kind
 from sparkrig.text import listed
 
 KINDS = (

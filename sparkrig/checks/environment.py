@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePosixPath
 
-from sparkrig.checks.check import Check, Subject, check, refused, there
-from sparkrig.checks.kind import Kind
 from sparkrig.checks.network import moves
 from sparkrig.files import File, Found, stale
 from sparkrig.host import targets
 from sparkrig.parsing import line_ends
 from sparkrig.rdma import environment, gid
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused, there
+from sparkrig.resources.kind import Kind
 from sparkrig.runs import file_diff
 from sparkrig.runs.file_diff import without_gids
 

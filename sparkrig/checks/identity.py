@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, refused
-from sparkrig.checks.kind import DIFFER, Kind
 from sparkrig.host import identity
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, refused
+from sparkrig.resources.kind import DIFFER, Kind
 
 KINDS = (
     Kind(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
-from sparkrig.checks.check import Check, Subject, check, refused, there, wrong
-from sparkrig.checks.kind import PREFLIGHT, THE_GID, Kind
 from sparkrig.cure import cure_of
 from sparkrig.host import preflight
 from sparkrig.look.state import State
@@ -15,6 +13,8 @@ from sparkrig.network.definitions import Definition
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.network.profiles import profile
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused, there, wrong
+from sparkrig.resources.kind import PREFLIGHT, THE_GID, Kind
 from sparkrig.settings import Settings
 
 KINDS = (

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sparkrig.checks.check import Check, Subject, refused
-from sparkrig.checks.kind import PREFLIGHT, Kind
 from sparkrig.host import armed, preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, refused
+from sparkrig.resources.kind import PREFLIGHT, Kind
 from sparkrig.text import listed
 
 KINDS = (

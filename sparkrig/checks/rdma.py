@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check, there
-from sparkrig.checks.kind import THE_GID, Kind
 from sparkrig.checks.network import cabled, declared
 from sparkrig.files import File
 from sparkrig.rdma import gid
 from sparkrig.rdma.environment import WITH_GIDS
+from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.kind import THE_GID, Kind
 
 KINDS = (
     Kind(

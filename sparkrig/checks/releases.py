@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject
-from sparkrig.checks.kind import Kind
 from sparkrig.cure import verb
 from sparkrig.host import driver, releases
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import Kind
 
 KINDS = (
     Kind(

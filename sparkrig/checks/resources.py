@@ -16,12 +16,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from sparkrig.checks.check import Check, Subject
-from sparkrig.checks.kind import Kind
-from sparkrig.look.state import parts
+from sparkrig.look.state import ONE_FILE, RESOURCES, parts
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import Kind
+from sparkrig.resources.resource import Resource
 
-_RESOURCES: dict[str, Any] = parts(__package__)
+_MODULES = parts(__package__)
+_RESOURCES: dict[str, Any] = {name: ONE_FILE.get(name) or _MODULES[name] for name in RESOURCES}
 
 
 def _each(part: str) -> list[Callable[[Subject], Any]]:
@@ -31,7 +33,9 @@ def _each(part: str) -> list[Callable[[Subject], Any]]:
 
 def kinds() -> list[Kind]:
     """What the checks of all resources mean."""
-    return [kind for module in _RESOURCES.values() for kind in module.KINDS]
+    return [
+        kind for each in _RESOURCES.values() for kind in (each.kinds if isinstance(each, Resource) else each.KINDS)
+    ]
 
 
 def checks(subject: Subject) -> list[Check]:

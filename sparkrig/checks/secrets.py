@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check, refused
-from sparkrig.checks.kind import Kind
 from sparkrig.host import secrets
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.kind import Kind
 from sparkrig.text import listed
 
 KINDS = (

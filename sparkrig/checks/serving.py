@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sparkrig.checks.check import Check, Subject, check, there
-from sparkrig.checks.kind import Kind
 from sparkrig.cure import Cure, deploy
+from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.kind import Kind
 from sparkrig.serving import listen, served
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.service_settings import NONE

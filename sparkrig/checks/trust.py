@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check
-from sparkrig.checks.kind import Kind
 from sparkrig.host import trust
+from sparkrig.resources.check import Check, Subject, check
+from sparkrig.resources.kind import Kind
 
 KINDS = (
     Kind(

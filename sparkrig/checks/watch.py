@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check
-from sparkrig.checks.kind import Kind
 from sparkrig.cure import on_host, verb
 from sparkrig.host import watch
 from sparkrig.host.blackbox import BlackBox
+from sparkrig.resources.check import Check, Subject, check
+from sparkrig.resources.kind import Kind
 from sparkrig.text import listed
 
 _CALM = on_host("sudo systemctl start sparkrig-serve", "; sudo nvidia-smi -rgc lifts a cap")

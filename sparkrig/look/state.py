@@ -21,16 +21,17 @@ from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.releases import Releases
 from sparkrig.host.secrets import Secrets
-from sparkrig.host.time import Time
 from sparkrig.host.trust import Trust
 from sparkrig.network.seen import Network
 from sparkrig.rdma.rdma import Rdma
+from sparkrig.resources.resource import Resource
+from sparkrig.resources.time import TIME, Time
 from sparkrig.serving.served import Serving
 from sparkrig.value import Value
 
 # Every resource, in the order of a deploy. Its name is that of its modules, by which each room finds its own:
-# checks/NAME.py always; facts/NAME.py and a field of State where it is looked at; deploys/NAME.py where it is
-# changed.
+# resources/NAME.py, or else checks/NAME.py; facts/NAME.py and a field of State where it is looked at;
+# deploys/NAME.py where it is changed.
 RESOURCES = (
     "identity",
     "preflight",
@@ -47,6 +48,10 @@ RESOURCES = (
     "bandwidth",
     "serving",
 )
+
+
+# those of one file each, by name
+ONE_FILE: dict[str, Resource[Any]] = {each.name: each for each in (TIME,)}
 
 
 def parts(room: str) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from sparkrig import cure
-from sparkrig.checks.check import Subject
 from sparkrig.explain import package_list
 from sparkrig.host import containers, driver, health, nvidia_smi, preflight, targets
 from sparkrig.host.apt import install_as_installed, install_past_the_hold
@@ -31,6 +30,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.render import journal as shown
 from sparkrig.reports.drift import Report
 from sparkrig.reports.findings import mends
+from sparkrig.resources.check import Subject
 from sparkrig.runs import journal, partial, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner

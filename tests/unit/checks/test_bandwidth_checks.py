@@ -11,9 +11,9 @@ from sparkrig.bandwidth import records
 from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.records import Record
 from sparkrig.checks import bandwidth
-from sparkrig.checks.check import Check, Subject
 from sparkrig.cure import cure_of
 from sparkrig.files import MEASURED, Found
+from sparkrig.resources.check import Check, Subject
 from tests.tables import each_row
 from tests.unit import clusters_measured
 

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from sparkrig.checks import releases
-from sparkrig.checks.check import Check
 from sparkrig.host import driver
 from sparkrig.host.releases import Releases
+from sparkrig.resources.check import Check
 from tests.plan import recordings
 from tests.unit import updates
 

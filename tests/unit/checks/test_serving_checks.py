@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from sparkrig.checks import serving as checks
-from sparkrig.checks.check import Check
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.operations.subject import subject
+from sparkrig.resources.check import Check
 from sparkrig.serving import served
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC

@@ -14,12 +14,13 @@ import pytest
 from pyinfra.api import StringCommand
 from rich.console import Console
 
-from sparkrig.host import time, trust, watch
+from sparkrig.host import trust, watch
 from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import lines, rows, status, undoing
 from sparkrig.reports import status as report
+from sparkrig.resources.time import CHRONY_PATH
 from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Lock, Owner
@@ -572,11 +573,11 @@ def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytes
 
 
 def test_a_service_reads_again_what_went_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "remove"))
+    _, done, _ = carried_out(monkeypatch, Change(f"file {CHRONY_PATH}", "remove"))
     assert [*done] == ["Undo | files", "Undo | services", "Undo | GID index"]
     assert "chronyc reload sources" in done["Undo | services"]
     assert "timesyncd" not in done["Undo | services"]
-    _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "foreign"), Change(NCCL, "remove"))
+    _, done, _ = carried_out(monkeypatch, Change(f"file {CHRONY_PATH}", "foreign"), Change(NCCL, "remove"))
     assert "Undo | services" not in done
 
 

@@ -1,0 +1,111 @@
+"""What one resource is: how it is read, what it should be, what is checked of it.
+
+Derived from it: the fact, the refusals, the files that a deploy writes, the deploy's step, the drift, the undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
+
+from sparkrig.files import File, Found, Managed, stale
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import Kind
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a deploy does for a resource of files.
+
+    wanted: every file as it should be; write: those that are missing or differ; remove: paths of files that are
+    declared no more; reload: paths whose service has to read them again.
+    """
+
+    wanted: tuple[File, ...] = ()
+    write: tuple[File, ...] = ()
+    remove: tuple[str, ...] = ()
+    reload: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.remove or self.reload)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that are written or removed."""
+        return (*(file.path for file in self.write), *self.remove)
+
+    @property
+    def differences(self) -> list[str]:
+        """What is not as declared, in words."""
+        return [
+            *(f"{file.path} is to be written" for file in self.write),
+            *(f"{path} is not declared" for path in self.remove),
+        ]
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Iterable[File],
+        files: Mapping[str, Found],
+        managed: Iterable[Managed] = (),
+        *,
+        unread: bool = False,
+    ) -> Changes:
+        """What makes the files what is wanted.
+
+        files: as they stand on the host; managed: the files of the resource, which go where they are not wanted;
+        unread: whether the service that runs has read an older text of those that stand there as they should.
+        """
+        wanted = tuple(wanted)
+        write = tuple(stale(wanted, files))
+        paths = {file.path for file in wanted}
+        remove = tuple(file.path for file in managed if file.path in files and file.path not in paths)
+        late = wanted if unread and not write else write
+        return cls(wanted, write, remove, (*(file.path for file in late), *remove))
+
+
+class Resource(Generic[T]):
+    """One kind of thing on a host; a subclass is all that other rooms need to know of it.
+
+    name: of its module, its part of a look and its deploy; title: of its part of a deploy; script: the shell text
+    that prints everything of its kind, empty where the look at its files does; shared: parts of it that ask for
+    several resources; files: those that it manages; kinds: what its checks mean; step, rereads: what a deploy
+    calls the writing of its files, and having them read again.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    script: ClassVar[str] = ""
+    shared: ClassVar[tuple[str, ...]] = ()
+    files: ClassVar[tuple[Managed, ...]] = ()
+    kinds: ClassVar[tuple[Kind, ...]]
+    step: ClassVar[str] = ""
+    rereads: ClassVar[str] = ""
+
+    def parse(self, lines: Iterable[str]) -> T:
+        """What the script printed. Raises ValueError where a row makes no sense."""
+        raise NotImplementedError
+
+    def changes(self, subject: Subject) -> Changes:
+        """What a deploy would do to its files. Raises Refusal where it would do nothing to the host."""
+        raise NotImplementedError
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        """What was found, beside what is declared."""
+        raise NotImplementedError
+
+    def judge(self, subject: Subject) -> None:
+        """Raises Refusal where a deploy would do nothing to the host."""
+        self.changes(subject)
+
+    def due(self, subject: Subject) -> Iterable[str]:
+        """The paths of the files that a deploy would write or remove. Raises Refusal where that is unknown."""
+        return self.changes(subject).paths
+
+
+def on_paths(program: str, files: Iterable[Managed]) -> str:
+    """The text of a program that is given the paths of files."""
+    return f"set -- {' '.join(file.path for file in files)}\n{program}"
