@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, alone
-from sparkrig.host import trust
 from sparkrig.operations import trust as operations
+from sparkrig.resources import trust
 from sparkrig.text import bare_name
 
 

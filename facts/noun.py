@@ -48,7 +48,7 @@ class Noun(FactBase[T]):
 
 
 def of_resource(resource: Resource[T]) -> type[Noun[T]]:
-    """The fact of a resource; where its script printed nothing, what it makes of that."""
+    """The fact of a resource."""
 
     class Fact(Noun[T]):
         __doc__ = resource.__doc__
@@ -58,7 +58,8 @@ def of_resource(resource: Resource[T]) -> type[Noun[T]]:
 
         @staticmethod
         def default() -> T:
-            return understood(resource.name, lambda: resource.parse(()))
+            absent: T = resource.absent
+            return absent
 
     Fact.__name__ = Fact.__qualname__ = resource.name.capitalize()
     return Fact

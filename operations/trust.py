@@ -12,7 +12,6 @@ from sparkrig import programs
 from sparkrig.cure import over_ssh
 from sparkrig.facts.trust import Trust as TrustFact
 from sparkrig.files import Found, stale
-from sparkrig.host import trust
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
@@ -21,6 +20,7 @@ from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
+from sparkrig.resources import trust
 from sparkrig.runs.change import Change, of_files
 
 AS_USER = programs.text("operations/trust_as_user.sh")

@@ -9,7 +9,7 @@ from pyinfra.api import Host
 
 from sparkrig.facts.preflight import BARS
 from sparkrig.facts.trust import Trust
-from sparkrig.host import driver, targets, trust
+from sparkrig.host import driver, targets
 from sparkrig.host.targets import Barred
 from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
@@ -21,6 +21,7 @@ from sparkrig.operations.journal import Run
 from sparkrig.operations.trust import AS_USER, FORGET, KEYS_BAR
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
+from sparkrig.resources import trust
 from sparkrig.runs import lock, undo, undo_merge, undo_outcome
 from sparkrig.runs.undo import Plan
 from sparkrig.settings import Settings

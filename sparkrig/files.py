@@ -14,6 +14,8 @@ from sparkrig.value import Value
 # What a run keeps on a host of itself: what was declared, and what was measured.
 DECLARED = "/var/lib/sparkrig/declared.json"
 MEASURED = "/var/lib/sparkrig/bandwidth.json"
+# variables for root alone, which services and containers are given
+SECRETS_FILE = "/etc/sparkrig/secrets.env"
 
 
 @dataclass(frozen=True)

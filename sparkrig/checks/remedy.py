@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkrig.cure import quoted
-from sparkrig.host import containers
 from sparkrig.host.driver import newer
 from sparkrig.look.state import State
+from sparkrig.resources import containers
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import DIFFER, to_read
 

@@ -271,15 +271,16 @@ def _notes(
 
 def _checks(host: Compared, survey: Survey | None, seen: Seen, group: Mapping[str, State]) -> list[Check]:
     """Every check of a host that was read, but for its access."""
-    from sparkrig.checks import condition, live, pair, resources, watch
+    from sparkrig.checks import condition, live, pair, resources
+    from sparkrig.resources.watch import WATCH
 
     return [
         *pair.checks(host.subject, survey, seen.pings.get(host.subject.name), group),
         *resources.checks(host.subject),
         *live.checks(host.subject, host.found.hostname),
         *condition.checks(host.found.condition),
-        *watch.reset(host.subject, host.found.blackbox),
-        *watch.guarded(host.found.blackbox),
+        *WATCH.reset(host.subject, host.found.blackbox),
+        *WATCH.guarded(host.found.blackbox),
         *pair.partial(host.subject, seen.journals),
     ]
 

@@ -11,7 +11,6 @@ from typing import Any
 from sparkrig.files import Found
 from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.condition import Condition
-from sparkrig.host.containers import Containers
 from sparkrig.host.driver import Packages
 from sparkrig.host.health import Health
 from sparkrig.host.hostname import Hostname
@@ -20,12 +19,14 @@ from sparkrig.host.nic import Nic
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.releases import Releases
-from sparkrig.host.secrets import Secrets
-from sparkrig.host.trust import Trust
 from sparkrig.network.seen import Network
 from sparkrig.rdma.rdma import Rdma
+from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.resource import Resource
+from sparkrig.resources.secrets import SECRETS, Secrets
 from sparkrig.resources.time import TIME, Time
+from sparkrig.resources.trust import TRUST, Trust
+from sparkrig.resources.watch import WATCH
 from sparkrig.serving.served import Serving
 from sparkrig.value import Value
 
@@ -51,7 +52,7 @@ RESOURCES = (
 
 
 # those of one file each, by name
-ONE_FILE: dict[str, Resource[Any]] = {each.name: each for each in (TIME,)}
+ONE_FILE: dict[str, Resource[Any]] = {each.name: each for each in (TIME, CONTAINERS, SECRETS, TRUST, WATCH)}
 
 
 def parts(room: str) -> dict[str, Any]:

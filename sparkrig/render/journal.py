@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig.cure import quoted
-from sparkrig.host import watch
 from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports.status import told
+from sparkrig.resources import watch
 from sparkrig.runs import journal
 from sparkrig.runs.change import few
 from sparkrig.runs.journal import Journal, Outcome, Run

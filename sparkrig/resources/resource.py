@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from sparkrig.files import File, Found, Managed, stale
 from sparkrig.resources.check import Check, Subject
@@ -70,18 +70,19 @@ class Changes:
 class Resource(Generic[T]):
     """One kind of thing on a host; a subclass is all that other rooms need to know of it.
 
-    name: of its module, its part of a look and its deploy; title: of its part of a deploy; script: the shell text
-    that prints everything of its kind, empty where the look at its files does; shared: parts of it that ask for
-    several resources; files: those that it manages; kinds: what its checks mean; step, rereads: what a deploy
-    calls the writing of its files, and having them read again.
+    name: of its module, its part of a look and its deploy; script: the shell text that prints everything of its
+    kind, empty where another look has it; shared: parts of it that ask for several resources; absent: what it is
+    where the script printed nothing; files: those that it manages; kinds: what its checks mean; title, step,
+    rereads: of a resource of files alone, its part of a deploy, the writing there, and having services read.
     """
 
     name: ClassVar[str]
-    title: ClassVar[str]
     script: ClassVar[str] = ""
     shared: ClassVar[tuple[str, ...]] = ()
+    absent: ClassVar[Any] = None
     files: ClassVar[tuple[Managed, ...]] = ()
     kinds: ClassVar[tuple[Kind, ...]]
+    title: ClassVar[str] = ""
     step: ClassVar[str] = ""
     rereads: ClassVar[str] = ""
 
@@ -89,9 +90,9 @@ class Resource(Generic[T]):
         """What the script printed. Raises ValueError where a row makes no sense."""
         raise NotImplementedError
 
-    def changes(self, subject: Subject) -> Changes:
+    def changes(self, subject: Subject) -> Changes:  # noqa: ARG002 - of one that has no files of its own
         """What a deploy would do to its files. Raises Refusal where it would do nothing to the host."""
-        raise NotImplementedError
+        return Changes()
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         """What was found, beside what is declared."""

@@ -63,6 +63,7 @@ class TimeServers(Resource[Time]):
         ),
     )
     script = on_paths(programs.text("facts/time.sh"), files)
+    absent = Time()
     kinds = (
         Kind(
             "time.servers",

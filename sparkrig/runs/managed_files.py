@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import get_type_hints
 
 from sparkrig.files import DECLARED, MEASURED, Managed
-from sparkrig.host import watch
 from sparkrig.look.state import ONE_FILE, State
 from sparkrig.rdma import environment
 
-# those of each resource, and of what has no look of its own: the environment, the measurement, the black box
+# those of each resource, and of what has no look of its own: the environment, the measurement
 FILES: tuple[Managed, ...] = (
     *(file for resource in ONE_FILE.values() for file in resource.files),
     *(file for seen in get_type_hints(State).values() for file in getattr(seen, "FILES", ())),
     *map(Managed, (*environment.PATHS, MEASURED, DECLARED)),
-    *watch.FILES,
 )
 
 # what the look at files reads

@@ -19,9 +19,10 @@ from pydantic import Field, computed_field
 from sparkrig import programs
 from sparkrig.cure import over_ssh
 from sparkrig.files import MEASURED
-from sparkrig.host import containers, targets, trust, watch
+from sparkrig.host import targets
 from sparkrig.host.targets import Barred
 from sparkrig.refusal import Refusal
+from sparkrig.resources import containers, trust, watch
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import ABSENT, Journal, Run
 from sparkrig.runs.managed_files import RELOADS

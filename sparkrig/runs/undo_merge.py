@@ -7,8 +7,8 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sparkrig.host import containers
 from sparkrig.rdma import environment
+from sparkrig.resources import containers
 from sparkrig.runs import journal, lock, merge, undo
 from sparkrig.runs.journal import ABSENT
 from sparkrig.runs.managed_files import PRIVATE

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.host import containers
 from sparkrig.network import guard
+from sparkrig.resources import containers
 from sparkrig.runs.journal import ABSENT, HELD, Journal, Left, Run
 from sparkrig.runs.undo import MEASURED_ITEM, Act, Change, Plan
 from sparkrig.text import plain

@@ -11,7 +11,7 @@ from sparkrig.checks import resources
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host import driver, preflight, secrets
+from sparkrig.host import driver, preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
 from sparkrig.look.state import State
@@ -20,6 +20,7 @@ from sparkrig.network.links import Route
 from sparkrig.network.profiles import Profile
 from sparkrig.operations.subject import subject
 from sparkrig.rdma import environment, gid
+from sparkrig.resources import secrets
 from sparkrig.resources.check import Check
 from sparkrig.resources.time import TIMESYNCD_PATH
 from tests.plan.conftest import FABRIC, converged

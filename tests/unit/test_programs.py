@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs, signatures
-from sparkrig.host import apt, containers, nvidia_smi
+from sparkrig.host import apt, nvidia_smi
 from sparkrig.network import netplan, profiles
 from sparkrig.rdma import gid
+from sparkrig.resources import containers
 from sparkrig.runs.journal import STANDS
 from tests.tables import each_row
 
@@ -48,15 +49,15 @@ SHARED = {
         "sparkrig.serving.served:UNIT",
     ),
     "facts/trust_look.sh": (
-        "sparkrig.host.trust:KEY",
-        "sparkrig.host.trust:MARK",
+        "sparkrig.resources.trust:KEY",
+        "sparkrig.resources.trust:MARK",
     ),
     "host/images_content_of.sh": ("sparkrig.host.images:HELD",),
     "host/update_plan.sh": ("sparkrig.host.update_record:FOLDER", "sparkrig.host.update_record:BACK"),
     "host/update_machine.sh": ("sparkrig.host.update_record:FOLDER",),
     "operations/apt_keep.sh": ("sparkrig.host.driver:SIMULATION",),
     "operations/guard_prepare.sh": ("sparkrig.runs.lock:RUNS",),
-    "operations/serving_ask.sh": ("sparkrig.host.secrets:PATH",),
+    "operations/serving_ask.sh": ("sparkrig.files:SECRETS_FILE",),
     "operations/serving_begin.sh": (
         "sparkrig.serving.served:STATE",
         "sparkrig.serving.served:TRIAL",
@@ -95,7 +96,7 @@ SHARED = {
     "runs/journal_intends_holds.sh": ("sparkrig.runs.journal:RUNS",),
     "runs/journal_keeps.sh": (
         "sparkrig.runs.journal:ABSENT",
-        "sparkrig.host.secrets:PATH",
+        "sparkrig.files:SECRETS_FILE",
     ),
     "runs/journal_left.sh": ("sparkrig.runs.journal:RUNS",),
     "runs/journal_note.sh": (

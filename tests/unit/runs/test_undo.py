@@ -14,12 +14,12 @@ import pytest
 from pyinfra.api import StringCommand
 from rich.console import Console
 
-from sparkrig.host import trust, watch
 from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import lines, rows, status, undoing
 from sparkrig.reports import status as report
+from sparkrig.resources import trust, watch
 from sparkrig.resources.time import CHRONY_PATH
 from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run

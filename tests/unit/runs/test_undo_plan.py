@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from sparkrig.host import containers, trust
 from sparkrig.host.targets import Barred
 from sparkrig.network import guard
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
+from sparkrig.resources import containers, trust
 from sparkrig.runs import journal, undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run, Step
 from sparkrig.runs.lock import Owner
