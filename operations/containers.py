@@ -14,8 +14,7 @@ from sparkrig.operations.again import again
 from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.resources import containers
-from sparkrig.runs import file_diff
+from sparkrig.resources import containers, file_diff
 from sparkrig.runs.change import Change
 from sparkrig.settings import Settings
 

@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from ipaddress import IPv4Interface
-from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pyinfra import host, state
 from pyinfra.api import operation
 
-from sparkrig import programs
 from sparkrig.facts.rdma import Rdma
 from sparkrig.files import File, Found
 from sparkrig.operations import plan
 from sparkrig.operations.again import again
 from sparkrig.operations.files import place
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.rdma import environment, gid, rdma
+from sparkrig.rdma import environment, rdma
 from sparkrig.refusal import Refusal
+from sparkrig.resources.environment import keeper, wanted
 from sparkrig.runs.change import Change, of_files
-
-# Plain text for NCCL and docker: there is no HTML to escape.
-_JINJA = Environment(  # noqa: S701
-    loader=FileSystemLoader(programs.TEMPLATES), undefined=StrictUndefined, keep_trailing_newline=True
-)
 
 
 @operation()
@@ -81,44 +73,4 @@ def _foreseen(
             Change("file", path, "as it is" if path in found else None, "with the GID index that is found then")
             for path in (environment.NCCL_CONF, environment.CONTAINER_ENV)
         ]
-        return [*of_files(_keeper(rails, form), found), *waiting]
-
-
-def wanted(
-    name: str,
-    node: environment.Node,
-    rails: Mapping[str, IPv4Interface],
-    extra: Mapping[str, str],
-    nccl: Mapping[str, str] | None = None,
-) -> list[File]:
-    """Every file of this noun: the two environment files always, the GID's keeper where there is a rail."""
-    block = gid.block(node.choice) if node.choice else ""
-    common = {
-        "name": name.removeprefix("@fake/"),
-        "gid_block": block,
-        "container_env": environment.CONTAINER_ENV,
-    }
-    texts = {
-        environment.NCCL_CONF: ("nccl.conf.j2", environment.nccl(node, nccl)),
-        environment.CONTAINER_ENV: ("container.env.j2", environment.container(node, extra)),
-    }
-    rendered = [
-        File(path, _JINJA.get_template(template).render(variables=variables, **common))
-        for path, (template, variables) in texts.items()
-    ]
-    return [*_keeper(rails, node.form), *rendered] if rails else rendered
-
-
-def _keeper(rails: Mapping[str, IPv4Interface], form: environment.Form) -> list[File]:
-    """The dispatcher script, the program it starts, and the rails that it looks after.
-
-    A ring has none of these: its files name no index, and the program would put one there.
-    """
-    kept = {} if form == "ring" else rails
-    declared = json.dumps({netdev: str(address) for netdev, address in kept.items()}, indent=2) + "\n"
-    return [
-        File(environment.RAILS, declared),
-        File(environment.GID_MODULE, Path(gid.__file__).read_text(encoding="utf-8")),
-        File(environment.REFRESH, programs.file("refresh_gid.py")),
-        File(environment.DISPATCHER, programs.file("90-sparkrig-gid"), "0755"),
-    ]
+        return [*of_files(keeper(rails, form), found), *waiting]

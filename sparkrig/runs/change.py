@@ -14,7 +14,7 @@ from pydantic import Field
 
 from sparkrig.files import File, Found, stale
 from sparkrig.parsing import line_ends
-from sparkrig.runs import file_diff
+from sparkrig.resources import file_diff
 from sparkrig.text import listed
 
 Kind = Literal[

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import get_type_hints
+from sparkrig.files import DECLARED, Managed
+from sparkrig.look.state import RESOURCES
 
-from sparkrig.files import DECLARED, MEASURED, Managed
-from sparkrig.look.state import ONE_FILE, State
-from sparkrig.rdma import environment
-
-# those of each resource, and of what has no look of its own: the environment, the measurement
-FILES: tuple[Managed, ...] = (
-    *(file for resource in ONE_FILE.values() for file in resource.files),
-    *(file for seen in get_type_hints(State).values() for file in getattr(seen, "FILES", ())),
-    *map(Managed, (*environment.PATHS, MEASURED, DECLARED)),
-)
+# those of each resource, and what a run keeps of itself
+FILES: tuple[Managed, ...] = (*(file for each in RESOURCES for file in each.files), Managed(DECLARED))
 
 # what the look at files reads
 OWNED = tuple(file.path for file in FILES if file.kind in ("owned", "seen"))
