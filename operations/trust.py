@@ -29,10 +29,6 @@ MAKE = programs.text("operations/trust_make.sh")
 
 AUTHORIZE = programs.text("operations/trust_authorize.sh")
 
-FORGET = programs.text("operations/trust_forget.sh")
-
-KEYS_BAR = programs.text("operations/trust_keys_bar.sh").removesuffix("\n")
-
 PROVE = programs.text("operations/trust_prove.sh")
 
 REMOVE = programs.text("operations/trust_remove.sh")
@@ -142,5 +138,5 @@ def forget(found: trust.Trust) -> Commands:
     lines = Change("login", f"~{found.user}/.ssh/authorized_keys", there, None)
     paths = (f"~{found.user}/{trust.KEY}", trust.CLIENT, trust.KNOWN_HOSTS)
     plan.report([lines, *(Change("file", path, "there", None) for path in paths)])
-    yield as_user(found.user, FORGET, trust.KEY, trust.MARK)
+    yield as_user(found.user, trust.FORGET, trust.KEY, trust.MARK)
     yield script(REMOVE, trust.CLIENT, trust.KNOWN_HOSTS)

@@ -62,7 +62,12 @@ class Docker(Resource[Containers]):
     """The engine, its runtimes and running containers, its configuration, and the toolkit."""
 
     name = "containers"
-    files = (Managed(SOURCE_PATH), Managed(DAEMON_JSON, "shared"), Managed(KEYRING, "shared"))
+    files = (
+        Managed(SOURCE_PATH),
+        Managed(DAEMON_JSON, "shared", form="json", restarts=True),
+        Managed(KEYRING, "shared"),
+    )
+    packages = TOOLKIT_PARTS
     script = programs.text("facts/containers.sh")
     shared = (programs.text("facts/packages.sh"), programs.text("facts/units.sh"))
     kinds = (

@@ -22,7 +22,7 @@ from sparkrig.resources.check import Check, Subject, check, refused, there
 from sparkrig.resources.file_diff import without_gids
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.network import cabled, moves
-from sparkrig.resources.resource import Changes, Resource
+from sparkrig.resources.resource import AfterUndo, Changes, Resource
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,7 +32,13 @@ class EnvironmentFiles(Resource[None]):
     """The files that NCCL, vLLM and Ray read, and what keeps their GID current."""
 
     name = "environment"
-    files = tuple(map(Managed, environment.PATHS))
+    files = (
+        *(Managed(path, form="variables") for path in environment.WITH_GIDS),
+        *(Managed(path) for path in environment.PATHS if path not in environment.WITH_GIDS),
+    )
+    after_undo = AfterUndo(
+        "GID index", programs.text("runs/undo_gids.sh"), (environment.RAILS, environment.REFRESH)
+    )
     kinds = (
         Kind(
             "environment.files",

@@ -67,12 +67,22 @@ class Changes:
         return cls(wanted, write, remove, (*(file.path for file in late), *remove))
 
 
+@dataclass(frozen=True)
+class AfterUndo:
+    """A program that is run once an undo has put files back. step: its name in the journal."""
+
+    step: str
+    program: str
+    words: tuple[str, ...]
+
+
 class Resource(Generic[T]):
     """One kind of thing on a host; a subclass is all that other rooms need to know of it.
 
     name: of its module, its part of a look and its deploy; script: the shell text that prints everything of its
     kind, empty where another look has it; shared: parts of it that ask for several resources; absent: what it is
-    where the script printed nothing; files: those that it manages; kinds: what its checks mean; title, step,
+    where the script printed nothing; files: those that it manages; packages: those that it may install, whose
+    coming a run notes; after_undo: what follows files that went back; kinds: what its checks mean; title, step,
     rereads: of a resource of files alone, its part of a deploy, the writing there, and having services read.
     """
 
@@ -81,6 +91,8 @@ class Resource(Generic[T]):
     shared: ClassVar[tuple[str, ...]] = ()
     absent: ClassVar[Any] = None
     files: ClassVar[tuple[Managed, ...]] = ()
+    packages: ClassVar[tuple[str, ...]] = ()
+    after_undo: ClassVar[AfterUndo | None] = None
     kinds: ClassVar[tuple[Kind, ...]]
     title: ClassVar[str] = ""
     step: ClassVar[str] = ""

@@ -13,7 +13,7 @@ from ipaddress import IPv4Address
 
 from sparkrig import programs
 from sparkrig.cure import DEPLOYS, FILE, advice, on_host
-from sparkrig.files import File, Found, Managed, stale
+from sparkrig.files import Beside, File, Found, Managed, stale
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.kind import Kind
@@ -27,6 +27,15 @@ KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
 CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
 _WANTED = "set node_ssh to True on {}, and: " + f"pyinfra {FILE} {DEPLOYS}/cluster.py"
 WANTED, WANTED_ON_ALL = (advice(_WANTED.format(whom)) for whom in ("both hosts", "all of its hosts"))
+
+FORGET = programs.text("operations/trust_forget.sh")
+LOGIN = Beside(
+    "the peer's line in authorized_keys, and this host's key pair for the peer",
+    "login from the peer",
+    FORGET,
+    (KEY, MARK),
+    programs.text("operations/trust_keys_bar.sh").removesuffix("\n"),
+)
 
 _PUBLIC = re.compile(r"(?:ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/]+=*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -52,7 +61,7 @@ class NodeTrust(Resource[Trust]):
     """The ssh user, our key pair's public half, sshd's public keys, and our lines of authorized_keys."""
 
     name = "trust"
-    files = (Managed(KNOWN_HOSTS), Managed(CLIENT))
+    files = (Managed(KNOWN_HOSTS), Managed(CLIENT, beside=LOGIN))
     script = programs.text("facts/trust.sh")
     kinds = (
         Kind(

@@ -12,7 +12,7 @@ from typing import Literal
 
 from sparkrig import programs
 from sparkrig.cure import on_host, verb
-from sparkrig.files import File, Found, Managed
+from sparkrig.files import Beside, File, Found, Managed
 from sparkrig.host.blackbox import BlackBox
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.kind import Kind
@@ -39,6 +39,7 @@ _INSTALLED_TEXT = f"{EXPORTER} was installed by sparkrig, and is removed with th
 SETTLE = programs.text("operations/watch_settle.sh")
 # Has the package go once INSTALLED is gone.
 RELEASE = programs.text("operations/watch_release.sh")
+RELEASED = Beside(f"package {EXPORTER}, unless another one came to need it")
 
 Lack = Literal[
     "", "it does not run", "another version of it runs", "it does not start with the host", "it still runs"
@@ -73,7 +74,9 @@ class Watch(Resource[None]):
         Managed(METRICS, reload=SETTLE),
         Managed(LINK, "seen"),
         Managed(STARTED, "seen"),
-        Managed(INSTALLED, reload=RELEASE),
+        Managed(
+            INSTALLED, reload=RELEASE, beside=Beside(f"package {EXPORTER}, unless another one came to need it")
+        ),
         Managed(EXPORTER_UNIT, "seen"),
         Managed(EXPORTER_RUNS, "seen"),
     )

@@ -17,5 +17,17 @@ PRIVATE = tuple(file.path for file in FILES if file.kind == "private")
 # Every file that a run may write; others' files among them are merged into.
 WRITTEN = tuple(file.path for file in FILES if file.kind != "seen")
 
+# The one that docker starts with: an undo asks docker first, and restarts it.
+[RESTARTING] = [file.path for file in FILES if file.restarts]
+
+# What goes with a file where an undo removes it.
+BESIDE = {file.path: file.beside for file in FILES if file.beside}
+
+# How a file is merged.
+FORMS = {file.path: file.form for file in FILES}
+
+# Packages that a deploy may install, whose coming a run notes.
+PACKAGES = tuple(package for each in RESOURCES for package in each.packages)
+
 # What makes a service read a file again.
 RELOADS = {file.path: file.reload for file in FILES if file.reload}

@@ -18,7 +18,7 @@ from sparkrig.host import apt, nvidia_smi
 from sparkrig.network import netplan, profiles
 from sparkrig.rdma import gid
 from sparkrig.resources import containers
-from sparkrig.runs.journal import STANDS
+from sparkrig.runs.managed_files import PACKAGES
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,10 +182,7 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
         assert re.search(rf"(?<![\w.-]){value}(?![\w-])", read(name)), "as a whole word"
 
     each_row([(name, each) for name, all_of in SHARED.items() for each in all_of], holds)
-    assert (
-        " ".join(apt.LOCKS) in programs.text("facts/apt_holders.sh")
-        and " ".join(containers.TOOLKIT_PARTS) in STANDS
-    )
+    assert " ".join(apt.LOCKS) in programs.text("facts/apt_holders.sh") and PACKAGES == containers.TOOLKIT_PARTS
     assert "; ".join(f"/^{begins}/d" for begins in gid.OURS) in programs.text("runs/journal_row.sh")
     assert ",".join(nvidia_smi.FIELDS) in programs.text("facts/gpu.sh")
     assert signatures.of("nvidia-smi", "no-nvidia-smi").search(programs.text("facts/gpu.sh"))

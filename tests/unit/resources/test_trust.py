@@ -14,7 +14,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.files import Found
 from sparkrig.fleet import Fleet
-from sparkrig.operations.trust import AS_USER, AUTHORIZE, FORGET, MAKE, PROVE, REMOVE
+from sparkrig.operations.trust import AS_USER, AUTHORIZE, MAKE, PROVE, REMOVE
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.resources.trust import Peer, Trust
@@ -255,7 +255,7 @@ def test_others_lines_stay_as_they_are(home: Path, before: bytes | None) -> None
     assert file.read_bytes() == theirs + LINE.encode() + b"\n"
     assert file.stat().st_mode & 0o777 == (0o600 if before is None else 0o640)
     assert look(home).authorized == (LINE,)
-    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0
+    assert run(home, trust.FORGET, trust.KEY, trust.MARK).returncode == 0
     assert file.read_bytes() == theirs
     assert [entry.name for entry in file.parent.iterdir()] == ["authorized_keys"]
 
@@ -270,7 +270,7 @@ def test_a_line_of_ours_that_ends_in_crlf_is_ours(home: Path) -> None:
     assert authorize(home).returncode == 0
     assert file.read_bytes() == f"{theirs}{LINE}\n".encode()
     file.write_bytes(f"{theirs}{LINE}\r\n".encode())
-    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0
+    assert run(home, trust.FORGET, trust.KEY, trust.MARK).returncode == 0
     assert file.read_bytes() == theirs.encode()
 
 
@@ -279,7 +279,7 @@ def test_what_is_no_file_is_not_waited_for(home: Path) -> None:
     os.mkfifo(home / ".ssh" / "authorized_keys")
     done = authorize(home)
     assert done.returncode == 1 and "authorized_keys is a fifo, not a file" in done.stderr
-    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0 and look(home).authorized == ()
+    assert run(home, trust.FORGET, trust.KEY, trust.MARK).returncode == 0 and look(home).authorized == ()
 
 
 def test_a_link_is_followed_and_kept(home: Path) -> None:
@@ -309,7 +309,7 @@ def test_each_of_several_peers_has_a_line_and_takes_the_place_of_the_old_ones(ho
 
 
 def test_nothing_to_forget(home: Path) -> None:
-    done = run(home, FORGET, trust.KEY, trust.MARK)
+    done = run(home, trust.FORGET, trust.KEY, trust.MARK)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(home.iterdir()) == []
 
