@@ -16,6 +16,7 @@ from sparkrig.files import File, Found, Managed
 from sparkrig.host import targets
 from sparkrig.parsing import line_ends
 from sparkrig.rdma import environment, gid
+from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused, there
@@ -85,12 +86,12 @@ class EnvironmentFiles(Resource[None]):
 ENVIRONMENT = EnvironmentFiles()
 
 
-def part(subject: Subject) -> environment.Node:
-    """The host's part in the fabric, as it was seen. Raises Refusal."""
+def part(subject: Subject, rdma: Rdma | None = None) -> environment.Node:
+    """The host's part in the fabric. rdma: as it is now, None for what was seen. Raises Refusal."""
     mine, state = subject.settings, subject.found
     return environment.node(
         _rails(subject),
-        state.rdma,
+        rdma or state.rdma,
         state.network.management,
         socket_interface=mine.socket_interface,
         form=mine.form,
@@ -106,10 +107,10 @@ def _rails(subject: Subject) -> Mapping[str, IPv4Interface]:
     return {netdev: mine.fabric[netdev] for netdev in cabled(mine, subject.found.network)}
 
 
-def declared(subject: Subject) -> list[File]:
-    """Every file as it should be. Raises Refusal."""
+def declared(subject: Subject, rdma: Rdma | None = None) -> list[File]:
+    """Every file as it should be. rdma: as for `part`. Raises Refusal."""
     mine = subject.settings
-    return wanted(subject.name, part(subject), _rails(subject), mine.environment, mine.nccl_conf)
+    return wanted(subject.name, part(subject, rdma), _rails(subject), mine.environment, mine.nccl_conf)
 
 
 def wanted(
