@@ -110,7 +110,7 @@ class NodeTrust(Resource[Trust]):
         yield check(
             "trust.key", bool(found.key), "a key of its own", "it has" if found.key else "absent", subject.apply
         )
-        acquainted = settled(found, files, _peers(subject))
+        acquainted = settled(found, files, peers(subject))
         yield check(
             "trust.login",
             acquainted,
@@ -123,7 +123,7 @@ class NodeTrust(Resource[Trust]):
 TRUST = NodeTrust()
 
 
-def _peers(subject: Subject) -> list[Peer] | None:
+def peers(subject: Subject) -> list[Peer] | None:
     """Those of its cluster, where all of them were read."""
     if subject.peers.keys() != {*subject.fleet.peers(subject.name)}:
         return None
