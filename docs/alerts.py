@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkrig.checks import reference
-from sparkrig.checks.kind import Kind, to_read
 from sparkrig.host import blackbox, gpu, health
 from sparkrig.host.nvidia_smi import THERMAL, Gpu
+from sparkrig.resources.kind import Kind, to_read
 
 _FOLDER = Path(__file__).resolve().parent.parent / "templates" / "watch"
 RULES = _FOLDER / "rules.yml"

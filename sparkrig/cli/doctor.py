@@ -20,7 +20,6 @@ from sparkrig.text import plain
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sparkrig.checks.check import Check
     from sparkrig.checks.pair import Pings
     from sparkrig.checks.remedy import Compared
     from sparkrig.fabric.neighbours import Neighbours
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from sparkrig.io.remote import Keep
     from sparkrig.look.state import State
     from sparkrig.reports.doctor import Report
+    from sparkrig.resources.check import Check
     from sparkrig.runs.journal import Journal
 
 
@@ -55,8 +55,8 @@ class Seen:
 
 def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from sparkrig.checks.kind import CATEGORIES
         from sparkrig.checks.reference import KINDS
+        from sparkrig.resources.kind import CATEGORIES
 
         width = max(len(kind.name) for kind in KINDS)
         for category in CATEGORIES:
@@ -70,8 +70,8 @@ def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from sparkrig.checks.kind import CATEGORIES
     from sparkrig.checks.reference import KINDS
+    from sparkrig.resources.kind import CATEGORIES
 
     words = [*(each.split()[0].lower() for each in CATEGORIES), *(each.name for each in KINDS)]
     return [CompletionItem(word) for word in words if word.startswith(incomplete)]
@@ -126,8 +126,8 @@ def _show_age(inventory_file: Path) -> None:
 
 def _refuse_unknown(names: Sequence[str]) -> None:
     """Before anything connects."""
-    from sparkrig.checks.kind import CATEGORIES
     from sparkrig.checks.reference import KINDS, kinds
+    from sparkrig.resources.kind import CATEGORIES
 
     for name in names:
         if not kinds(name):
@@ -271,15 +271,16 @@ def _notes(
 
 def _checks(host: Compared, survey: Survey | None, seen: Seen, group: Mapping[str, State]) -> list[Check]:
     """Every check of a host that was read, but for its access."""
-    from sparkrig.checks import condition, live, pair, resources, watch
+    from sparkrig.checks import condition, live, pair, resources
+    from sparkrig.resources.watch import WATCH
 
     return [
         *pair.checks(host.subject, survey, seen.pings.get(host.subject.name), group),
         *resources.checks(host.subject),
         *live.checks(host.subject, host.found.hostname),
         *condition.checks(host.found.condition),
-        *watch.reset(host.subject, host.found.blackbox),
-        *watch.guarded(host.found.blackbox),
+        *WATCH.reset(host.subject, host.found.blackbox),
+        *WATCH.guarded(host.found.blackbox),
         *pair.partial(host.subject, seen.journals),
     ]
 

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 
 from pyinfra.api import Host
 
-from sparkrig.checks.network import cabled
 from sparkrig.facts.examination import Examination as Look
 from sparkrig.facts.together import Part, Together
 from sparkrig.fleet import Fleet
@@ -15,6 +14,7 @@ from sparkrig.io.remote import Keep
 from sparkrig.look.state import State
 from sparkrig.network.ping import targets
 from sparkrig.parsing import rows
+from sparkrig.resources.network import cabled
 from sparkrig.settings import Settings
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
@@ -38,7 +38,7 @@ def together(
     Pings go from each cabled netdev to each that it reaches on a peer.
     """
     mine = fleet[at.name]
-    live = cabled(mine, found)
+    live = cabled(mine, found.network)
     rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live and "pings" in nouns]
     asked = Together(
         patience=mine.patience if "neighbours" in nouns else None,

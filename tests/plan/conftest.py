@@ -22,8 +22,8 @@ from sparkrig.facts.spark import NOUNS
 from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.host import driver
 from sparkrig.network import seen as network
-from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
+from sparkrig.resources.environment import wanted as environment_files
 from sparkrig.runs import lock
 from tests import warm
 from tests.plan.desk import Desk, write

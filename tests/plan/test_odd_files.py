@@ -8,8 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from sparkrig.host import containers, driver
+from sparkrig.host import driver
 from sparkrig.rdma import environment
+from sparkrig.resources import containers
 from tests.plan.clean import clean
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk

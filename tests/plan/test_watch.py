@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.host import watch
+from sparkrig.resources import watch
 from tests.plan import examined
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk, commands, noted

@@ -7,8 +7,7 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-from sparkrig.checks import access, condition, live, pair, resources, watch
-from sparkrig.checks.check import Check
+from sparkrig.checks import access, condition, live, pair, resources
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
@@ -18,6 +17,8 @@ from sparkrig.host.hostname import Hostname
 from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subject
+from sparkrig.resources.check import Check
+from sparkrig.resources.watch import WATCH
 from tests.plan.conftest import recorded
 from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 
@@ -77,8 +78,8 @@ def checks_of(
             *resources.checks(mine),
             *live.checks(mine, found.hostname),
             *condition.checks(found.condition),
-            *watch.reset(mine, found.blackbox),
-            *watch.guarded(found.blackbox),
+            *WATCH.reset(mine, found.blackbox),
+            *WATCH.guarded(found.blackbox),
         ]
         for name, found in seen.items()
         for mine in [subject(name, fleet, seen, "pair.py")]

@@ -20,7 +20,6 @@ import pytest
 
 from sparkrig import cure
 from sparkrig.checks import resources
-from sparkrig.checks.check import Check, wrong
 from sparkrig.deploys import dry
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Fleet
@@ -30,6 +29,7 @@ from sparkrig.operations.network import planned
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.reports import summary
+from sparkrig.resources.check import Check, wrong
 from tests.unit import doctored
 from tests.unit.states import (
     MOVED,

@@ -17,8 +17,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparkrig.host import health, watch
+from sparkrig.host import health
 from sparkrig.host.blackbox_rows import parse
+from sparkrig.resources import watch
 from tests.unit.blackbox_host import (
     AER,
     COST,

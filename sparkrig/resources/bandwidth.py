@@ -7,20 +7,44 @@ from typing import NamedTuple
 
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.records import Complaint, Kind, Record
-from sparkrig.checks import kind
-from sparkrig.checks.check import Check, Status, Subject
 from sparkrig.cure import over_ssh, verb
+from sparkrig.files import MEASURED, Managed
+from sparkrig.resources import kind
+from sparkrig.resources.check import Check, Status, Subject
+from sparkrig.resources.resource import Resource
 from sparkrig.text import listed
 
-KINDS = (
-    kind.Kind(
-        "bandwidth.NETDEV",
-        "cluster",
-        "the rail was measured in this boot of its hosts, and was good",
-        "it was never measured, or was changed or slow when it was, or a host was booted since",
-        "docs/fabric.md#after-a-reboot",
-    ),
-)
+
+class RailRecords(Resource[None]):
+    """Whether each rail has a good measurement of what it is now."""
+
+    name = "bandwidth"
+    files = (Managed(MEASURED),)
+    kinds = (
+        kind.Kind(
+            "bandwidth.NETDEV",
+            "cluster",
+            "the rail was measured in this boot of its hosts, and was good",
+            "it was never measured, or was changed or slow when it was, or a host was booted since",
+            "docs/fabric.md#after-a-reboot",
+        ),
+    )
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        """One for each netdev; on a switch it has a rail to each other host."""
+        here = records.boot(subject.name, subject.found.identity)
+        rails = subject.fleet.rails(subject.name)
+        known: dict[str, list[_Rail]] = {}
+        for rail, record in records.matched(records.found(subject.found.files), rails):
+            far = subject.peers.get(rail.far.host)
+            there = records.boot(rail.far.host, far.identity if far else None)
+            poor = records.complaint(record, rail, subject.settings, here, there)
+            known.setdefault(rail.netdev, []).append(_Rail(rail.far.host, record, poor))
+        for netdev, found in known.items():
+            yield _check(f"bandwidth.{netdev}", found, subject)
+
+
+BANDWIDTH = RailRecords()
 
 _STATUS: Mapping[Kind, Status] = {
     "absent": "missing",
@@ -31,20 +55,6 @@ _STATUS: Mapping[Kind, Status] = {
 }
 # of the rails of one netdev, what is known to be wrong comes before what is not known
 _HEAVIEST: tuple[Kind, ...] = ("poor", "other", "absent", "boot", "unread")
-
-
-def checks(subject: Subject) -> Iterator[Check]:
-    """One for each netdev; on a switch it has a rail to each other host."""
-    here = records.boot(subject.name, subject.found.identity)
-    rails = subject.fleet.rails(subject.name)
-    known: dict[str, list[_Rail]] = {}
-    for rail, record in records.matched(records.found(subject.found.files), rails):
-        far = subject.peers.get(rail.far.host)
-        there = records.boot(rail.far.host, far.identity if far else None)
-        poor = records.complaint(record, rail, subject.settings, here, there)
-        known.setdefault(rail.netdev, []).append(_Rail(rail.far.host, record, poor))
-    for netdev, found in known.items():
-        yield _check(f"bandwidth.{netdev}", found, subject)
 
 
 class _Rail(NamedTuple):

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from sparkrig.cure import Cure, as_root, on_host, started
+from sparkrig import programs
+from sparkrig.cure import Cure, as_root, deploy, on_host, started
 from sparkrig.files import File, Managed
 from sparkrig.parsing import bounds, encoding, grammar
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused, there
+from sparkrig.resources.kind import DIFFER, Kind
+from sparkrig.resources.resource import Resource
 from sparkrig.value import Value
 
 DAEMON_JSON = "/etc/docker/daemon.json"
@@ -37,8 +41,6 @@ class Containers(Value):
     fault: why the bytes of daemon.json are no text, or empty.
     """
 
-    FILES: ClassVar = (Managed(SOURCE_PATH), Managed(DAEMON_JSON, "shared"), Managed(KEYRING, "shared"))
-
     installed: bool
     docker: bool
     trouble: str
@@ -56,26 +58,126 @@ class Containers(Value):
         return "nvidia" in self.runtimes
 
 
-def parse(lines: Iterable[str]) -> Containers:
-    """Read the containers fact. Raises ValueError where a row makes no sense."""
-    rows = [line.partition(" ")[::2] for line in lines]
-    first = dict(rows)
-    info = bounds.loads(first["info"]) if first.get("info") else None
-    if info and info["runtimes"] is None:  # docker up to 28.0 answers for an engine that is not there
-        info = None
-    daemon = base64.b64decode(first["daemon"]) if "daemon" in first else None
-    return Containers(
-        installed="docker" in first,
-        docker=info is not None,
-        trouble=first.get("trouble", ""),
-        runtimes=tuple(sorted(info["runtimes"])) if info else (),
-        running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,
-        daemon_json=None if daemon is None else daemon.decode("utf-8", "replace"),
-        toolkit=grammar.VERSION.held(first["toolkit"]) if first.get("toolkit") else None,
-        sources=tuple(rest for word, rest in rows if word == "source"),
-        by_flag="flag" in first,
-        fault=encoding.fault(daemon or b""),
+class Docker(Resource[Containers]):
+    """The engine, its runtimes and running containers, its configuration, and the toolkit."""
+
+    name = "containers"
+    files = (
+        Managed(SOURCE_PATH),
+        Managed(DAEMON_JSON, "shared", form="json", restarts=True),
+        Managed(KEYRING, "shared"),
     )
+    packages = TOOLKIT_PARTS
+    script = programs.text("facts/containers.sh")
+    shared = (programs.text("facts/packages.sh"), programs.text("facts/units.sh"))
+    kinds = (
+        Kind(
+            "containers.toolkit",
+            "containers",
+            "nvidia-container-toolkit is installed, in one version on all hosts",
+            "it was removed, or one host was updated and the others were not",
+            DIFFER,
+        ),
+        Kind(
+            "containers.docker",
+            "containers",
+            "docker is installed and answers",
+            "the service was stopped, or does not start with its configuration",
+            "docs/troubleshooting.md#docker-run---gpus-all-fails",
+        ),
+        Kind(
+            "containers.daemon-json",
+            "containers",
+            "docker's configuration names the nvidia runtime",
+            "the file was written anew by another tool, or by hand",
+            "docs/troubleshooting.md#docker-run---gpus-all-fails",
+        ),
+        Kind(
+            "containers.runtime",
+            "containers",
+            "the docker that runs knows the nvidia runtime",
+            "docker was not restarted since its configuration changed",
+            "docs/troubleshooting.md#docker-run---gpus-all-fails",
+        ),
+    )
+
+    def parse(self, lines: Iterable[str]) -> Containers:
+        rows = [line.partition(" ")[::2] for line in lines]
+        first = dict(rows)
+        info = bounds.loads(first["info"]) if first.get("info") else None
+        if info and info["runtimes"] is None:  # docker up to 28.0 answers for an engine that is not there
+            info = None
+        daemon = base64.b64decode(first["daemon"]) if "daemon" in first else None
+        return Containers(
+            installed="docker" in first,
+            docker=info is not None,
+            trouble=first.get("trouble", ""),
+            runtimes=tuple(sorted(info["runtimes"])) if info else (),
+            running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,
+            daemon_json=None if daemon is None else daemon.decode("utf-8", "replace"),
+            toolkit=grammar.VERSION.held(first["toolkit"]) if first.get("toolkit") else None,
+            sources=tuple(rest for word, rest in rows if word == "source"),
+            by_flag="flag" in first,
+            fault=encoding.fault(daemon or b""),
+        )
+
+    def judge(self, subject: Subject) -> None:
+        """Raises Refusal where docker cannot be changed, or not without stopping containers."""
+        found = subject.found.containers
+        if found.installed and not found.docker:
+            raise stopped(found, subject.run)
+        plan(found, restart_docker=subject.settings.restart_docker)
+
+    def due(self, subject: Subject) -> Iterator[str]:
+        """The files that a deploy would write."""
+        changes = plan(subject.found.containers, restart_docker=subject.settings.restart_docker)
+        yield from (SOURCE_PATH, KEYRING) if changes.add_source else ()
+        yield from (DAEMON_JSON,) if changes.daemon_json else ()
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        found = subject.found.containers
+        yield there("containers.toolkit", TOOLKIT, found.toolkit, subject.apply, alike=True)
+        if not found.installed:
+            yield Check(
+                "containers.docker", "docker", "absent", "missing", subject.run("apt-get install docker-ce")
+            )
+            return
+        yield _daemon_json(subject)
+        if not found.docker:
+            yield refused("containers.docker", "docker runs", stopped(found, subject.run))
+            yield Check("containers.runtime", "docker has the nvidia runtime", "docker does not run", "skipped")
+            return
+        yield Check("containers.docker", "docker runs", f"{found.running} running")
+        has = found.registered
+        yield check(
+            "containers.runtime",
+            has,
+            "docker has the nvidia runtime",
+            "it has" if has else f"it has {', '.join(found.runtimes) or 'none'}",
+            _restart(subject),
+        )
+
+
+CONTAINERS = Docker()
+
+
+def _daemon_json(subject: Subject) -> Check:
+    found, want = subject.found.containers, f"{DAEMON_JSON} names the nvidia runtime"
+    try:
+        same = wanted(found) == found.daemon_json
+    except Refusal as refusal:
+        return refused("containers.daemon-json", want, refusal)
+    if found.daemon_json is None and not same:
+        return Check("containers.daemon-json", want, "absent", "missing", _restart(subject))
+    does = "a flag of the engine does" if found.by_flag else "it does" if same else "it does not"
+    return check("containers.daemon-json", same, want, does, _restart(subject))
+
+
+def _restart(subject: Subject) -> str:
+    """The deploy; with leave to stop running containers where it has to restart docker."""
+    found = subject.found.containers
+    asked = not found.registered and found.running and not subject.settings.restart_docker
+    return deploy(subject.inventory, data={"restart_docker": "True"} if asked else None)
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sparkrig.facts.time import Time as Fact
 from sparkrig.files import Found
-from sparkrig.host import time
-from sparkrig.host.time import CHRONY_PATH, TIMESYNCD_PATH, Plan, Time
+from sparkrig.fleet import Fleet
+from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Subject
+from sparkrig.resources.time import CHRONY_PATH, TIME, TIMESYNCD_PATH, Service, Time
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
+from tests.unit.states import PAIR, SEEN, A, B
 
 RECORDED = Path(__file__).resolve().parents[2] / "fixtures" / "time"
 NONE, TWO = (f"servers {row}" for row in (RECORDED / "timesyncd-257-servers.txt").read_text().splitlines())
@@ -41,7 +45,7 @@ ROWS = {
 
 def test_parse() -> None:
     def holds(rows: list[str], expected: Time) -> None:
-        assert time.parse(rows) == expected
+        assert TIME.parse(rows) == expected
 
     each_row(ROWS, holds)
 
@@ -58,88 +62,131 @@ NONSENSE = {
 def test_what_makes_no_sense_is_an_error() -> None:
     def holds(rows: list[str], why: str) -> None:
         with pytest.raises(ValueError, match=why):
-            time.parse(rows)
+            TIME.parse(rows)
 
     each_row({name: (rows, why.replace("$", r"\$")) for name, (rows, why) in NONSENSE.items()}, holds)
 
 
-def written(service: time.Service, *servers: str) -> dict[str, Found]:
+def written(service: Service, *servers: str) -> dict[str, Found]:
     """Our file as a deploy leaves it."""
-    (file,) = time.plan(Time(service), {}, servers).write
-    return {file.path: Found(file.content, "0644", "root:root")}
+    changes = TIME.changes(host(Time(service), {}, servers))
+    return {file.path: Found(file.content, "0644", "root:root") for file in changes.write}
+
+
+def host(seen: Time, files: Mapping[str, Found], servers: Sequence[str]) -> Subject:
+    """A host of a pair in spec, with that service and those files of ours."""
+    fleet = Fleet.parse({name: {**values, "ntp": [*servers]} for name, values in PAIR.items()})
+    state = replace(SEEN[A], time=seen, files={**SEEN[A].files, **files})
+    return subject(A, fleet, {A: state, B: SEEN[B]}, "pair.py")
 
 
 def test_a_file_says_what_each_service_reads() -> None:
-    found = {**written("systemd-timesyncd", *SERVERS), **written("chrony", *SERVERS)}
-    rows = {path: [row for row in file.content.splitlines() if row[0] != "#"] for path, file in found.items()}
+    files = {**written("systemd-timesyncd", *SERVERS), **written("chrony", *SERVERS)}
+    rows = {path: [row for row in file.content.splitlines() if row[0] != "#"] for path, file in files.items()}
     assert rows == {
         TIMESYNCD_PATH: ["[Time]", "NTP=", "NTP=192.0.2.10 time.example.org"],
         CHRONY_PATH: ["server 192.0.2.10 iburst", "server time.example.org iburst"],
     }
-    assert all(file.content.endswith("\n") for file in found.values())  # chrony's README asks for it
+    assert all(file.content.endswith("\n") for file in files.values())  # chrony's README asks for it
 
 
 OURS = written("systemd-timesyncd", *SERVERS)
 OTHERS = written("systemd-timesyncd", "192.0.2.99")
 CHRONYS = written("chrony", *SERVERS)
+RUNS = Time("systemd-timesyncd", running=True)
+CHRONY = Time("chrony", running=True)
 STOPPED = Time("systemd-timesyncd", synchronised=False)
 
-PLANS = {
-    "nothing declared, nothing there": (Time("chrony", running=True), {}, (), [], [], []),
-    "nothing declared, no service": (Time(), {}, (), [], [], []),
-    "declared, not there": (KEPT, {}, SERVERS, [TIMESYNCD_PATH], [], [TIMESYNCD_PATH]),
-    "declared and there": (KEPT, OURS, SERVERS, [], [], []),
-    "another server": (KEPT, OTHERS, SERVERS, [TIMESYNCD_PATH], [], [TIMESYNCD_PATH]),
+# the service, our files, the servers that are declared; what is written, removed and read again; the check
+HOSTS: dict[str, tuple[Time, dict[str, Found], Sequence[str], tuple[list[str], ...], tuple[str, str] | None]] = {
+    "nothing declared, nothing there": (CHRONY, {}, (), ([], [], []), None),
+    "nothing declared, no service": (Time(), {}, (), ([], [], []), None),
+    "declared, not there": (
+        RUNS,
+        {},
+        SERVERS,
+        ([TIMESYNCD_PATH], [], [TIMESYNCD_PATH]),
+        ("drift", f"{TIMESYNCD_PATH} is to be written"),
+    ),
+    "declared and there": (KEPT, OURS, SERVERS, ([], [], []), ("ok", "by systemd-timesyncd")),
+    "another server": (
+        KEPT,
+        OTHERS,
+        SERVERS,
+        ([TIMESYNCD_PATH], [], [TIMESYNCD_PATH]),
+        ("drift", f"{TIMESYNCD_PATH} is to be written"),
+    ),
     "the file is right, and was not read": (
-        Time("systemd-timesyncd", running=True, asks=("192.0.2.99",)),
+        replace(KEPT, asks=("192.0.2.99",)),
         OURS,
         SERVERS,
-        [],
-        [],
-        [TIMESYNCD_PATH],
+        ([], [], [TIMESYNCD_PATH]),
+        ("drift", "its service asks others"),
     ),
-    "the file is right, and the service is stopped": (STOPPED, OURS, SERVERS, [], [], []),
+    "the file is right, and the service is stopped": (
+        STOPPED,
+        OURS,
+        SERVERS,
+        ([], [], []),
+        ("drift", "systemd-timesyncd does not run"),
+    ),
     "chrony asks more than ours": (
-        Time("chrony", running=True, asks=(*SERVERS, "203.0.113.1")),
+        replace(CHRONY, asks=(*SERVERS, "203.0.113.1")),
         CHRONYS,
         SERVERS,
-        [],
-        [],
-        [],
+        ([], [], []),
+        ("ok", "by chrony"),
     ),
-    "declared no more": (KEPT, OURS, (), [], [TIMESYNCD_PATH], [TIMESYNCD_PATH]),
+    "declared no more": (
+        KEPT,
+        OURS,
+        (),
+        ([], [TIMESYNCD_PATH], [TIMESYNCD_PATH]),
+        ("drift", f"{TIMESYNCD_PATH} is not declared"),
+    ),
     "chrony took timesyncd's place": (
-        Time("chrony", running=True),
+        CHRONY,
         OURS,
         SERVERS,
-        [CHRONY_PATH],
-        [TIMESYNCD_PATH],
-        [CHRONY_PATH, TIMESYNCD_PATH],
+        ([CHRONY_PATH], [TIMESYNCD_PATH], [CHRONY_PATH, TIMESYNCD_PATH]),
+        ("drift", f"{CHRONY_PATH} is to be written and {TIMESYNCD_PATH} is not declared"),
     ),
 }
 
 
-def test_plan() -> None:
+def test_what_a_deploy_changes_and_what_drift_says_of_it() -> None:
     def holds(
-        found: Time,
+        seen: Time,
         files: dict[str, Found],
-        servers: tuple[str, ...],
-        write: list[str],
-        remove: list[str],
-        reload: list[str],
+        servers: Sequence[str],
+        changed: tuple[list[str], ...],
+        said: tuple[str, str] | None,
     ) -> None:
-        plan = time.plan(found, files, servers)
-        assert ([file.path for file in plan.write], [*plan.remove], [*plan.reload]) == (write, remove, reload)
-        assert bool(plan) is bool(write or remove or reload)
+        changes = TIME.changes(host(seen, files, servers))
+        assert ([file.path for file in changes.write], [*changes.remove], [*changes.reload]) == changed
+        assert bool(changes) is any(changed)
+        assert [*TIME.due(host(seen, files, servers))] == changed[0] + changed[1]
+        checks = [*TIME.checks(host(seen, files, servers))]
+        assert [(each.status, each.found) for each in checks] == ([said] if said else [])
+        assert all(bool(each.cure) is (each.status != "ok") for each in checks)
 
-    each_row(PLANS, holds)
-    assert not Plan()
+    each_row(HOSTS, holds)
 
 
 def test_servers_need_a_service() -> None:
+    bare = host(Time(), {}, SERVERS)
     with pytest.raises(Refusal, match="no service keeps the clock") as refusal:
-        time.plan(Time(), {}, SERVERS)
+        TIME.judge(bare)
     assert "systemd-timesyncd" in refusal.value.cure
+    (said,) = TIME.checks(bare)
+    assert (said.status, said.found, said.cure) == ("drift", refusal.value.what, refusal.value.cure)
+
+
+def test_a_stopped_service_is_started_and_not_deployed() -> None:
+    (stopped,) = TIME.checks(host(STOPPED, OURS, SERVERS))
+    assert "systemctl enable --now systemd-timesyncd" in stopped.cure
+    (unread,) = TIME.checks(host(replace(KEPT, asks=()), OURS, SERVERS))
+    assert unread.cure == "pyinfra pair.py deploys/cluster.py"
 
 
 # --- the script
@@ -171,7 +218,7 @@ def rooted(tmp_path: Path) -> Callable[..., Time]:
             script = script.replace(path, f"{tmp_path}{path}")
         done = sh(script, path=tools)
         assert (done.returncode, done.stderr) == (0, "")
-        return time.parse(done.stdout.splitlines())
+        return TIME.parse(done.stdout.splitlines())
 
     return look
 

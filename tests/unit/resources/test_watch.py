@@ -10,7 +10,7 @@ import pytest
 
 from sparkrig import programs
 from sparkrig.files import File, Found
-from sparkrig.host import watch
+from sparkrig.resources import watch
 from sparkrig.runs.managed_files import OWNED, RELOADS, WRITTEN
 from sparkrig.runs.undo import RESTORE, Change, Plan
 from tests.unit.simulated import SimulatedHost
@@ -36,12 +36,12 @@ def test_what_a_deploy_does() -> None:
     program, unit = WANTED
     assert (program.path, unit.path) == (watch.PROGRAM, watch.UNIT_FILE)
     edited = found((replace(program, content="x"), unit))
-    assert watch.plan(edited, on=True) == watch.Plan(write=(program,))
+    assert watch.plan(edited, on=True).write == (program,)
     assert watch.plan(found(started=""), on=True).lack == "it does not run"
     assert watch.plan(found(started="0123456789ab"), on=True).lack == "another version of it runs"
     assert watch.plan(found(link=False), on=True).lack == "it does not start with the host"
     gone = watch.plan(found(), on=False)
-    assert gone == watch.Plan(remove=(watch.UNIT_FILE, watch.PROGRAM), lack="it still runs")
+    assert (gone.write, gone.remove, gone.lack) == ((), (watch.UNIT_FILE, watch.PROGRAM), "it still runs")
     assert watch.plan({watch.STARTED: found()[watch.STARTED]}, on=False)
 
 
@@ -149,8 +149,8 @@ def test_an_exporter_that_a_deploy_installed_is_noted_and_goes_with_the_setting(
     assert plan.exporter == "is not installed"
     assert not watch.plan(with_metrics(), on=True, metrics=True)
     off = watch.plan(with_metrics(), on=True)
-    assert off.remove == (watch.METRICS, watch.INSTALLED) and off.reloads == [watch.UNIT_FILE, watch.INSTALLED]
-    assert watch.plan(with_metrics(), on=False).reloads == [watch.UNIT_FILE, watch.INSTALLED]
+    assert off.remove == (watch.METRICS, watch.INSTALLED) and off.reload == (watch.UNIT_FILE, watch.INSTALLED)
+    assert watch.plan(with_metrics(), on=False).reload == (watch.UNIT_FILE, watch.INSTALLED)
 
 
 def test_an_exporter_of_its_owner_is_never_noted_and_stays() -> None:
@@ -162,7 +162,7 @@ def test_an_exporter_of_its_owner_is_never_noted_and_stays() -> None:
 
 def test_one_that_does_not_run_leaves_the_black_box_alone() -> None:
     plan = watch.plan(with_metrics(runs=False), on=True, metrics=True)
-    assert plan == watch.Plan(exporter="does not run") and plan.reloads == []
+    assert (plan.paths, plan.exporter, plan.reload) == ((), "does not run", ())
 
 
 def test_what_the_exporter_has_is_looked_at_and_never_written() -> None:

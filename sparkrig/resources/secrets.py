@@ -5,18 +5,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from pydantic import SecretStr
 
-from sparkrig.files import Managed
+from sparkrig import programs
+from sparkrig.files import SECRETS_FILE, Managed
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.kind import Kind
+from sparkrig.resources.resource import Resource
+from sparkrig.text import listed
 from sparkrig.value import Value
 
-PATH = "/etc/sparkrig/secrets.env"
 _MODE, _OWNER = "0600", "root:root"
+LOOK = programs.text("facts/secrets_look.sh")
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,6 @@ class Secrets(Value):
     mode, owner: empty where there is no file; salt: the text in its head, which every digest begins with;
     digests: of each variable by its name, SHA-256 over salt, line end, NAME=VALUE, in hex.
     """
-
-    FILES: ClassVar = (Managed(PATH, "private"),)
 
     mode: str = ""
     owner: str = ""
@@ -44,18 +46,84 @@ class Secrets(Value):
         return hmac.compare_digest(known, digest(self.salt, name, value))
 
 
-def parse(lines: Iterable[str]) -> Secrets:
-    """Read `file MODE OWNER`, `salt TEXT`, `secret NAME DIGEST` rows. Raises ValueError where one is no such."""
-    rows = [line.split(" ") for line in lines]
-    found = {word: rest for word, *rest in rows if word != "secret"}
-    digests: dict[str, str] = {}
-    for _, *fields in (row for row in rows if row[0] == "secret"):
-        name, hexadecimal = fields
-        digests.setdefault(name, hexadecimal)  # of two lines the first is kept
-    if "file" not in found:
-        return Secrets()
-    mode, owner = found["file"]
-    return Secrets(mode.rjust(4, "0"), owner, "".join(found.get("salt", [])), digests)
+class SecretsFile(Resource[Secrets]):
+    """Mode, owner, names and digests of the file of secrets."""
+
+    name = "secrets"
+    files = (Managed(SECRETS_FILE, "private"),)
+    script = f"f={SECRETS_FILE}{LOOK}"
+    absent = Secrets()
+    kinds = (
+        Kind(
+            "secrets.values",
+            "containers",
+            "the secrets of the inventory are on the host, by digest",
+            "a secret changed on this machine, or on the host",
+            "docs/security.md#secrets",
+        ),
+        Kind(
+            "secrets.mode",
+            "containers",
+            "only root can read them",
+            "the file's mode or owner was changed by hand",
+            "docs/security.md#secrets",
+        ),
+    )
+
+    def parse(self, lines: Iterable[str]) -> Secrets:
+        """Read `file MODE OWNER`, `salt TEXT`, `secret NAME DIGEST` rows."""
+        rows = [line.split(" ") for line in lines]
+        found = {word: rest for word, *rest in rows if word != "secret"}
+        digests: dict[str, str] = {}
+        for _, *fields in (row for row in rows if row[0] == "secret"):
+            name, hexadecimal = fields
+            digests.setdefault(name, hexadecimal)  # of two lines the first is kept
+        if "file" not in found:
+            return Secrets()
+        mode, owner = found["file"]
+        return Secrets(mode.rjust(4, "0"), owner, "".join(found.get("salt", [])), digests)
+
+    def judge(self, subject: Subject) -> None:
+        """Raises Refusal where a value cannot be read on this machine, or the file on the host is none of ours."""
+        _planned(subject)
+
+    def due(self, subject: Subject) -> Iterator[str]:
+        """The file, where it would be written or removed."""
+        yield from (SECRETS_FILE,) if _planned(subject) else ()
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        found, wanted = subject.found.secrets, subject.secrets
+        if not subject.settings.secrets and not found.mode:
+            return
+        want = f"{SECRETS_FILE} holds {listed(subject.settings.secrets) or 'nothing'}"
+        if isinstance(wanted, Refusal):
+            yield Check("secrets.values", want, wanted.what, "unknown", wanted.cure)
+            return
+        try:
+            changes = plan(found, wanted or {})
+        except Refusal as refusal:
+            yield refused("secrets.values", want, refusal)
+            return
+        odd = [f"{name} differs" if name in found.names else f"{name} absent" for name in changes.set]
+        odd += [f"{name} is not declared" for name in changes.remove]
+        yield check("secrets.values", not odd, want, ", ".join(odd) or "it does", subject.apply)
+        yield check(
+            "secrets.mode",
+            not changes.rewrite,
+            "for root alone",
+            f"{found.mode} {found.owner}".strip(),
+            subject.apply,
+        )
+
+
+SECRETS = SecretsFile()
+
+
+def _planned(subject: Subject) -> Plan:
+    """Raises Refusal where a value cannot be read on this machine, or cannot stand in the file."""
+    if isinstance(subject.secrets, Refusal):
+        raise subject.secrets
+    return plan(subject.found.secrets, subject.secrets or {})
 
 
 def digest(salt: str, name: str, value: SecretStr) -> str:

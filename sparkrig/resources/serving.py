@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from sparkrig.checks.check import Check, Subject, check, there
-from sparkrig.checks.kind import Kind
 from sparkrig.cure import Cure, deploy
+from sparkrig.files import Managed
+from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.kind import Kind
 from sparkrig.serving import listen, served
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.service_settings import NONE
@@ -17,107 +18,127 @@ from sparkrig.signatures import of
 
 if TYPE_CHECKING:
     from sparkrig.look.state import State
+from sparkrig.resources.resource import Resource
 
-KINDS = (
-    Kind(
-        "serve.model",
-        "containers",
-        "the model that is declared is the one that is served",
-        "deploys/serve.py was not run after the inventory changed, or the server was undone",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.files",
-        "containers",
-        "the files of the server are as they were deployed",
-        "a unit was edited or removed by hand",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.unit",
-        "containers",
-        "the server is up, and will be after a reboot",
-        "it was stopped by hand or by its watch, or ended five times in six hours: journalctl -u sparkrig-serve",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.image",
-        "containers",
-        "the image that was deployed is there and runs",
-        "docker image rm or prune took it, or the container was started by hand",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.alike",
-        "containers",
-        "all nodes of a server run the same image",
-        "it was pulled anew by hand on one of them",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.token",
-        "containers",
-        "all nodes of a server with Ray have the same token, for root alone",
-        "it was removed, or opened to others",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.memory",
-        "containers",
-        "the server has the memory and context that were decided, on all nodes",
-        "an older version deployed it, which left the memory to vLLM's own default",
-        "docs/serving.md#memory-and-context",
-    ),
-    Kind(
-        "serve.weights",
-        "containers",
-        "every file of the weights is there in its size",
-        "a file was removed, or the disk lost it",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.revision",
-        "containers",
-        "the weights are of the declared commit, else of the other nodes' one",
-        "they were downloaded anew by hand on one host, after their publisher had changed them",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.answer",
-        "containers",
-        "the server answers, and its port leads to it",
-        "it is still loading, or one of its nodes is lost: journalctl -u sparkrig-serve",
-        "docs/serving.md#drift-and-undo",
-    ),
-    Kind(
-        "serve.stuck",
-        "containers",
-        "the watch found no engine that stood still",
-        "a deadlock in vLLM, NCCL or a kernel: requests ran, no token came, and the GPU idled",
-        "docs/serving.md#it-stays-up",
-    ),
-    Kind(
-        "serve.pressure",
-        "containers",
-        "the watch found enough memory left for the host",
-        "a longer context, or another program, took what the budget had left",
-        "docs/serving.md#it-stays-up",
-    ),
-    Kind(
-        "serve.access",
-        "containers",
-        "the API answers where it should, and asks for a declared key",
-        "an older version opened it to everybody, the host has another address, or a key was added or taken away",
-        "docs/serving.md#who-reaches-it",
-    ),
-    Kind(
-        "serve.trial",
-        "containers",
-        "no configuration was left on trial",
-        "the deploy broke off before the new server had answered",
-        "docs/serving.md#drift-and-undo",
-    ),
-)
+
+class Server(Resource[Serving]):
+    """The model that a host serves: by what was deployed there last, and by what is declared."""
+
+    name = "serving"
+    files = tuple(map(Managed, served.PATHS))
+    kinds = (
+        Kind(
+            "serve.model",
+            "containers",
+            "the model that is declared is the one that is served",
+            "deploys/serve.py was not run after the inventory changed, or the server was undone",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.files",
+            "containers",
+            "the files of the server are as they were deployed",
+            "a unit was edited or removed by hand",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.unit",
+            "containers",
+            "the server is up, and will be after a reboot",
+            "it was stopped by hand or by its watch, or ended five times in six hours: "
+            "journalctl -u sparkrig-serve",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.image",
+            "containers",
+            "the image that was deployed is there and runs",
+            "docker image rm or prune took it, or the container was started by hand",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.alike",
+            "containers",
+            "all nodes of a server run the same image",
+            "it was pulled anew by hand on one of them",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.token",
+            "containers",
+            "all nodes of a server with Ray have the same token, for root alone",
+            "it was removed, or opened to others",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.memory",
+            "containers",
+            "the server has the memory and context that were decided, on all nodes",
+            "an older version deployed it, which left the memory to vLLM's own default",
+            "docs/serving.md#memory-and-context",
+        ),
+        Kind(
+            "serve.weights",
+            "containers",
+            "every file of the weights is there in its size",
+            "a file was removed, or the disk lost it",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.revision",
+            "containers",
+            "the weights are of the declared commit, else of the other nodes' one",
+            "they were downloaded anew by hand on one host, after their publisher had changed them",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.answer",
+            "containers",
+            "the server answers, and its port leads to it",
+            "it is still loading, or one of its nodes is lost: journalctl -u sparkrig-serve",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.stuck",
+            "containers",
+            "the watch found no engine that stood still",
+            "a deadlock in vLLM, NCCL or a kernel: requests ran, no token came, and the GPU idled",
+            "docs/serving.md#it-stays-up",
+        ),
+        Kind(
+            "serve.pressure",
+            "containers",
+            "the watch found enough memory left for the host",
+            "a longer context, or another program, took what the budget had left",
+            "docs/serving.md#it-stays-up",
+        ),
+        Kind(
+            "serve.access",
+            "containers",
+            "the API answers where it should, and asks for a declared key",
+            "an older version opened it to everybody, the host has another address, "
+            "or a key was added or taken away",
+            "docs/serving.md#who-reaches-it",
+        ),
+        Kind(
+            "serve.trial",
+            "containers",
+            "no configuration was left on trial",
+            "the deploy broke off before the new server had answered",
+            "docs/serving.md#drift-and-undo",
+        ),
+    )
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        """Those of the server that the inventory describes, and those of each other one that the host has."""
+        records = served.records(subject.found.files, subject.found.serving)
+        for name in dict.fromkeys(("", subject.settings.serve_name, *records)):
+            service = Service(name)
+            for each in _of(_Subject(subject, service)):
+                yield replace(each, id=f"{each.id}{service.id}")
+
+
+SERVING = Server()
 
 
 @dataclass(frozen=True)
@@ -192,15 +213,6 @@ class _Node:
     def rank(self) -> int | None:
         """None where it has no part."""
         return self.record.rank if self.record and self.record.rank != served.ASIDE else None
-
-
-def checks(subject: Subject) -> Iterator[Check]:
-    """Those of the server that the inventory describes, and those of each other one that the host has."""
-    records = served.records(subject.found.files, subject.found.serving)
-    for name in dict.fromkeys(("", subject.settings.serve_name, *records)):
-        service = Service(name)
-        for each in _of(_Subject(subject, service)):
-            yield replace(each, id=f"{each.id}{service.id}")
 
 
 def _of(subject: _Subject) -> Iterator[Check]:

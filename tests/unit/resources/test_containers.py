@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 
 from sparkrig.facts.containers import Containers as Fact
-from sparkrig.host.containers import (
+from sparkrig.refusal import Refusal
+from sparkrig.resources.containers import (
+    CONTAINERS,
     DAEMON_JSON,
     KEYRING,
     SOURCE_PATH,
     Containers,
     Plan,
     merge,
-    parse,
     plan,
     source_file,
     to_install,
 )
-from sparkrig.refusal import Refusal
 from tests.tables import each_row
 
 NVIDIA = {"args": [], "path": "nvidia-container-runtime"}
@@ -37,7 +37,7 @@ def host(
     rows = ["docker", f"info {json.dumps(info)}", "toolkit 1.19.0-1", *more.splitlines()]
     if daemon is not None:
         rows.append(f"daemon {base64.b64encode(daemon.encode()).decode()}")
-    return parse(rows)
+    return CONTAINERS.parse(rows)
 
 
 def test_parse() -> None:
@@ -55,7 +55,7 @@ def test_parse() -> None:
 
 
 def test_parse_of_a_host_without_docker_or_toolkit() -> None:
-    found = parse(["toolkit "])
+    found = CONTAINERS.parse(["toolkit "])
     assert not found.installed and not found.docker and found.toolkit is None and found.daemon_json is None
 
 
@@ -67,7 +67,7 @@ def test_an_absent_and_an_empty_daemon_json_are_told_apart() -> None:
 @pytest.mark.parametrize("row", ["info {", "daemon abc"])
 def test_nonsense_is_a_value_error(row: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
-        parse(["docker", row])
+        CONTAINERS.parse(["docker", row])
 
 
 def test_merge_into_nothing() -> None:
@@ -178,14 +178,14 @@ def test_running_containers_do_not_matter_where_docker_need_not_restart() -> Non
 
 
 def test_a_dead_docker_is_refused_with_what_it_said() -> None:
-    found = parse(["docker", "trouble Cannot connect to the Docker daemon", "toolkit 1.19.0-1"])
+    found = CONTAINERS.parse(["docker", "trouble Cannot connect to the Docker daemon", "toolkit 1.19.0-1"])
     with pytest.raises(Refusal, match=r"does not answer \(Cannot connect to the Docker daemon\)"):
         plan(found, restart_docker=True)
 
 
 def test_absent_docker_is_refused_and_never_docker_io() -> None:
     with pytest.raises(Refusal, match="docker is not installed") as caught:
-        plan(parse(["toolkit 1.19.0-1"]), restart_docker=True)
+        plan(CONTAINERS.parse(["toolkit 1.19.0-1"]), restart_docker=True)
     assert "docker-ce" in caught.value.cure and "docker.io" not in caught.value.cure
 
 
@@ -203,7 +203,7 @@ def test_the_toolkit_is_installed_only_where_absent(toolkit: str, source: bool, 
     rows.append(f"daemon {base64.b64encode(REGISTERED.encode()).decode()}")
     if source:
         rows.append("source /etc/apt/sources.list.d/nvidia-container-toolkit.list")
-    made = plan(parse(rows), restart_docker=False)
+    made = plan(CONTAINERS.parse(rows), restart_docker=False)
     assert (made.install_toolkit, made.add_source, bool(made)) == (install, add, install)
 
 
@@ -215,21 +215,27 @@ def test_the_source_is_signed_by_its_own_key_alone() -> None:
 
 
 def test_paused_containers_would_be_stopped_too() -> None:
-    found = parse(["docker", 'info {"runtimes": {"runc": {}}, "running": 0, "paused": 1}', "toolkit 1.19.0-1"])
+    found = CONTAINERS.parse(
+        ["docker", 'info {"runtimes": {"runc": {}}, "running": 0, "paused": 1}', "toolkit 1.19.0-1"]
+    )
     with pytest.raises(Refusal, match=r"1 container\(s\) are running"):
         plan(found, restart_docker=False)
 
 
 def test_an_engine_that_is_not_there_is_said_even_where_docker_exits_0() -> None:
-    found = parse(["docker", 'info {"runtimes": null, "running": 0}', "trouble Cannot connect", "toolkit "])
+    found = CONTAINERS.parse(
+        ["docker", 'info {"runtimes": null, "running": 0}', "trouble Cannot connect", "toolkit "]
+    )
     with pytest.raises(Refusal, match=r"docker does not answer \(Cannot connect\)"):
         plan(found, restart_docker=False)
 
 
 def test_a_source_of_ours_that_did_not_help_is_written_anew() -> None:
-    found = parse(["docker", 'info {"runtimes": {}, "running": 0}', "toolkit ", f"source {SOURCE_PATH}"])
+    found = CONTAINERS.parse(
+        ["docker", 'info {"runtimes": {}, "running": 0}', "toolkit ", f"source {SOURCE_PATH}"]
+    )
     assert plan(found, restart_docker=False).add_source
-    theirs = parse(
+    theirs = CONTAINERS.parse(
         ["docker", 'info {"runtimes": {}, "running": 0}', "toolkit ", "source /etc/apt/sources.list.d/a.list"]
     )
     assert not plan(theirs, restart_docker=False).add_source
@@ -277,7 +283,7 @@ def test_a_stopped_engine_is_not_started_by_a_look(tmp_path: Path, states: str, 
         ["sh", "-c", Fact.script], env=env, capture_output=True, text=True, timeout=30, check=False
     )
     assert (tmp_path / "asked").exists() is asked
-    found = parse(done.stdout.splitlines())
+    found = CONTAINERS.parse(done.stdout.splitlines())
     assert found.installed and not found.docker
     masked = "masked" in (load, socket)
     assert asked or found.trouble == f"docker is {'masked' if masked else load} {active}"
@@ -293,4 +299,4 @@ def test_only_what_apt_reads_is_a_source(tmp_path: Path) -> None:
     (folder / "off.sources").write_text("Enabled: no\nURIs: https://nvidia.github.io/libnvidia-container\n")
     script = Fact.script.replace("/etc/apt", str(tmp_path))
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=30, check=False)
-    assert parse(done.stdout.splitlines()).sources == (f"{folder}/nvidia.list",)
+    assert CONTAINERS.parse(done.stdout.splitlines()).sources == (f"{folder}/nvidia.list",)

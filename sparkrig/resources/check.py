@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from pydantic import SecretStr
 
 from sparkrig.cure import Cure, deploy, on_hosts
-from sparkrig.files import File
 from sparkrig.fleet import Fleet
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.refusal import Refusal
@@ -68,15 +67,14 @@ class Subject:
     """One host that was looked at, and all that its checks are made from.
 
     found: what its look saw; peers: what that of each other of its group saw, by name, as far as they were read;
-    files: those of NCCL, vLLM and Ray as they should be, or why that is unknown; secrets: the value of each
-    from its source on this machine; inventory: the file, as it is typed, empty until it is known.
+    secrets: the value of each from its source on this machine; inventory: the file, as it is typed, empty until
+    it is known.
     """
 
     name: str
     fleet: Fleet
     found: State
     peers: Mapping[str, State] = field(default_factory=dict)
-    files: Sequence[File] | Refusal = ()
     secrets: Mapping[str, SecretStr | None] | Refusal | None = None
     inventory: str = ""
 

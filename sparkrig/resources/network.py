@@ -2,86 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
-from sparkrig.checks.check import Check, Subject, check, refused, there, wrong
-from sparkrig.checks.kind import PREFLIGHT, THE_GID, Kind
+from sparkrig import programs
 from sparkrig.cure import cure_of
 from sparkrig.host import preflight
-from sparkrig.look.state import State
-from sparkrig.network import definitions, plan
+from sparkrig.network import definitions, plan, seen
 from sparkrig.network.definitions import Definition
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.network.profiles import profile
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused, there, wrong
+from sparkrig.resources.kind import PREFLIGHT, THE_GID, Kind
+from sparkrig.resources.resource import Resource
 from sparkrig.settings import Settings
 
-KINDS = (
-    Kind(
-        "net.manager",
-        "network",
-        "NetworkManager runs",
-        "the service was stopped or masked",
-        PREFLIGHT,
-    ),
-    Kind(
-        "net.NETDEV.carrier",
-        "network",
-        "the link has a carrier",
-        "no cable, a plug that is not seated, or a peer that is off",
-        "docs/fabric.md#cabling",
-    ),
-    Kind(
-        "net.NETDEV.others",
-        "network",
-        "nothing else defines the netdev",
-        "NVIDIA's assistant, another tool or a person left a profile or a netplan file",
-        "docs/adopting.md",
-    ),
-    Kind(
-        "net.NETDEV.profile",
-        "network",
-        "our profile is saved, and says what is declared",
-        "nmcli changed it, or the inventory did since the last deploy",
-        "docs/safety.md#changing-the-network",
-    ),
-    Kind(
-        "net.NETDEV.active",
-        "network",
-        "our profile is the active one",
-        "nmcli took it down, or another profile came up on the netdev",
-        "docs/safety.md#changing-the-network",
-    ),
-    Kind(
-        "net.NETDEV.mtu",
-        "network",
-        "the link itself has the declared MTU",
-        "the link was changed by hand (ip link set), or its profile was never activated",
-        "docs/fabric.md#bandwidth",
-    ),
-    Kind(
-        "net.NETDEV.address",
-        "network",
-        "the link has the declared address, and no other",
-        "an address was added or removed by hand, or another host has it, too",
-        "docs/troubleshooting.md#addresses-are-gone-after-a-reboot",
-    ),
-    Kind(
-        "net.NETDEV.ipv6",
-        "network",
-        "the link has no IPv6 address, which would move the GID",
-        "IPv6 was switched on by hand, or another profile is active",
-        THE_GID,
-    ),
-    Kind(
-        "net.plan",
-        "network",
-        "the deploy could set the network up",
-        "a route of a VPN or of the LAN has the fabric's addresses, or a netdev is not managed",
-        "docs/safety.md#changing-the-network",
-    ),
-)
+
+class FabricNetwork(Resource[seen.Network]):
+    """One look at the kernel, NetworkManager and netplan."""
+
+    name = "network"
+    script = programs.text("facts/network.sh")
+    shared = (programs.text("facts/network_manager_wait.sh"),)
+    kinds = (
+        Kind(
+            "net.manager",
+            "network",
+            "NetworkManager runs",
+            "the service was stopped or masked",
+            PREFLIGHT,
+        ),
+        Kind(
+            "net.NETDEV.carrier",
+            "network",
+            "the link has a carrier",
+            "no cable, a plug that is not seated, or a peer that is off",
+            "docs/fabric.md#cabling",
+        ),
+        Kind(
+            "net.NETDEV.others",
+            "network",
+            "nothing else defines the netdev",
+            "NVIDIA's assistant, another tool or a person left a profile or a netplan file",
+            "docs/adopting.md",
+        ),
+        Kind(
+            "net.NETDEV.profile",
+            "network",
+            "our profile is saved, and says what is declared",
+            "nmcli changed it, or the inventory did since the last deploy",
+            "docs/safety.md#changing-the-network",
+        ),
+        Kind(
+            "net.NETDEV.active",
+            "network",
+            "our profile is the active one",
+            "nmcli took it down, or another profile came up on the netdev",
+            "docs/safety.md#changing-the-network",
+        ),
+        Kind(
+            "net.NETDEV.mtu",
+            "network",
+            "the link itself has the declared MTU",
+            "the link was changed by hand (ip link set), or its profile was never activated",
+            "docs/fabric.md#bandwidth",
+        ),
+        Kind(
+            "net.NETDEV.address",
+            "network",
+            "the link has the declared address, and no other",
+            "an address was added or removed by hand, or another host has it, too",
+            "docs/troubleshooting.md#addresses-are-gone-after-a-reboot",
+        ),
+        Kind(
+            "net.NETDEV.ipv6",
+            "network",
+            "the link has no IPv6 address, which would move the GID",
+            "IPv6 was switched on by hand, or another profile is active",
+            THE_GID,
+        ),
+        Kind(
+            "net.plan",
+            "network",
+            "the deploy could set the network up",
+            "a route of a VPN or of the LAN has the fabric's addresses, or a netdev is not managed",
+            "docs/safety.md#changing-the-network",
+        ),
+    )
+
+    def parse(self, lines: Iterable[str]) -> seen.Network:
+        return seen.parse(lines)
+
+    def judge(self, subject: Subject) -> None:
+        """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""
+        if subject.found.network.running or not subject.settings.fabric:
+            _planned(subject)
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        found = subject.found.network
+        if not declared(subject) and not found.running:
+            return
+        differs = differences(found, subject.settings)
+        left = definitions.left_alone(definitions.find(found, declared(subject)), subject.settings.adopt)
+        known = [
+            each
+            for netdev in declared(subject)
+            for each in _netdev(subject, netdev, of_netdev(differs, netdev), left=netdev in left)
+        ]
+        known += [
+            Check(f"net.{each.netdev}.profile", "no profile of ours", each.found or "", "extra", subject.apply)
+            for each in differs
+            if each.what == "undeclared"
+        ]
+        if declared(subject):
+            known.insert(0, _manager(subject))
+        yield from known
+        refusal = _refusal(subject)
+        if refusal and not wrong(known):  # whatever else the deploy will not touch
+            yield Check("net.plan", "a network that can be set up", refusal.what, "drift", refusal.cure)
+
+
+NETWORK = FabricNetwork()
 
 _CABLE = "seat the QSFP cable on both Sparks, and check that the peer is on"
 
@@ -90,15 +132,9 @@ def declared(subject: Subject) -> Mapping[str, IPv4Interface]:
     return subject.settings.fabric
 
 
-def cabled(mine: Settings, found: State) -> list[str]:
+def cabled(mine: Settings, network: seen.Network) -> list[str]:
     """The declared netdevs that are there and have a carrier."""
-    return [netdev for netdev in mine.fabric if found.network.has_carrier(netdev)]
-
-
-def judge(subject: Subject) -> None:
-    """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""
-    if subject.found.network.running or not subject.settings.fabric:
-        _planned(subject)
+    return [netdev for netdev in mine.fabric if network.has_carrier(netdev)]
 
 
 def moves(subject: Subject) -> bool:
@@ -116,30 +152,6 @@ def _planned(subject: Subject) -> plan.Plan:
 def _decided(subject: Subject) -> dict[str, str]:
     """The setting `adopt` of all hosts: what is given for a run takes the place of what every host has."""
     return {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
-
-
-def checks(subject: Subject) -> Iterator[Check]:
-    found = subject.found.network
-    if not declared(subject) and not found.running:
-        return
-    differs = differences(found, subject.settings)
-    left = definitions.left_alone(definitions.find(found, declared(subject)), subject.settings.adopt)
-    known = [
-        each
-        for netdev in declared(subject)
-        for each in _netdev(subject, netdev, of_netdev(differs, netdev), left=netdev in left)
-    ]
-    known += [
-        Check(f"net.{each.netdev}.profile", "no profile of ours", each.found or "", "extra", subject.apply)
-        for each in differs
-        if each.what == "undeclared"
-    ]
-    if declared(subject):
-        known.insert(0, _manager(subject))
-    yield from known
-    refusal = _refusal(subject)
-    if refusal and not wrong(known):  # whatever else the deploy will not touch
-        yield Check("net.plan", "a network that can be set up", refusal.what, "drift", refusal.cure)
 
 
 def _manager(subject: Subject) -> Check:

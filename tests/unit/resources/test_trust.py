@@ -14,10 +14,10 @@ import pytest
 from sparkrig import programs
 from sparkrig.files import Found
 from sparkrig.fleet import Fleet
-from sparkrig.host import trust
-from sparkrig.host.trust import Peer, Trust
-from sparkrig.operations.trust import AS_USER, AUTHORIZE, FORGET, MAKE, PROVE, REMOVE
+from sparkrig.operations.trust import AS_USER, AUTHORIZE, MAKE, PROVE, REMOVE
 from sparkrig.refusal import Refusal
+from sparkrig.resources import trust
+from sparkrig.resources.trust import Peer, Trust
 from sparkrig.settings import SettingsError
 from tests.unit.shells import sh, tool
 
@@ -69,12 +69,12 @@ def test_a_name_that_is_none_in_ssh_config_is_refused(name: str) -> None:
 
 def test_parse() -> None:
     rows = ["user nvidia", "private 600 nvidia", f"public {A} sparkrig-node-trust", f"host {HOST} root@spark-a"]
-    assert trust.parse([*rows, f"authorized {LINE}"]) == Trust("nvidia", A, True, (HOST,), (LINE,))
+    assert trust.TRUST.parse([*rows, f"authorized {LINE}"]) == Trust("nvidia", A, True, (HOST,), (LINE,))
 
 
 @pytest.mark.parametrize("private", ["644 nvidia", "600 root", ""])
 def test_a_key_that_others_may_read_is_none(private: str) -> None:
-    assert trust.parse(["user nvidia", f"private {private}", f"public {A}"]).key is None
+    assert trust.TRUST.parse(["user nvidia", f"private {private}", f"public {A}"]).key is None
 
 
 @pytest.mark.parametrize(
@@ -83,22 +83,22 @@ def test_a_key_that_others_may_read_is_none(private: str) -> None:
 )
 def test_what_makes_no_sense_is_said(rows: list[str]) -> None:
     with pytest.raises((ValueError, LookupError)):
-        trust.parse(rows)
+        trust.TRUST.parse(rows)
 
 
 def test_half_a_pair_of_keys_is_a_trace_of_it() -> None:
-    assert trust.parse(["user nvidia", "private 644 nvidia"]).traces
-    assert trust.parse(["user nvidia", f"public {A}"]).traces
-    assert not trust.parse(["user nvidia", f"host {HOST}"]).traces
+    assert trust.TRUST.parse(["user nvidia", "private 644 nvidia"]).traces
+    assert trust.TRUST.parse(["user nvidia", f"public {A}"]).traces
+    assert not trust.TRUST.parse(["user nvidia", f"host {HOST}"]).traces
 
 
 def test_a_row_of_another_word_is_no_authorized_line() -> None:
-    assert trust.parse(["user nvidia", f"account {LINE}"]).authorized == ()
+    assert trust.TRUST.parse(["user nvidia", f"account {LINE}"]).authorized == ()
 
 
 def test_what_is_no_key_is_shown_in_part() -> None:
     with pytest.raises(ValueError, match=f"^'{'x' * 40}' is no public key$"):
-        trust.parse(["user nvidia", f"public {'x' * 99}"])
+        trust.TRUST.parse(["user nvidia", f"public {'x' * 99}"])
 
 
 # --- what is wanted
@@ -212,7 +212,7 @@ def authorize(home: Path, line: str = LINE) -> subprocess.CompletedProcess[str]:
 def look(home: Path) -> Trust:
     done = sh(f"user=nvidia home={home}\n{programs.text('facts/trust_look.sh')}")
     assert "PRIVATE" not in done.stdout
-    return trust.parse(done.stdout.replace("600 root", "600 nvidia").splitlines())
+    return trust.TRUST.parse(done.stdout.replace("600 root", "600 nvidia").splitlines())
 
 
 def test_a_user_without_a_home_has_no_key_and_is_looked_at_all_the_same() -> None:
@@ -255,7 +255,7 @@ def test_others_lines_stay_as_they_are(home: Path, before: bytes | None) -> None
     assert file.read_bytes() == theirs + LINE.encode() + b"\n"
     assert file.stat().st_mode & 0o777 == (0o600 if before is None else 0o640)
     assert look(home).authorized == (LINE,)
-    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0
+    assert run(home, trust.FORGET, trust.KEY, trust.MARK).returncode == 0
     assert file.read_bytes() == theirs
     assert [entry.name for entry in file.parent.iterdir()] == ["authorized_keys"]
 
@@ -270,7 +270,7 @@ def test_a_line_of_ours_that_ends_in_crlf_is_ours(home: Path) -> None:
     assert authorize(home).returncode == 0
     assert file.read_bytes() == f"{theirs}{LINE}\n".encode()
     file.write_bytes(f"{theirs}{LINE}\r\n".encode())
-    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0
+    assert run(home, trust.FORGET, trust.KEY, trust.MARK).returncode == 0
     assert file.read_bytes() == theirs.encode()
 
 
@@ -279,7 +279,7 @@ def test_what_is_no_file_is_not_waited_for(home: Path) -> None:
     os.mkfifo(home / ".ssh" / "authorized_keys")
     done = authorize(home)
     assert done.returncode == 1 and "authorized_keys is a fifo, not a file" in done.stderr
-    assert run(home, FORGET, trust.KEY, trust.MARK).returncode == 0 and look(home).authorized == ()
+    assert run(home, trust.FORGET, trust.KEY, trust.MARK).returncode == 0 and look(home).authorized == ()
 
 
 def test_a_link_is_followed_and_kept(home: Path) -> None:
@@ -309,7 +309,7 @@ def test_each_of_several_peers_has_a_line_and_takes_the_place_of_the_old_ones(ho
 
 
 def test_nothing_to_forget(home: Path) -> None:
-    done = run(home, FORGET, trust.KEY, trust.MARK)
+    done = run(home, trust.FORGET, trust.KEY, trust.MARK)
     assert (done.returncode, done.stderr) == (0, "")
     assert list(home.iterdir()) == []
 

@@ -7,14 +7,17 @@ AUTHORIZED_KEYS FILE FORMAT; ssh_config(5).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import ClassVar
 
+from sparkrig import programs
 from sparkrig.cure import DEPLOYS, FILE, advice, on_host
-from sparkrig.files import File, Found, Managed, stale
+from sparkrig.files import Beside, File, Found, Managed, stale
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check
+from sparkrig.resources.kind import Kind
+from sparkrig.resources.resource import Resource
 from sparkrig.text import bare_name
 from sparkrig.value import Value
 
@@ -24,6 +27,15 @@ KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
 CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
 _WANTED = "set node_ssh to True on {}, and: " + f"pyinfra {FILE} {DEPLOYS}/cluster.py"
 WANTED, WANTED_ON_ALL = (advice(_WANTED.format(whom)) for whom in ("both hosts", "all of its hosts"))
+
+FORGET = programs.text("operations/trust_forget.sh")
+LOGIN = Beside(
+    "the peer's line in authorized_keys, and this host's key pair for the peer",
+    "login from the peer",
+    FORGET,
+    (KEY, MARK),
+    programs.text("operations/trust_keys_bar.sh").removesuffix("\n"),
+)
 
 _PUBLIC = re.compile(r"(?:ssh|ecdsa)-[a-z0-9-]+ [A-Za-z0-9+/]+=*")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
@@ -38,8 +50,6 @@ class Trust(Value):
     own public keys; authorized: the lines of authorized_keys that are marked as ours.
     """
 
-    FILES: ClassVar = (Managed(KNOWN_HOSTS), Managed(CLIENT))
-
     user: str
     key: str | None
     traces: bool
@@ -47,21 +57,80 @@ class Trust(Value):
     authorized: tuple[str, ...]
 
 
-def parse(lines: Iterable[str]) -> Trust:
-    """Read the trust fact. Raises ValueError where a key is none."""
-    rows = [line.partition(" ")[::2] for line in lines]
-    first = dict(reversed(rows))
-    if not _USER.fullmatch(first["user"]):
-        raise ValueError(f"{first['user']!r} is no plain name of a user")
-    # mode and owner of the private half, then the public half
-    private, public = first.get("private", ""), _public(first.get("public", ""))
-    return Trust(
-        user=first["user"],
-        key=public if private == f"600 {first['user']}" else None,
-        traces="private" in first or "public" in first,
-        host_keys=tuple(filter(None, (_public(rest) for word, rest in rows if word == "host"))),
-        authorized=tuple(rest for word, rest in rows if word == "authorized"),
+class NodeTrust(Resource[Trust]):
+    """The ssh user, our key pair's public half, sshd's public keys, and our lines of authorized_keys."""
+
+    name = "trust"
+    files = (Managed(KNOWN_HOSTS), Managed(CLIENT, beside=LOGIN))
+    script = programs.text("facts/trust.sh")
+    kinds = (
+        Kind(
+            "trust.key",
+            "cluster",
+            "the host has a key of its own for its peers",
+            "the key was removed by hand",
+            "docs/security.md#from-one-spark-to-the-other",
+        ),
+        Kind(
+            "trust.login",
+            "cluster",
+            "the hosts of the cluster let each other in, where that is declared",
+            "a host was installed anew, or authorized_keys was edited",
+            "docs/security.md#from-one-spark-to-the-other",
+        ),
     )
+
+    def parse(self, lines: Iterable[str]) -> Trust:
+        """Read the trust fact. Raises ValueError where a key is none."""
+        rows = [line.partition(" ")[::2] for line in lines]
+        first = dict(reversed(rows))
+        if not _USER.fullmatch(first["user"]):
+            raise ValueError(f"{first['user']!r} is no plain name of a user")
+        # mode and owner of the private half, then the public half
+        private, public = first.get("private", ""), _public(first.get("public", ""))
+        return Trust(
+            user=first["user"],
+            key=public if private == f"600 {first['user']}" else None,
+            traces="private" in first or "public" in first,
+            host_keys=tuple(filter(None, (_public(rest) for word, rest in rows if word == "host"))),
+            authorized=tuple(rest for word, rest in rows if word == "authorized"),
+        )
+
+    def due(self, subject: Subject) -> Iterator[str]:
+        """The files that a deploy would write."""
+        if subject.settings.node_ssh:
+            yield from {KNOWN_HOSTS, CLIENT} - subject.found.files.keys()
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        found, files = subject.found.trust, subject.found.files
+        if not subject.settings.node_ssh:
+            if left(found, files):
+                yield Check("trust.login", "no login from the peer", "its keys are there", "extra", subject.apply)
+            return
+        yield check(
+            "trust.key", bool(found.key), "a key of its own", "it has" if found.key else "absent", subject.apply
+        )
+        acquainted = settled(found, files, peers(subject))
+        yield check(
+            "trust.login",
+            acquainted,
+            f"this host and its peer{'s' * (len(subject.fleet.peers(subject.name)) > 1)} know each other",
+            "they do" if acquainted else "keys or host keys differ",
+            subject.apply,
+        )
+
+
+TRUST = NodeTrust()
+
+
+def peers(subject: Subject) -> list[Peer] | None:
+    """Those of its cluster, where all of them were read."""
+    if subject.peers.keys() != {*subject.fleet.peers(subject.name)}:
+        return None
+    return [
+        Peer(name, subject.fleet.addresses(subject.name, name), found.trust)
+        for name, found in subject.peers.items()
+    ]
 
 
 def _public(text: str) -> str | None:

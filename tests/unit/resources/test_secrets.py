@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from sparkrig.facts.secrets import LOOK
 from sparkrig.fleet import Fleet
-from sparkrig.host import secrets
-from sparkrig.host.secrets import Plan, Secrets, plan, told
 from sparkrig.operations.files import REMOVE
 from sparkrig.operations.secrets import WRITE, gathered, write
 from sparkrig.refusal import Refusal
+from sparkrig.resources import secrets
+from sparkrig.resources.secrets import LOOK, Plan, Secrets, plan, told
 from sparkrig.settings import Settings, SettingsError
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -203,7 +202,7 @@ def test_what_cannot_stand_in_the_file_is_refused_and_not_repeated() -> None:
 
 def test_a_row_that_makes_no_sense() -> None:
     with pytest.raises(ValueError, match="unpack"):
-        secrets.parse(["file 600 root:root", "secret A"])
+        secrets.SECRETS.parse(["file 600 root:root", "secret A"])
 
 
 # --- the scripts, run for real
@@ -218,7 +217,7 @@ def tools(tmp_path: Path) -> Path:
 def look(file: Path) -> Secrets:
     printed = sh(f"f={file}{LOOK}")
     assert printed.returncode == 0 and "canary" not in printed.stdout
-    return secrets.parse(printed.stdout.splitlines())
+    return secrets.SECRETS.parse(printed.stdout.splitlines())
 
 
 def put(tools: Path, file: Path, wanted: Mapping[str, SecretStr | None]) -> subprocess.CompletedProcess[str]:
