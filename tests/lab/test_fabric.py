@@ -170,8 +170,8 @@ def test_cables_crossed(deployed: Pair, history: Path, seen: Seen) -> None:
         rewire(NODES, wiring.STRAIGHT, DEPLOYED)
     assert done.code == 2
     assert causes(document) == {0: ("fault", "cable-crossed"), 1: ("fault", "cable-crossed")}
-    assert "p0 of spark-a (rails 0 and 1) reaches p1 of spark-b" in evidence(document)
-    assert "from p1 to p0" in document["rails"][0]["verdict"]["cure"]
+    assert "p0 of spark-a reaches p1 of spark-b" in evidence(document)
+    assert "from p1 of spark-b to p0 of spark-b" in document["rails"][0]["verdict"]["cure"]
     seen(evidence(document))
 
 

@@ -24,6 +24,7 @@ from sparkrig.fleet import Fleet
 from sparkrig.network import profiles
 from sparkrig.redaction import archive
 from tests import canaries, warm
+from tests.faults.record import Seen
 from tests.plan import fleet
 from tests.plan.archives import IDENTIFIERS, Changes, asked, parts
 from tests.plan.conftest import JOURNAL, PING, together
@@ -99,13 +100,14 @@ def test_no_canary_is_in_an_archive(sent: Done) -> None:
 
 
 @pytest.mark.fault(49)
-def test_no_key_of_a_server_is_in_an_archive(sent: Done) -> None:
+def test_no_key_of_a_server_is_in_an_archive(sent: Done, seen: Seen) -> None:
     assert not canaries.left(sent.everything, ["vllmkey", "knows this one", "knownbyits"])
     log = sent.files["machine-1/journals/docker.txt"]
     assert (
         "non-default args: {'model_tag': 'm', 'api_key': ['token-" in log
         and "'max_num_batched_tokens': 8192" in log
     )
+    seen("vLLM's own log of its arguments in an archive: the key is a pseudonym, and the figures beside it stand")
 
 
 def test_the_same_value_has_the_same_pseudonym_on_both_hosts_and_in_each_document(sent: Done) -> None:

@@ -14,6 +14,7 @@ from sparkrig.io import history_file
 from sparkrig.io.atomic_write import create, folder, read, remove, write
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Verdict
+from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.bandwidth_calls import measured
 
@@ -111,7 +112,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.fault(51)
-def test_no_writer_follows_a_link_that_another_user_can_have_put_there(tmp_path: Path) -> None:
+def test_no_writer_follows_a_link_that_another_user_can_have_put_there(tmp_path: Path, seen: Seen) -> None:
     def holds(shape: str, of: str, writer: str) -> None:
         desk = Path(tempfile.mkdtemp(dir=tmp_path))
         asked = planted(desk, shape, of)
@@ -121,7 +122,9 @@ def test_no_writer_follows_a_link_that_another_user_can_have_put_there(tmp_path:
             WRITERS[writer](asked)
         assert {each.name: each.read_text() for each in (desk / "ours").iterdir()} == {"key": "secret\n"}
 
-    each_row(list(itertools.product(SHAPES, PLANTERS, WRITERS)), holds)
+    rows = list(itertools.product(SHAPES, PLANTERS, WRITERS))
+    each_row(rows, holds)
+    seen(f"{len(rows)} links that another user put in the way of a file: refused, and what they led to was whole")
 
 
 def test_a_link_that_no_other_user_can_have_put_there_is_followed(tmp_path: Path) -> None:

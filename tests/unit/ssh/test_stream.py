@@ -13,6 +13,7 @@ from paramiko import common
 
 from sparkrig.parsing import bounds
 from sparkrig.ssh import output, stream
+from tests.faults.record import Seen
 from tests.tables import each_row
 
 KEY = paramiko.ECDSAKey.generate()
@@ -78,15 +79,20 @@ def printed(client: paramiko.Transport, command: str) -> tuple[list[str], list[s
 
 
 @pytest.mark.fault(52)
-def test_whatever_is_printed_is_text(client: paramiko.Transport) -> None:
+def test_whatever_is_printed_is_text(client: paramiko.Transport, seen: Seen) -> None:
     text = ["a\ufffdb\ufffd\n", "\n", "\ufffd2J\r\n", "last"]
     assert printed(client, "out bytes") == (text, [], 0)
     assert printed(client, "err bytes") == ([], text, 0)
     assert printed(client, "out letter") == (["x" + "é" * 70_000], [], 0)
+    seen(
+        "bytes that are no UTF-8, on both streams: each is a replacement character, and the text ends as it did"
+    )
 
 
 @pytest.mark.fault(52)
-def test_what_is_printed_has_an_end(client: paramiko.Transport, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_printed_has_an_end(
+    client: paramiko.Transport, monkeypatch: pytest.MonkeyPatch, seen: Seen
+) -> None:
     monkeypatch.setattr(bounds, "STREAM_BYTES", 3 << 20)
     monkeypatch.setattr(bounds, "STREAM_ROWS", 1000)
     why = "it printed more than the 3 MiB and 1000 rows expected"
@@ -99,6 +105,7 @@ def test_what_is_printed_has_an_end(client: paramiko.Transport, monkeypatch: pyt
         assert len(out + errors) < 1000 + output.CHUNK
 
     each_row([f"{where} {what}" for where in ("out", "err") for what in ("flood", "short")], holds)
+    seen(f"a host that prints without an end, on either stream: {why}")
 
 
 def test_what_is_read_as_bytes_has_an_end(client: paramiko.Transport, monkeypatch: pytest.MonkeyPatch) -> None:

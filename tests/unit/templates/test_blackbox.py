@@ -20,6 +20,7 @@ import pytest
 from sparkrig.host import health
 from sparkrig.host.blackbox_rows import parse
 from sparkrig.resources import watch
+from tests.faults.record import Seen
 from tests.unit.blackbox_host import (
     AER,
     COST,
@@ -372,7 +373,7 @@ def test_devices_are_not_crowded_out_by_those_of_containers(host: Host) -> None:
 
 @pytest.mark.fault(50)
 def test_no_line_is_one_of_the_kernels_by_a_word_that_a_process_put_into_it(
-    host: Host, monkeypatch: pytest.MonkeyPatch
+    host: Host, monkeypatch: pytest.MonkeyPatch, seen: Seen
 ) -> None:
     """Any program may be called NVRM, and crash; and root may write into the log, but not as the kernel."""
     box = host.box()
@@ -390,6 +391,7 @@ def test_no_line_is_one_of_the_kernels_by_a_word_that_a_process_put_into_it(
     with monkeypatch.context() as patch:
         patch.setattr(host.program.os, "read", lambda *_: next(given, "").encode())
         assert box.log.look() == {}
+    seen(f"{len(rows):,} forged lines of the kernel's log, by processes' names and words: none was taken for one")
 
 
 def test_a_flood_of_the_log_costs_its_texts_and_not_the_figures(host: Host) -> None:
