@@ -84,9 +84,7 @@ def test_whatever_is_printed_is_text(client: paramiko.Transport, seen: Seen) -> 
     assert printed(client, "out bytes") == (text, [], 0)
     assert printed(client, "err bytes") == ([], text, 0)
     assert printed(client, "out letter") == (["x" + "é" * 70_000], [], 0)
-    seen(
-        "bytes that are no UTF-8, on both streams: each is a replacement character, and the text ends as it did"
-    )
+    seen("bytes that are no UTF-8, on both streams: each is a replacement character, and the text ends as it did")
 
 
 @pytest.mark.fault(52)
