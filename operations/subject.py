@@ -28,6 +28,11 @@ def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str 
     return Subject(name, fleet, seen, peers, files, _secrets(mine), inventory)
 
 
+def subjects(fleet: Fleet, found: Mapping[str, State], inventory: str = "") -> dict[str, Subject]:
+    """Each host that was looked at, by name."""
+    return {name: subject(name, fleet, found, inventory) for name in found}
+
+
 def over(found: State, mine: Settings) -> State:
     """What was seen of a host, with the management netdev that its settings name."""
     return replace(found, network=found.network.over(mine.management_interface))

@@ -235,14 +235,14 @@ def _judged(
 ) -> dict[str, list[Check] | Refusal]:
     from sparkrig.checks import resources
     from sparkrig.deploys import dry
-    from sparkrig.operations.subject import subject
+    from sparkrig.operations.subject import subjects
 
-    subjects = {name: subject(name, fleet, seen, typed) for name in seen}
-    found = {name: resources.checks(each) for name, each in subjects.items()}
+    hosts = subjects(fleet, seen, typed)
+    found = {name: resources.checks(each) for name, each in hosts.items()}
     planned = dry.plan(data, fleet, seen)
     whole = {
         name: made + unexplained(made, _peers(fleet.peers(name), found), planned[name], each.apply, each.serve)
-        for (name, made), each in zip(found.items(), subjects.values(), strict=True)
+        for (name, made), each in zip(found.items(), hosts.values(), strict=True)
     }
     lost = {name: looking.hindrance(name, data[name], unread[name], typed) for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}

@@ -248,9 +248,9 @@ def test_doctor_names_the_half(desk: Desk) -> None:
 
 
 @pytest.mark.slow  # each verb in each form
-@pytest.mark.parametrize("verb", ["summary", "status", "topology"])
+@pytest.mark.parametrize("verb", ["status", "topology"])
 def test_what_only_shows_shows_both_halves(desk: Desk, verb: str) -> None:
-    shows(desk, verb, dict([*ONE.items()][:: 12 if verb == "status" else 3]))
+    shows(desk, verb, dict([*ONE.items()][::3]))
 
 
 @pytest.mark.slow  # all that the tests above leave out, a command each: 13 s
@@ -258,7 +258,7 @@ def test_every_fault_on_either_half(desk: Desk) -> None:
     drifts(desk, OTHER_ONE)
     tables(desk, {**ONE, **OTHER_ONE})
     doctors(desk, {**ONE, **OTHER_ONE})
-    for verb in ("summary", "topology"):
+    for verb in ("status", "topology"):
         shows(desk, verb, {**ONE, **OTHER_ONE})
 
 

@@ -15,7 +15,6 @@ from sparkrig.checks import access, remedy
 from sparkrig.checks.check import Check, Status
 from sparkrig.checks.condition import judged as of_verdict
 from sparkrig.checks.consistency import judged
-from sparkrig.checks.remedy import Compared
 from sparkrig.checks.root_causes import roots
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.facts.examination import Examination as Look
@@ -28,7 +27,7 @@ from sparkrig.host.hostname import Hostname
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
-from sparkrig.operations.subject import subject
+from sparkrig.operations.subject import subjects
 from sparkrig.verdict import Verdict
 from tests.unit import states as declared
 from tests.unit.doctored import CROSSES, EXAMINED, HEARD, Change, checks_of, fleet, state
@@ -365,9 +364,7 @@ def test_who_is_not_root_is_told_once() -> None:
 def differing(change: Change, id: str) -> Check:
     """The check of spark-b, as it differs from that of spark-a."""
     examined = {A: EXAMINED[A], B: change(EXAMINED[B])}
-    hosts = {
-        name: Compared(subject(name, fleet(), examined, "pair.py"), found) for name, found in examined.items()
-    }
+    hosts = subjects(fleet(), examined, "pair.py")
     found = checks_of(change)
     values = {name: one(found, id, name).found for name in (A, B)}
     check = next(check for check in judged(found, lambda _: "")[B] if check.id == id)
