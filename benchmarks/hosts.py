@@ -17,6 +17,7 @@ from sparkrig.facts.spark import Spark
 from sparkrig.fleet import Fleet
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
+from tests.plan.desk import write
 from tests.plan.distance import further
 
 LAB = ROOT / "inventories" / "lab.py"
@@ -107,7 +108,7 @@ def light(folder: Path, count: int, known: Mapping[str, Any], round_trip_ms: int
             logins = [{**login, "ssh_port": port} for port, login in zip(ways, logins, strict=True)]
         own = {"fabric": {}, "allow_non_spark": True, "_sudo": False}
         entries = [(f"light-{number:03}", {**own, **login}) for number, login in enumerate(logins)]
-        file = fleet.inventory(folder / "inventory", entries)
+        file = write(folder / "inventory", entries)
         place = prepared(f"{count} light hosts", folder, file, settled=False, round_trip_ms=round_trip_ms)
         of_the_pair = ("ansible_", "ssh_", "_", "dpkg")
         shared = {key: value for key, value in known.items() if not key.startswith(of_the_pair)}

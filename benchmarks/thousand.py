@@ -22,6 +22,7 @@ from benchmarks.hosts import Place, prepared
 from benchmarks.measure import Row, rounds
 from tests.plan import fleet
 from tests.plan.conftest import converged
+from tests.plan.desk import write
 from tests.unit.sshd import keygen
 
 SIZES = (100, 250, 500, 1000)
@@ -76,7 +77,7 @@ def _measured(contender: Contender, place: Place, folder: Path, memory: Memory) 
 
 def place_of(memory: Memory, folder: Path, size: int) -> Place:
     """The first so many of them, as each contender reaches them."""
-    file = fleet.inventory(folder, memory.entries[:size])
+    file = write(folder, memory.entries[:size])
     place = prepared(f"{size} hosts from memory", folder, file, settled=True)
     place.hosts.write_text(wanted.dump({name: wanted.login(data) for name, data in memory.entries[:size]}))
     return place

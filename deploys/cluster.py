@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from sparkrig.checks import last_declaration
 from sparkrig.deploys.spark import Spark, declaration, look
+from sparkrig.deploys.step import steps
 from sparkrig.files import DECLARED
-from sparkrig.look.state import parts
 from sparkrig.operations.journal import close
 
 
 def cluster(spark: Spark) -> None:
     """Make a Spark that was looked at, and judged fit for it, what is declared."""
-    for resource in parts("sparkrig.deploys").values():
-        resource.apply(spark=spark)
+    for apply in steps().values():
+        apply(spark=spark)
 
     def unkept() -> str:
         kept = {each.name: each.found.files.get(DECLARED) for each in spark.group}

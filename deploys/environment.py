@@ -6,23 +6,18 @@ from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, alone
 from sparkrig.operations import environment
+from sparkrig.resources.environment import declared, keeper
 
 
 @deploy("Environment")
 def apply(spark: Spark) -> None:
     """Look up the RoCE v2 index of each declared IPv4, and write what NCCL, vLLM and Ray read."""
-    mine = spark.settings
     environment.files(
         name="NCCL, vLLM and Ray files",
         found=spark.found.files,
         seen=spark.found.rdma,
-        rails=spark.cabled,
-        management=spark.found.network.management,
-        socket_interface=mine.socket_interface,
-        form=mine.form,
-        merge_nics=mine.merge_nics,
-        extra=mine.environment,
-        nccl=mine.nccl_conf,
+        wanted=lambda rdma: declared(spark.subject, rdma),
+        without_gid=keeper(spark.cabled, spark.settings.form),
         moving=spark.network_moves,
     )
 

@@ -20,7 +20,7 @@ from pyinfra.api import deploy
 from sparkrig.clusters import serving_order
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.files import File, Found, stale
-from sparkrig.host import targets, trust
+from sparkrig.host import targets
 from sparkrig.host.images import Image, one
 from sparkrig.io import lint_rules, recipe_file, vllm_flags
 from sparkrig.io.catalogue_files import catalogue, own
@@ -29,6 +29,7 @@ from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
+from sparkrig.resources import trust
 from sparkrig.serving import listen, neighbours, plan, served, service_settings, sizing, unit_files
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.model import Catalogue

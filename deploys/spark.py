@@ -19,8 +19,7 @@ from pyinfra.api import State as RunState
 from pyinfra.api.exceptions import DeployError
 
 from sparkrig import login, settings
-from sparkrig.checks import last_declaration, network, resources
-from sparkrig.checks.check import Subject
+from sparkrig.checks import last_declaration, resources
 from sparkrig.cure import look_at, over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.rdma import Rdma
@@ -42,6 +41,8 @@ from sparkrig.operations.refusal import say
 from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
+from sparkrig.resources import network
+from sparkrig.resources.check import Subject
 from sparkrig.settings import Settings
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, alone
-from sparkrig.host import trust
 from sparkrig.operations import trust as operations
+from sparkrig.resources import trust
 from sparkrig.text import bare_name
 
 
@@ -42,12 +44,7 @@ def _settled(spark: Spark) -> bool:
 def _peers(spark: Spark) -> list[trust.Peer] | None:
     """The others of its cluster as this run's first look saw them, once all of them were looked at."""
     _, *others = spark.group
-    if len(others) < len(spark.peers):
-        return None
-    return [
-        trust.Peer(other.name, spark.fleet.addresses(spark.name, other.name), other.found.trust)
-        for other in others
-    ]
+    return trust.peers(replace(spark.subject, peers={other.name: other.found for other in others}))
 
 
 alone(__name__, apply)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, alone
-from sparkrig.host import watch
 from sparkrig.operations import files
 from sparkrig.operations import watch as operations
+from sparkrig.resources.watch import WATCH
 
 
 @deploy("Watch")
@@ -15,12 +15,12 @@ def apply(spark: Spark) -> None:
     """Put unit and program in place and start them; or stop it and take all of it away."""
     mine = spark.settings
     on = mine.watch
-    plan = watch.plan(spark.found.files, on=on, guard=mine.watch_guard, metrics=mine.watch_metrics)
+    plan = WATCH.changes(spark.subject)
     if on or plan:
         files.place(name="black box", wanted=plan.write, found=spark.found.files, unwanted=plan.remove)
         if mine.watch_metrics:
             operations.exporter(name="Prometheus' node exporter", plan=plan, patience=mine.patience)
-        files.reload(name="let systemd run it" if on else "stop it", paths=plan.reloads)
+        files.reload(name="let systemd run it" if on else "stop it", paths=plan.reload)
 
 
 alone(__name__, apply)

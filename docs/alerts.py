@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkrig.checks import reference
-from sparkrig.checks.kind import Kind, to_read
 from sparkrig.host import blackbox, gpu, health
 from sparkrig.host.nvidia_smi import THERMAL, Gpu
+from sparkrig.resources.kind import Kind, to_read
 
 _FOLDER = Path(__file__).resolve().parent.parent / "templates" / "watch"
 RULES = _FOLDER / "rules.yml"
@@ -85,8 +85,8 @@ _SINCE_BOOT = f"unless on (instance) {of('node_time_seconds')} - {of('node_boot_
 _ROW = of("sparkrig_blackbox_row_timestamp_seconds")
 # of each instance one, whatever other labels its targets have: two on one side are an error, and no alert
 _AGE = f"max by (instance) ({of('node_time_seconds')}) - max by (instance) ({_ROW})"
-_SCHEDULE = "docs/scheduling.md"
-_RAN = "sparkrig_schedule_run_timestamp_seconds"
+_RAN = "sparkrig_report_timestamp_seconds"
+_DAY_S = 25 * 3600  # drift is looked for once a day or more often, unless somebody changes the rule
 
 HOSTS = (
     Alert(
@@ -247,7 +247,7 @@ DRIFT = (
     Alert(
         "SparkDrift",
         "docs/drift.md",
-        "sparkrig_schedule_differing_checks > 0",
+        "sum by (inventory, host) (sparkrig_drift_items) > 0",
         "differs from what is declared in {{ $value }} checks",
         cure="sparkrig drift INVENTORY",
         host="host",
@@ -255,22 +255,14 @@ DRIFT = (
     Alert(
         "SparkUnread",
         "access.ssh",
-        "sparkrig_schedule_host_read == 0",
+        "sparkrig_up == 0",
         "could not be read by the last run of drift",
         host="host",
     ),
     Alert(
-        "SparkDriftFailed",
-        _SCHEDULE,
-        "sparkrig_schedule_failed == 1",
-        "has runs of drift that fail",
-        cure="sparkrig status INVENTORY",
-        host="inventory",
-    ),
-    Alert(
         "SparkDriftNotRun",
-        _SCHEDULE,
-        f"time() - {_RAN} > sparkrig_schedule_late_seconds or last_over_time({_RAN}[1d]) unless {_RAN}",
+        "docs/scheduling.md",
+        f"time() - {_RAN} > {_DAY_S} or last_over_time({_RAN}[1d]) unless {_RAN}",
         "is not looked at by drift any more",
         300,
         cure="sparkrig status INVENTORY",
@@ -285,7 +277,7 @@ def rules() -> str:
 
     groups = [
         {"name": "sparkrig", "rules": list(map(_rule, HOSTS))},
-        {"name": "sparkrig-schedule", "rules": list(map(_rule, DRIFT))},
+        {"name": "sparkrig-drift", "rules": list(map(_rule, DRIFT))},
     ]
     return HEAD + yaml.safe_dump({"groups": groups}, sort_keys=False, width=110)
 

@@ -149,8 +149,8 @@ def with_models(text: str) -> str:
     rows = [
         (
             _code(model.name),
-            f"{model.parameters_b:g}",
-            f"{model.active_b:g}",
+            f"{model.parameters_b or 0:g}",
+            f"{model.active_b or 0:g}",
             _checkpoint(model.best()),
             str(model.nodes),
             model.standing,

@@ -18,12 +18,12 @@ from sparkrig.fabric.survey import Topologies
 from sparkrig.host import blackbox_report
 from sparkrig.onboarding import report as onboard
 from sparkrig.redaction.archive import Support
-from sparkrig.reports import doctor, drift, plan, status, storage_report, update
+from sparkrig.reports import doctor, drift, plan, status, storage, update
 from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
 from sparkrig.serving.bench import report as bench
-from sparkrig.serving.lint import report as lint
+from sparkrig.serving.lint import judgement as lint
 from sparkrig.serving.model import Model
 
 FOLDER = Path(__file__).resolve().parent / "schema"
@@ -42,7 +42,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "plan": plan.Planning,
     "startup": startup_report.Report,
     "status": status.Report,
-    "storage": storage_report.Report,
+    "storage": storage.Report,
     "support": Support,
     "topology": Topologies,
     "undo": undo_outcome.Report,

@@ -1,12 +1,6 @@
 """Who a host is."""
 
-from sparkrig import programs
-from sparkrig.facts.noun import Noun
-from sparkrig.host import identity
+from sparkrig.facts.noun import of_resource
+from sparkrig.resources.identity import IDENTITY
 
-
-class Identity(Noun[identity.Identity]):
-    """The host's identity, without its serial number; of its machine-id, which is a secret of it, a digest."""
-
-    parse = staticmethod(identity.parse)
-    script = programs.text("facts/identity.sh")
+Identity = of_resource(IDENTITY)

@@ -1,13 +1,6 @@
 """Links, routes, and everything that defines a netdev."""
 
-from sparkrig import programs
-from sparkrig.facts.noun import Noun
-from sparkrig.network import seen
+from sparkrig.facts.noun import of_resource
+from sparkrig.resources.network import NETWORK
 
-
-class Network(Noun[seen.Network]):
-    """One look at the kernel, NetworkManager and netplan."""
-
-    parse = staticmethod(seen.parse)
-    script = programs.text("facts/network.sh")
-    shared = (programs.text("facts/network_manager_wait.sh"),)
+Network = of_resource(NETWORK)

@@ -1,12 +1,6 @@
 """RDMA devices and their GID tables."""
 
-from sparkrig import programs
-from sparkrig.facts.noun import Noun
-from sparkrig.rdma import gid, rdma
+from sparkrig.facts.noun import of_resource
+from sparkrig.resources.rdma import RDMA
 
-
-class Rdma(Noun[rdma.Rdma]):
-    """Devices by `rdma link` (soft-RoCE has no `device` link in sysfs), path MTU, and every used GID."""
-
-    parse = staticmethod(rdma.parse)
-    script = programs.text("facts/rdma.sh") + gid.COMMAND
+Rdma = of_resource(RDMA)

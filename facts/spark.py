@@ -7,15 +7,14 @@ from typing import Any
 
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.files import Files
-from sparkrig.facts.noun import Noun
-from sparkrig.look.state import State, parts
+from sparkrig.facts.noun import Noun, of_resource
+from sparkrig.facts.preflight import Preflight
+from sparkrig.facts.serving import Serving
+from sparkrig.look.state import RESOURCES, State
 
-# a fact has the name of its module
-_SEEN: dict[str, type[Noun[Any]]] = {
-    name: getattr(module, name.capitalize()) for name, module in parts("sparkrig.facts").items()
-}
-NOUNS: dict[str, type[Noun[Any]]] = {**_SEEN, "files": Files}
-NOUNS["preflight"] = NOUNS.pop("preflight")  # last, for its clock
+_SEEN: dict[str, type[Noun[Any]]] = {each.name: of_resource(each) for each in RESOURCES if each.script}
+# the preflight last, for its clock
+NOUNS: dict[str, type[Noun[Any]]] = {**_SEEN, "serving": Serving, "files": Files, "preflight": Preflight}
 
 
 class Spark(Bundle[State]):

@@ -7,7 +7,6 @@ from pyinfra.api import StringCommand, operation
 
 from sparkrig import programs
 from sparkrig.facts.containers import Containers
-from sparkrig.host import containers
 from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt, unit
 from sparkrig.operations import plan as plans
@@ -15,7 +14,7 @@ from sparkrig.operations.again import again
 from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.runs import file_diff
+from sparkrig.resources import containers, file_diff
 from sparkrig.runs.change import Change
 from sparkrig.settings import Settings
 

@@ -13,13 +13,13 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 from sparkrig.cure import on_host, quoted
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
-from sparkrig.host import trust
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
+from sparkrig.resources import trust
 from sparkrig.serving.served import UNNAMED, Service, Serving
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Sizing, Wish

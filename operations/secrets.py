@@ -13,13 +13,14 @@ from pyinfra.api import StringCommand, operation
 
 from sparkrig import programs
 from sparkrig.cure import quoted, quoted_path
-from sparkrig.host import secrets
+from sparkrig.files import SECRETS_FILE
 from sparkrig.io.shell import script
 from sparkrig.operations import plan as plans
 from sparkrig.operations.files import remove
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
+from sparkrig.resources import secrets
 from sparkrig.runs.change import Change
 
 
@@ -70,7 +71,7 @@ def place(found: secrets.Secrets, wanted: Mapping[str, SecretStr | None]) -> Com
     elif wanted:
         yield write(plan, wanted)
     else:
-        yield remove(secrets.PATH)
+        yield remove(SECRETS_FILE)
 
 
 def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
@@ -80,7 +81,7 @@ def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
     ]
     changes += [Change("secret", name, "set", None) for name in plan.remove]
     if plan.rewrite:
-        changes.append(Change("file", secrets.PATH, f"{found.mode} {found.owner}", "written anew, 0600 root:root"))
+        changes.append(Change("file", SECRETS_FILE, f"{found.mode} {found.owner}", "written anew, 0600 root:root"))
     return changes
 
 
@@ -89,4 +90,4 @@ WRITE = programs.text("operations/secrets_write.sh")
 
 def write(plan: secrets.Plan, wanted: Mapping[str, SecretStr | None]) -> StringCommand:
     """One command that replaces the file whole; the values travel on its standard input."""
-    return script(WRITE, secrets.PATH, _stdin=secrets.told(plan, wanted, token_hex(16)))
+    return script(WRITE, SECRETS_FILE, _stdin=secrets.told(plan, wanted, token_hex(16)))

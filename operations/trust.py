@@ -12,7 +12,6 @@ from sparkrig import programs
 from sparkrig.cure import over_ssh
 from sparkrig.facts.trust import Trust as TrustFact
 from sparkrig.files import Found, stale
-from sparkrig.host import trust
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
@@ -21,6 +20,7 @@ from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
+from sparkrig.resources import trust
 from sparkrig.runs.change import Change, of_files
 
 AS_USER = programs.text("operations/trust_as_user.sh")
@@ -28,10 +28,6 @@ AS_USER = programs.text("operations/trust_as_user.sh")
 MAKE = programs.text("operations/trust_make.sh")
 
 AUTHORIZE = programs.text("operations/trust_authorize.sh")
-
-FORGET = programs.text("operations/trust_forget.sh")
-
-KEYS_BAR = programs.text("operations/trust_keys_bar.sh").removesuffix("\n")
 
 PROVE = programs.text("operations/trust_prove.sh")
 
@@ -142,5 +138,5 @@ def forget(found: trust.Trust) -> Commands:
     lines = Change("login", f"~{found.user}/.ssh/authorized_keys", there, None)
     paths = (f"~{found.user}/{trust.KEY}", trust.CLIENT, trust.KNOWN_HOSTS)
     plan.report([lines, *(Change("file", path, "there", None) for path in paths)])
-    yield as_user(found.user, FORGET, trust.KEY, trust.MARK)
+    yield as_user(found.user, trust.FORGET, trust.KEY, trust.MARK)
     yield script(REMOVE, trust.CLIENT, trust.KNOWN_HOSTS)

@@ -9,17 +9,18 @@ from pyinfra.api import Host
 
 from sparkrig.facts.preflight import BARS
 from sparkrig.facts.trust import Trust
-from sparkrig.host import driver, targets, trust
+from sparkrig.files import Beside
+from sparkrig.host import driver, targets
 from sparkrig.host.targets import Barred
 from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
+from sparkrig.look.state import RESOURCES
 from sparkrig.network.guard import LIVE_S, Order
 from sparkrig.operations import guard, journal
 from sparkrig.operations.guard import Bench
 from sparkrig.operations.journal import Run
-from sparkrig.operations.trust import AS_USER, FORGET, KEYS_BAR
-from sparkrig.rdma import environment
+from sparkrig.operations.trust import AS_USER
 from sparkrig.refusal import Refusal
 from sparkrig.runs import lock, undo, undo_merge, undo_outcome
 from sparkrig.runs.undo import Plan
@@ -83,14 +84,19 @@ def fit(at: Host, plan: Plan, patience: float) -> Plan:
 
 
 def barred(at: Host, plan: Plan, patience: float) -> tuple[Barred, ...]:
-    """What of a plan's files cannot be put in its place, with the login's. Raises Failed or Lost."""
+    """What of a plan's files cannot be put in its place, with what is beside them. Raises Failed or Lost."""
     seconds = int(60 * patience)
     told = remote.shell(at, BARS, *plan.targets, seconds=seconds)
-    if plan.login:
+    for each in _of_user(plan):
         user = remote.read(at, Trust(), seconds=seconds).user
-        told += remote.shell(at, AS_USER, user, KEYS_BAR, "sparkrig", seconds=seconds)
+        told += remote.shell(at, AS_USER, user, each.bars, "sparkrig", seconds=seconds)
     rows = [line.removeprefix("barred ") for line in told.splitlines()]
     return remote.parsed("files that cannot be put back", lambda: targets.parse(rows))
+
+
+def _of_user(plan: Plan) -> list[Beside]:
+    """What the ssh user has beside files that are removed."""
+    return [each for each in plan.beside if each.program]
 
 
 def read(at: Host, plan: Plan, patience: float) -> Plan:
@@ -136,9 +142,9 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
 
     before = undo.kept(plan.run)
     rows = plan.files(docker=False)
-    if plan.login:  # before its files, which show that there is one
+    for each in _of_user(plan):  # before its file, which shows that there is some
         user = remote.read(at, Trust(), seconds=int(60 * patience)).user
-        step("login from the peer", AS_USER, user, FORGET, "sparkrig", trust.KEY, trust.MARK, seconds=60)
+        step(each.step, AS_USER, user, each.program, "sparkrig", *each.words, seconds=60)
     if rows and (plan.holds() or "/etc/apt/" in rows):
         # what apt simulated with them goes, too: it is no part of the journal
         rows = f"remove {driver.SIMULATION}\n{rows}"
@@ -155,8 +161,9 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         step(f"server{f' of {service.name}' if service.name else ''}", service.of(undo.SERVE), seconds=180)
     if words := plan.holds():
         step("holds", undo.HOLDS, *words, seconds=120)
-    if rows:
-        step("GID index", undo.GIDS, environment.RAILS, environment.REFRESH, seconds=60)
+    for after in (resource.after_undo for resource in RESOURCES) if rows else ():
+        if after:
+            step(after.step, after.program, *after.words, seconds=60)
     plan = undo_outcome.verified(plan, journal.look(at), run.id)
     if left := undo_outcome.left_behind(plan):
         journal.leave(run, at, left)

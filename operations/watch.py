@@ -6,12 +6,12 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from sparkrig import programs
-from sparkrig.host import watch
 from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt
 from sparkrig.operations import plan as plans
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
+from sparkrig.resources import watch
 from sparkrig.runs.change import Change
 
 RUN = programs.text("operations/watch_exporter.sh")
@@ -20,7 +20,7 @@ RUN = programs.text("operations/watch_exporter.sh")
 @operation()
 @refusing
 @recorded
-def exporter(plan: watch.Plan, patience: float) -> Commands:
+def exporter(plan: watch.WatchChanges, patience: float) -> Commands:
     """Install it where it is absent, without what it recommends, and start it where it does not run.
 
     It fails where the exporter does not stay alive: its package is installed as well where its port is taken.

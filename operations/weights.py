@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.host import secrets
+from sparkrig.files import SECRETS_FILE
 from sparkrig.io import remote
 from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all, tell, user
 from sparkrig.refusal import Refusal
@@ -81,7 +81,7 @@ def _download(group: Group, checkpoint: str) -> None:
         raise Refusal(f"the image {group.wish.image} is gone", "docker image ls -a")
     tell(group, f"download {checkpoint} ...")
     commit = (group.mine.serve_revision or "") if checkpoint == group.wish.checkpoint.id else ""
-    given = (there.id, group.mine.weights, checkpoint, secrets.PATH, commit)
+    given = (there.id, group.mine.weights, checkpoint, SECRETS_FILE, commit)
     words = ("sh", "-c", DOWNLOAD, "sparkrig", *given, programs.file("download_weights.py"))
     cure = (
         "set HF_TOKEN under secrets (sparkrig docs security), for the hub refuses many downloads without a token"

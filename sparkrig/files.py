@@ -14,6 +14,23 @@ from sparkrig.value import Value
 # What a run keeps on a host of itself: what was declared, and what was measured.
 DECLARED = "/var/lib/sparkrig/declared.json"
 MEASURED = "/var/lib/sparkrig/bandwidth.json"
+# variables for root alone, which services and containers are given
+SECRETS_FILE = "/etc/sparkrig/secrets.env"
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is there with a file of ours and is none itself, and goes where an undo removes that file.
+
+    said: in words; step, program, words: what takes it away as the ssh user, and its name in a journal; bars: the
+    program that prints what bars that. All but the words are empty where having the file read again does it.
+    """
+
+    said: str
+    step: str = ""
+    program: str = ""
+    words: tuple[str, ...] = ()
+    bars: str = ""
 
 
 @dataclass(frozen=True)
@@ -22,12 +39,17 @@ class Managed:
 
     path; kind: `owned` is ours, `private` ours and for root alone, so that no look reads it, `shared` holds what
     others wrote, too, and is merged into, `seen` is only looked at: a service of ours makes it; reload: the shell
-    command that makes a service read it again, empty where none has to.
+    command that makes a service read it again, empty where none has to; form: how it is merged in an undo;
+    restarts: whether docker starts with it, so that an undo asks docker first, and restarts it; beside: what goes
+    with it.
     """
 
     path: str
     kind: Literal["owned", "private", "shared", "seen"] = "owned"
     reload: str = ""
+    form: Literal["text", "json", "variables"] = "text"
+    restarts: bool = False
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True)

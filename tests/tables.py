@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 LONGEST_NAME = 200
 
 
+class Row(dict[str, Any]):
+    """A row of a table in a file: a value for each argument of what tests it."""
+
+
+def table(module: str, name: str) -> dict[str, Row]:
+    """The rows of a table, by their names, from the YAML file of a test module (`__file__`) beside it."""
+    tables = yaml.safe_load(Path(module).with_suffix(".yaml").read_text(encoding="utf-8"))
+    return {row: Row(fields) for row, fields in tables[name].items()}
+
+
 def each_row(rows: Iterable[Any], body: Callable[..., None]) -> None:
-    """Call `body` with each row, a tuple or one value, or each value of a mapping, and name all rows that fail."""
+    """Call `body` with each row (a tuple, a Row, one value) or each of a mapping, and name all that fail."""
     named = [*rows.items()] if isinstance(rows, Mapping) else [(row, row) for row in rows]
     assert named, "a table without a row shows nothing"
     failed: list[tuple[str, BaseException]] = []
     for name, row in named:
         try:
-            body(*row) if isinstance(row, tuple) else body(row)
+            if isinstance(row, Row):
+                body(**row)
+            else:
+                body(*row) if isinstance(row, tuple) else body(row)
         except (Exception, pytest.fail.Exception) as error:
             failed.append((f"{name!r:.{LONGEST_NAME}}: {type(error).__name__}: {error}", error))
     if failed:
-        said = "\n".join(each for each, _ in failed)
-        raise AssertionError(f"{len(failed)} of {len(named)} rows fail:\n{said}") from failed[0][1]
+        reasons = "\n".join(reason for reason, _ in failed)
+        raise AssertionError(f"{len(failed)} of {len(named)} rows fail:\n{reasons}") from failed[0][1]

@@ -22,7 +22,7 @@ from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import CHECKS
 from sparkrig.serving.lint.rule import Rule
 
-PARSER = "sparkrig/serving/arguments.py"
+PARSER = "models/vllm/arguments.yaml"
 _OURS = "sparkrig.serving"
 _FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9-]+(?:\.[a-z_]+)?)")
 _VARIABLE = re.compile(r"\bVLLM_[A-Z0-9_]+\b")
@@ -51,7 +51,8 @@ def _names(rule: Rule, flags: set[str]) -> Iterator[str]:
 
 def _asked(rule: Rule) -> Iterator[str]:
     for each in (*rule.when, *rule.unless):
-        yield from (part for name in (*each.flags, *each.variables) for part in (name, name.partition(".")[0]))
+        for name in (name for names in (*each.flags, *each.variables) for name in names.split("|")):
+            yield from (name, name.partition(".")[0])
 
 
 def _texts(rule: Rule) -> Iterator[str]:

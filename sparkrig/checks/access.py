@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkrig import login
-from sparkrig.checks.check import Check, Status
-from sparkrig.checks.kind import PREFLIGHT, Kind
 from sparkrig.host.identity import Identity
+from sparkrig.resources.check import Check, Status
+from sparkrig.resources.kind import PREFLIGHT, Kind
 
 KINDS = (
     Kind(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Status
-from sparkrig.checks.kind import CAUSES, Kind
 from sparkrig.host import condition, gpu, health, nic
 from sparkrig.host.condition import Condition
+from sparkrig.resources.check import Check, Status
+from sparkrig.resources.kind import CAUSES, Kind
 from sparkrig.verdict import Verdict
 
 KINDS = (

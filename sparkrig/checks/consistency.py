@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from sparkrig.checks.check import Check
+from sparkrig.resources.check import Check
 
 
 def judged(found: Mapping[str, Sequence[Check]], cure: Callable[[Check], str]) -> dict[str, list[Check]]:

@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sparkrig.checks.check import Check
 from sparkrig.files import Found
 from sparkrig.parsing import bounds
+from sparkrig.resources.check import Check
 from sparkrig.text import bare_name
 
 

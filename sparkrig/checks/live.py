@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.checks.check import Check, Subject, check
-from sparkrig.checks.network import cabled
-from sparkrig.checks.time import synchronised
 from sparkrig.host.hostname import Hostname
 from sparkrig.rdma import environment
+from sparkrig.resources.check import Check, Subject, check
+from sparkrig.resources.network import cabled
+from sparkrig.resources.time import TIME
 from sparkrig.text import listed
 
 
 def checks(subject: Subject, name: Hostname) -> Iterator[Check]:
-    yield synchronised(subject)
-    for netdev in cabled(subject.settings, subject.found):
+    yield TIME.synchronised(subject)
+    for netdev in cabled(subject.settings, subject.found.network):
         yield _path_mtu(subject, netdev)
     if subject.settings.group_name:
         yield _own_name(subject, name)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparkrig.checks import clones
-from sparkrig.checks.check import Check, Subject
 from sparkrig.checks.condition import judged
-from sparkrig.checks.kind import Kind
-from sparkrig.checks.network import cabled
 from sparkrig.cure import in_turn, on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Rail
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import Kind
+from sparkrig.resources.network import cabled
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.partial import partial_runs
 from sparkrig.text import bare_name, listed
@@ -230,7 +230,7 @@ def _far_mtu(subject: Subject, rail: Rail) -> int | None:
 def _ping(subject: Subject, netdev: str, rails: Sequence[Rail], pings: Pings | str) -> Check:
     id, whom = f"pair.{netdev}.ping", listed(str(rail.far.address.ip) for rail in rails)
     want = f"frames of {subject.settings.mtu} bytes reach {whom}"
-    if netdev not in cabled(subject.settings, subject.found):
+    if netdev not in cabled(subject.settings, subject.found.network):
         return Check(id, want, f"{netdev} has no carrier", "skipped", environment=True)
     went = {rail: [] if isinstance(pings, str) else _of(rail, pings.get(netdev, ()), len(rails)) for rail in rails}
     again = verb("doctor", id)

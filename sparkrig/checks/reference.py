@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from sparkrig.checks import access, condition, pair, resources
-from sparkrig.checks.kind import Category, Kind
+from sparkrig.resources.kind import Category, Kind
 
 # as the doctor shows them, within their categories; those of no one resource before and after
 KINDS: tuple[Kind, ...] = (*access.KINDS, *resources.kinds(), *pair.KINDS, *condition.KINDS)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from sparkrig.checks.check import Check, Subject
-from sparkrig.checks.kind import DIFFER, to_read
 from sparkrig.cure import quoted
-from sparkrig.host import containers
 from sparkrig.host.driver import newer
 from sparkrig.look.state import State
+from sparkrig.resources import containers
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import DIFFER, to_read
 
 PAGE = to_read(DIFFER)
 

@@ -1,59 +1,40 @@
-"""Everything that is declared of a host, in the order of the deploy.
-
-Each resource of sparkrig/look/state.py has a module here, made from its own parse and plan, so that
-nothing is declared a second time:
-
-    KINDS             what each of its checks means
-    checks(subject)   what was found
-    judge(subject)    raises Refusal where a deploy would do nothing to the host; where it can be refused
-    due(subject)      the paths of the files that a deploy would write, and Refusal where that is unknown;
-                      where it writes any
-"""
+"""Everything that is declared of a host, in the order of the deploy, as its resources have it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
-from sparkrig.checks.check import Check, Subject
-from sparkrig.checks.kind import Kind
-from sparkrig.look.state import parts
+from sparkrig.look.state import RESOURCES
 from sparkrig.refusal import Refusal
-
-_RESOURCES: dict[str, Any] = parts(__package__)
-
-
-def _each(part: str) -> list[Callable[[Subject], Any]]:
-    """That function of each resource that has one."""
-    return [getattr(module, part) for module in _RESOURCES.values() if hasattr(module, part)]
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import Kind
 
 
 def kinds() -> list[Kind]:
     """What the checks of all resources mean."""
-    return [kind for module in _RESOURCES.values() for kind in module.KINDS]
+    return [kind for resource in RESOURCES for kind in resource.kinds]
 
 
 def checks(subject: Subject) -> list[Check]:
     """Every check of a host, in the order of the deploy."""
-    return [check for made in _each("checks") for check in made(subject)]
+    return [check for resource in RESOURCES for check in resource.checks(subject)]
 
 
 def refusals(subject: Subject) -> list[Refusal]:
     """Every reason why a deploy would do nothing to a host that it may change."""
-    found = []
-    for judge in _each("judge"):
+    refused = []
+    for resource in RESOURCES:
         try:
-            judge(subject)
+            resource.judge(subject)
         except Refusal as refusal:
-            found.append(refusal)
-    return found
+            refused.append(refusal)
+    return refused
 
 
 def due(subject: Subject) -> set[str]:
     """The paths of the files that a deploy would write; what is refused is judged by itself."""
     paths: set[str] = set()
-    for written in _each("due"):
+    for resource in RESOURCES:
         with suppress(Refusal):
-            paths |= set(written(subject))
+            paths |= set(resource.due(subject))
     return paths

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sparkrig.checks.check import Check
 from sparkrig.fleet import End, Fleet
+from sparkrig.resources.check import Check
 
 # What a check of a netdev may follow from, the root first; NETDEV is this host's, PEER the other end's.
 _LINK = ("net.manager", "net.NETDEV.others", "net.NETDEV.profile")

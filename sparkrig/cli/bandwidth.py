@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import extras, files
+from sparkrig.cli import files
 from sparkrig.cure import quoted_path, verb
 from sparkrig.refusal import Refusal
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from sparkrig.bandwidth.report import NotMeasured
     from sparkrig.fabric.cabling import Topology
     from sparkrig.fleet import Fleet
-    from sparkrig.settings import Settings
 
 
 @click.command()
@@ -75,8 +74,6 @@ def bandwidth(
     from sparkrig.io.screen import Screen
     from sparkrig.verdict import with_file
 
-    if html:
-        extras.need("report")
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     groups = [group for group in fleet.groups() if len(group) > 1]
     if not groups:
@@ -105,7 +102,7 @@ def bandwidth(
         found.append(shown(run))
         page = files.one_of(html, run.pair, len(groups)) if html else None
         drawing = files.one_of(svg, run.pair, clusters) if svg and many else None
-        codes.append(_shown(console, run, drawn, fleet[group[0]], history, page, drawing))
+        codes.append(_shown(console, run, drawn, history, page, drawing))
     if as_json:
         files.print_json(report)
     raise SystemExit(max(codes))
@@ -135,7 +132,6 @@ def _shown(
     console: Console,
     run: Run,
     drawn: Topology,
-    settings: Settings,
     history: Path | None,
     page: Path | None,
     drawing: Path | None,
@@ -143,7 +139,7 @@ def _shown(
     """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
     from rich.text import Text
 
-    from sparkrig.render import matrix_svg
+    from sparkrig.render import bandwidth, picture, report
     from sparkrig.verdict import exit_code
 
     code = exit_code(run.verdicts)
@@ -152,9 +148,9 @@ def _shown(
         code = max(code, 1)  # a page without its history would show a trend that is none
     try:
         if drawing:
-            files.write(drawing, matrix_svg.svg(run))
+            files.write(drawing, picture.svg(bandwidth.figures(run), f"Bandwidth of {run.pair}"))
         if page and earlier is not None:
-            _report(page, run, earlier, drawn, settings)
+            files.write(page, report.html(run, earlier, drawn))
     except click.ClickException as error:  # what was measured is kept, and the next group still comes
         console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
         return max(code, 1)
@@ -197,7 +193,8 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
 
     from sparkrig.bandwidth import history_trend
     from sparkrig.io import history_file
-    from sparkrig.render import bandwidth, trend
+    from sparkrig.render import bandwidth
+    from sparkrig.render.trend import Trends
 
     console.print()
     console.print(bandwidth.verdicts(run))
@@ -210,17 +207,8 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
         console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
     trends = history_trend.trends(before.entries, run)
-    console.print(trend.trend(trends, run, ascii_only=not console.encoding.startswith("utf")))
+    console.print(Trends(trends, run))
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)
     return before
-
-
-def _report(file: Path, run: Run, earlier: History, drawn: Topology, settings: Settings) -> None:
-    from sparkrig.bandwidth import bands as judgement
-    from sparkrig.render import report
-    from sparkrig.render.topology_svg import svg
-
-    bands = judgement.bands(judgement.expected(settings))
-    files.write(file, report.html(run, earlier, (svg(drawn), svg(drawn, narrow=True)), bands=bands))

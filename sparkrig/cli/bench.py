@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.io import terminal
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def bench(inventory_file: Path, names: tuple[str, ...], as_json: bool, **asked: 
     _, data = files.inventory(inventory_file)
     report = _measure(data, inventory_file, workloads, asked, named=bool(names) and _EVERY not in names)
     if as_json:
-        terminal.echo(report.dumps())
+        files.print_json(report)
     else:
         from sparkrig.io.screen import Screen
         from sparkrig.render.bench import Page

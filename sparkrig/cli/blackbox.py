@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import io
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import extras, files
+from sparkrig.cli import files
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
@@ -21,29 +21,14 @@ if TYPE_CHECKING:
     Looked = Mapping[str, BlackBox | Failed | Lost]
 
 _LOOK_S = 90  # times `patience`
-_MOST_S = 7200  # of what a black box keeps
-_UNITS = {"s": 1, "m": 60, "h": 3600}
-
-
-class _Duration(click.ParamType[float]):
-    """`90s`, `30m`, `2h`, in seconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        found = re.fullmatch(r"(\d{1,5})([smh])", str(value))
-        seconds = int(found[1]) * _UNITS[found[2]] if found else 0
-        if not 0 < seconds <= _MOST_S:
-            self.fail("90s, 30m or 1h is expected, and 2h at most. Try: --last 30m", param, ctx)
-        return float(seconds)
+_LAST = files.Duration(1, 7200, "90s, 30m or 1h is expected, and 2h at most. Try: --last 30m")
+_COLUMNS = 100  # of the page
 
 
 @click.command()
 @files.INVENTORY
 @click.option(
-    "--last", type=_Duration(), default="30m", show_default=True, help="How much of the time before it to show."
+    "--last", type=_LAST, default="30m", show_default=True, help="How much of the time before it to show."
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/blackbox.json).")
@@ -58,8 +43,6 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     from sparkrig.host.blackbox_report import Report, box
     from sparkrig.value import each_host
 
-    if html:
-        extras.need("report")
     fleet, data = files.inventory(inventory_file)
     looked = _look(inventory_file.name, fleet, data)
     found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
@@ -68,9 +51,7 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     else:
         _show(looked, last)
     if html:
-        from sparkrig.render.blackbox_html import html as page
-
-        files.write(html, page(looked, last, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"))
+        files.write(html, page(looked, last))
     if len(found) < len(looked):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
@@ -101,3 +82,14 @@ def _show(looked: Looked, seconds: float) -> None:
             terminal.echo(f"{name}: {found}", err=True)
         else:
             console.print(Picture(name, found, seconds))
+
+
+def page(looked: Looked, seconds: float) -> str:
+    """The same as an HTML page."""
+    from sparkrig.io.screen import Screen
+    from sparkrig.render import blackbox as shown
+
+    screen = Screen(file=io.StringIO(), record=True, width=_COLUMNS)
+    for name, found in looked.items():
+        screen.print(f"{name}: {found}" if isinstance(found, Exception) else shown.Picture(name, found, seconds))
+    return shown.page(screen, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")

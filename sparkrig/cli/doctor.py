@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked and not ctx.resilient_parsing:
-        from sparkrig.checks.kind import CATEGORIES
         from sparkrig.checks.reference import KINDS
+        from sparkrig.resources.kind import CATEGORIES
 
         width = max(len(kind.name) for kind in KINDS)
         for category in CATEGORIES:
@@ -39,8 +39,8 @@ def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
 def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem
 
-    from sparkrig.checks.kind import CATEGORIES
     from sparkrig.checks.reference import KINDS
+    from sparkrig.resources.kind import CATEGORIES
 
     words = [*(each.split()[0].lower() for each in CATEGORIES), *(each.name for each in KINDS)]
     return [CompletionItem(word) for word in words if word.startswith(incomplete)]
@@ -99,8 +99,8 @@ def _show_age(inventory_file: Path) -> None:
 
 def _refuse_unknown(names: Sequence[str]) -> None:
     """Before anything connects."""
-    from sparkrig.checks.kind import CATEGORIES
     from sparkrig.checks.reference import KINDS, kinds
+    from sparkrig.resources.kind import CATEGORIES
 
     for name in names:
         if not kinds(name):

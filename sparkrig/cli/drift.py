@@ -23,9 +23,9 @@ from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Report, report, unexplained
 
 if TYPE_CHECKING:
-    from sparkrig.checks.check import Check
     from sparkrig.checks.last_declaration import Declared
     from sparkrig.look.state import State
+    from sparkrig.resources.check import Check
 
 _FILE = click.Path(path_type=Path)
 # what asks, judges and shows, loaded while hosts are waited for; those that come first are parts of later ones

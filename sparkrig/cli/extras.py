@@ -9,7 +9,7 @@ import click
 
 from sparkrig.cure import quoted
 
-Name = Literal["lab", "mcp", "onboard", "report", "watch"]
+Name = Literal["lab", "mcp", "onboard", "watch"]
 
 
 class _Extra(NamedTuple):
@@ -23,7 +23,6 @@ _EXTRAS: dict[Name, _Extra] = {
     "lab": _Extra(("qemu",), "sparkrig lab"),
     "mcp": _Extra(("jsonschema", "mcp"), "sparkrig mcp"),
     "onboard": _Extra(("libcst", "zeroconf"), "sparkrig onboard"),
-    "report": _Extra(("matplotlib",), "a report with plots"),
     "watch": _Extra(("apprise",), "a notice"),
 }
 

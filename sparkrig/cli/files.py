@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -131,6 +132,25 @@ class Folder(click.Path):
         if not str(value):
             self.fail("a folder is expected, and nothing was given.", param, ctx)
         return super().convert(value, param, ctx)
+
+
+_SECONDS = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
+
+
+class Duration(click.ParamType[int]):
+    """`90s`, `30m`, `2h` or `1d`, in seconds. expected: what to say of any other text."""
+
+    name = "duration"
+
+    def __init__(self, least_s: int, most_s: int, expected: str) -> None:
+        self.least_s, self.most_s, self.expected = least_s, most_s, expected
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d{1,5})(s|m|min|h|d)", str(value), re.ASCII)
+        seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+        if not self.least_s <= seconds <= self.most_s:
+            self.fail(f"{value!r} is no time: {self.expected}", param, ctx)
+        return seconds
 
 
 def differs(file: Path, text: str) -> bool:

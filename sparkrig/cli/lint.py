@@ -56,7 +56,7 @@ def lint(
 
     Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests.
     """
-    from sparkrig.serving.lint import judgement, report
+    from sparkrig.serving.lint import judgement
     from sparkrig.serving.lint.case import Case
 
     if listing:
@@ -70,7 +70,7 @@ def lint(
     rules = files.lint_rules()
     found = [judgement.judge(case, rules) for case in cases]
     if as_json:
-        files.print_json(report.report(cases, found))
+        files.print_json(judgement.report(cases, found))
     else:
         _show(cases, found, verbose=verbose)
     sys.exit(judgement.exit_code(finding for each in found for finding in each))

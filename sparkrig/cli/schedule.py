@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
+import platform
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import click
 
-from sparkrig.cli import extras, files
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.cli import extras, files, scheduled
+from sparkrig.cure import quoted_path
 from sparkrig.io import project, terminal
 from sparkrig.refusal import Refusal
 
@@ -20,22 +20,8 @@ if TYPE_CHECKING:
     from sparkrig.render.schedule import Command
     from sparkrig.reports.schedule import Schedule
 
-_SHORTEST_S, _LONGEST_S = 300, 7 * 86400
-_UNITS = {"m": 60, "min": 60, "h": 3600, "d": 86400}
-_KEPT = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")  # a user manager, or cron, need not have what this shell has
-
-
-class _Every(click.ParamType):  # type: ignore[type-arg]
-    """A time such as 30m, 1h or 1d, in seconds."""
-
-    name = "time"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        found = re.fullmatch(r"(\d{1,5})(m|min|h|d)", str(value), re.ASCII)
-        seconds = int(found[1]) * _UNITS[found[2]] if found else 0
-        if not _SHORTEST_S <= seconds <= _LONGEST_S:
-            self.fail(f"{value!r} is no time from 5m to 7d, such as 30m, 1h or 1d.", param, ctx)
-        return seconds
+_EVERY = files.Duration(300, 7 * 86400, "5m to 7d is expected, such as 30m, 1h or 1d.")
+_KEPT = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")  # a user manager need not have what this shell has
 
 
 class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
@@ -56,7 +42,7 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
 
 @click.command()
 @files.INVENTORY
-@click.option("--every", type=_Every(), metavar="TIME", help="How often: 5m to 7d. [default: 1h]")
+@click.option("--every", type=_EVERY, metavar="TIME", help="How often: 5m to 7d. [default: 1h]")
 @click.option(
     "--notify",
     type=_PrivateFile(),
@@ -64,120 +50,95 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
     help="File with an address of apprise in each line, readable by you alone (mode 0600).",
 )
 @click.option(
-    "--heartbeat",
-    type=_PrivateFile(),
-    metavar="FILE",
-    help="File with one https:// address (mode 0600), asked after each good run.",
-)
-@click.option("--keep", type=click.IntRange(1, 1000), help="Number of reports to keep. [default: 48]")
-@click.option(
     "--textfile",
     type=files.Folder(path_type=Path, file_okay=False),
     metavar="FOLDER",
     help="Write metrics of each run into FOLDER, for node_exporter's textfile collector.",
 )
-@click.option("--cron", is_flag=True, help="Print lines for a crontab, where systemd has no user manager.")
-@click.option("--remove", is_flag=True, help="Take all of it back: timers, units, kept reports.")
-@click.option("--now", "run_now", is_flag=True, help="Do one run, as the timer does.")
-@click.option("--check", is_flag=True, help="Send a notice if a run is missing, as the second timer does.")
+@click.option("--remove", is_flag=True, help="Take all of it back: timer, units, records.")
+@click.option("--now", "run_now", is_flag=True, help="Do one run here, as the timer does; for a crontab, too.")
 def schedule(
     inventory_file: Path,
     every: int | None,
     notify: Path | None,
-    heartbeat: Path | None,
-    keep: int | None,
     textfile: Path | None,
-    cron: bool,
     remove: bool,
     run_now: bool,
-    check: bool,
 ) -> None:
-    """Run drift by a timer on this machine, keep the reports, and send a notice when something changes.
+    """Run drift by a timer on this machine, and send a notice when something changes.
 
-    It writes two timers of your own user manager (systemd): one runs drift, the other notices that no run came.
-    A notice is sent once when a check fails, a host cannot be read, a run fails or is missing, and once when that
-    is over. An option that is left out keeps its value; `sparkrig status` shows the last run (sparkrig docs
-    scheduling).
+    It writes a service and a timer of your own user manager (systemd). A notice is sent once when a check fails, a
+    host cannot be read or a run fails, and once when that is over. An option that is left out keeps its value;
+    `sparkrig status` shows the last run, and says where one is missing (sparkrig docs scheduling).
     """
-    from sparkrig.cli import scheduled
-
-    given = {"every_s": every, "notify": notify, "heartbeat": heartbeat, "keep": keep, "textfile": textfile}
-    _one_of({"--cron": cron, "--remove": remove, "--now": run_now, "--check": check}, given)
+    given = {"every_s": every, "notify": notify, "textfile": textfile}
+    typed = {name: value for name, value in given.items() if value is not None}
+    if remove and (typed or run_now):
+        raise click.UsageError("--remove goes with no other option.", click.get_current_context())
     with files.refusals():
         if remove:
             _remove(inventory_file)
-        elif run_now:
-            sys.exit(scheduled.run(inventory_file))
-        elif check:
-            sys.exit(scheduled.check(inventory_file))
-        else:
-            _schedule(inventory_file, cron, given)
+            return
+        if not run_now:
+            _schedule(inventory_file, typed)
+            return
+        if typed:
+            _keep(inventory_file, typed)
+        sys.exit(scheduled.run(inventory_file))
 
 
-def _one_of(flags: Mapping[str, bool], given: Mapping[str, object]) -> None:
-    chosen = [name for name, is_set in flags.items() if is_set]
-    alone = [name for name in chosen if name != "--cron"]
-    if len(chosen) > 1 or (alone and any(value is not None for value in given.values())):
-        raise click.UsageError(f"{(alone or chosen)[0]} goes with no other option.", click.get_current_context())
+def _keep(inventory: Path, typed: Mapping[str, int | Path]) -> None:
+    """Write down what was asked for, for runs that a crontab begins. Raises Refusal."""
+    known = scheduled.known(inventory)
+    if known and known.by == "systemd":
+        raise Refusal(
+            f"a timer of systemd runs the schedule of {inventory}, and --now changes none of it",
+            "the same without --now",
+        )
+    before, made = _wanted(inventory, typed)
+    _begin(inventory, made, before)
 
 
-def _schedule(inventory: Path, cron: bool, given: Mapping[str, int | Path | None]) -> None:
+def _schedule(inventory: Path, typed: Mapping[str, int | Path]) -> None:
     """Write what was asked for, and do the first run. Raises Refusal before anything was written."""
     from sparkrig.io import schedule_files, user_units
     from sparkrig.render import schedule as picture
 
-    files.inventory(inventory)
-    before = schedule_files.schedule(inventory)
-    made = _made(inventory, cron, given, before)
-    command = _command(inventory)
-    _usable(made)
-    if cron:
-        rows = picture.cron_lines(made, command)
-        _begin(inventory, made, before)
-        _forget_units(inventory)
-        _say_cron(rows, inventory)
-        return
+    before, made = _wanted(inventory, typed)
     user_units.manager()
-    texts = picture.unit_files(schedule_files.folder(inventory).name, made, command)
-    if made == before and user_units.written(texts) and _waits(inventory):
+    id = schedule_files.folder(inventory).name
+    texts = picture.unit_files(id, made, _command(inventory))
+    service, timer = picture.units(id)
+    if made == before and user_units.written(texts) and user_units.active(timer):
         terminal.echo("nothing to do: it is scheduled so already")
         return
     _begin(inventory, made, before)
     try:
+        user_units.remove(picture.former_units(id))
         user_units.write(texts)
-        user_units.enable([name for name in texts if name.endswith(".timer")])
-    except Refusal:
-        _take_back(inventory, before)
+        user_units.enable([timer])
+    except Refusal:  # leave nothing half done: no units, and the record of before, if any
+        _forget_units(inventory)
+        if before:
+            schedule_files.keep_schedule(inventory, before)
+        else:
+            schedule_files.forget(inventory)
         raise
-    _start(inventory, made)
+    _start(inventory, made, service, timer)
 
 
-def _take_back(inventory: Path, before: Schedule | None) -> None:
-    """Leave nothing half done where systemd refused a unit: no units, and the record of before, if any."""
+def _wanted(inventory: Path, typed: Mapping[str, int | Path]) -> tuple[Schedule | None, Schedule]:
+    """What was there, and what is to be by what was typed. Raises Refusal where that cannot be."""
     from sparkrig.io import schedule_files
-
-    _forget_units(inventory)
-    if before:
-        schedule_files.keep_schedule(inventory, before)
-    else:
-        schedule_files.forget(inventory)
-
-
-def _made(
-    inventory: Path, cron: bool, given: Mapping[str, int | Path | None], before: Schedule | None
-) -> Schedule:
-    """What is to be, of what was typed and what was there."""
     from sparkrig.reports.schedule import Schedule
 
-    typed = {
-        name: str(_whole(value)) if isinstance(value, Path) else value
-        for name, value in given.items()
-        if value is not None
-    }
+    files.inventory(inventory)
+    before = schedule_files.schedule(inventory)
     kept = before.model_dump() if before else {"every_s": 3600}
-    return Schedule.model_validate(
-        {**kept, **typed, "inventory": str(_whole(inventory)), "by": "cron" if cron else "systemd"}
-    )
+    new = {name: str(_whole(value)) if isinstance(value, Path) else value for name, value in typed.items()}
+    made = Schedule.model_validate({**kept, **new, "inventory": str(_whole(inventory))})
+    _usable(inventory, made)
+    return before, made
 
 
 def _whole(path: Path) -> Path:
@@ -185,15 +146,13 @@ def _whole(path: Path) -> Path:
     return path.resolve() if ".." in path.parts else path.absolute()
 
 
-def _usable(made: Schedule) -> None:
-    """Raises Refusal where a file with addresses cannot be used; exit code 1 where apprise is not installed."""
-    from sparkrig.io import atomic_write, notify
+def _usable(inventory: Path, made: Schedule) -> None:
+    """Raises Refusal where a file or folder cannot be used; exit code 1 where apprise is not installed."""
+    from sparkrig.io import atomic_write, notify, schedule_files
 
     if made.notify:
         extras.need("watch")
         notify.check(Path(made.notify))
-    if made.heartbeat:
-        notify.heartbeat(Path(made.heartbeat))
     if made.textfile and not os.access(made.textfile, os.W_OK | os.X_OK):
         raise Refusal(
             f"{made.textfile} is no folder that you may write to, as is expected of one for metrics",
@@ -201,18 +160,18 @@ def _usable(made: Schedule) -> None:
         )
     if made.textfile:  # which no run could write to, where another user's link leads there
         atomic_write.folder(Path(made.textfile) / "metrics")
+        schedule_files.metrics_alone(inventory, made)
 
 
 def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
     """Show that notices arrive, and keep what was asked for. Raises Refusal where no address takes one."""
     from sparkrig.io import notify, schedule_files
-    from sparkrig.reports.schedule import hello, spoken
+    from sparkrig.reports.schedule import hello
 
     if made.notify and made != before:
-        first = hello(made, spoken(made.every_s), schedule_files.node())
-        failed, every = notify.send(Path(made.notify), first)
-        for each in failed:
-            terminal.echo(f"Warning: {each}", err=True)
+        failed, every = notify.send(Path(made.notify), hello(made, platform.node()))
+        for sentence in failed:
+            terminal.echo(f"Warning: {sentence}", err=True)
         if len(failed) == every:
             raise Refusal(
                 f"no address in {made.notify} took the first notice, and nothing was scheduled",
@@ -223,23 +182,18 @@ def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
     schedule_files.keep_schedule(inventory, made)
 
 
-def _start(inventory: Path, made: Schedule) -> None:
+def _start(inventory: Path, made: Schedule, service: str, timer: str) -> None:
     """Do the first run as the timer will: with the keys and the network that it has."""
-    from sparkrig.cli import scheduled
     from sparkrig.io import progress, schedule_files, user_units
-    from sparkrig.render import schedule as picture
+    from sparkrig.render.schedule import lines
     from sparkrig.reports.schedule import RUN_S, spoken
 
-    names = picture.units(schedule_files.folder(inventory).name)
-    service = names[picture.RUN][0]
     with progress.hosts([service], "The first run, by systemd") as told:
         told(service, "running")
         user_units.start(service, RUN_S)
-    terminal.echo(
-        f"{names[picture.RUN][1]} runs drift every {spoken(made.every_s)}, and "
-        f"{names[picture.CHECK][1]} notices where a run is missing."
-    )
-    for line in scheduled.standing(inventory):
+    terminal.echo(f"{timer} runs drift every {spoken(made.every_s)}.")
+    known = scheduled.known(inventory)
+    for line in lines(known) if known else ():
         terminal.echo(line)
     if user_units.lingers() is False:
         terminal.echo("Your timers stop when you log out. Try: loginctl enable-linger", err=True)
@@ -248,26 +202,13 @@ def _start(inventory: Path, made: Schedule) -> None:
         raise SystemExit(3)
 
 
-def _say_cron(rows: list[str], inventory: Path) -> None:
-    terminal.echo("Add these lines with: crontab -e", err=True)
-    for row in rows:
-        terminal.echo(row)
-    terminal.echo(f"Then try one run: {quoted('sparkrig', 'schedule')} {quoted_path(inventory)} --now", err=True)
-
-
-def _waits(inventory: Path) -> bool:
-    from sparkrig.cli import scheduled
-
-    return scheduled.stopped(inventory) == []
-
-
 def _forget_units(inventory: Path) -> bool:
     """Remove the units of a schedule; whether there were any."""
     from sparkrig.io import schedule_files, user_units
     from sparkrig.render import schedule as picture
 
-    names = picture.units(schedule_files.folder(inventory).name)
-    return user_units.remove([name for pair in names.values() for name in pair])
+    id = schedule_files.folder(inventory).name
+    return user_units.remove([*picture.units(id), *picture.former_units(id)])
 
 
 def _remove(inventory: Path) -> None:
@@ -279,17 +220,14 @@ def _remove(inventory: Path) -> None:
     if not were and not schedule_files.exist(inventory):
         terminal.echo(f"nothing to do: nothing is scheduled for {inventory}")
         return
-    with schedule_files.alone(inventory) as free:
-        if not free:  # it would write its state and its metrics again, for good
-            raise Refusal(f"a run of the schedule of {inventory} goes on", "the same once it ended")
+    with schedule_files.alone(inventory):  # a run would write its state and its metrics again, for good
         schedule_files.forget_metrics(inventory, before)
         schedule_files.forget(inventory)
-    terminal.echo(f"{inventory} is watched no longer; timers, units and kept reports are removed.")
-    if before and before.by == "cron":
-        terminal.echo("Its two lines are still in your crontab. Try: crontab -e", err=True)
-    left = [each for each in (before.notify, before.heartbeat) if each] if before else []
-    if left:
-        terminal.echo(f"Your own files stay: {' '.join(map(quoted_path, left))}", err=True)
+    terminal.echo(f"{inventory} is watched no longer; timer, units and records are removed.")
+    if not were:
+        terminal.echo("Where a crontab runs it, its line is still there. Try: crontab -e", err=True)
+    if before and before.notify:
+        terminal.echo(f"Your own file stays: {quoted_path(Path(before.notify))}", err=True)
 
 
 def _before(inventory: Path) -> Schedule | None:
@@ -307,14 +245,6 @@ def _command(inventory: Path) -> Command:
 
     program = Path(sys.executable).with_name("sparkrig")
     if not program.is_file():
-        _no_program(program)
-    return Command(
-        str(program),
-        project.root(inventory),
-        _whole(inventory),
-        {name: os.environ[name] for name in _KEPT if os.environ.get(name)},
-    )
-
-
-def _no_program(program: Path) -> NoReturn:
-    raise Refusal(f"there is no {program} that a timer could start", "pip install sparkrig")
+        raise Refusal(f"there is no {program} that a timer could start", "pip install sparkrig")
+    environment = {name: os.environ[name] for name in _KEPT if os.environ.get(name)}
+    return Command(str(program), project.root(inventory), _whole(inventory), environment)

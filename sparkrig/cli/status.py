@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.state import State
     from sparkrig.refusal import Refusal
-    from sparkrig.reports.schedule import Scheduled
+    from sparkrig.reports.schedule import Known, Scheduled
     from sparkrig.reports.status import Seen
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.partial import PartialRun
@@ -43,7 +43,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     """
     from sparkrig.render import schedule
     from sparkrig.reports import status as report
-    from sparkrig.reports.schedule import standing
+    from sparkrig.reports.schedule import Known, standing
     from sparkrig.runs import journal
 
     fleet, data = files.inventory(inventory_file)
@@ -57,13 +57,13 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         files.print_json(report.Report(hosts=documents, partial=partial, schedule=_scheduled(watched)))
     else:
         _show(hosts, journals, runs, typed, partial)
-        for line in schedule.lines(*watched) if isinstance(watched, tuple) else ():
+        for line in schedule.lines(watched) if isinstance(watched, Known) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
     if not all(isinstance(host, report.Seen) and host.whole for host in hosts.values()):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
     code = report.exit_code(journals.values(), partial)
-    failed = bool(standing(*watched)) if isinstance(watched, tuple) else watched is not None
+    failed = bool(standing(watched)) if isinstance(watched, Known) else watched is not None
     raise SystemExit(3 if failed and code != 4 else code)
 
 
@@ -107,7 +107,7 @@ def _partial_runs(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> 
     return [run for group in groups for run in partial_runs(group, inventory)]
 
 
-def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
+def _watched(inventory: Path) -> Known | Refusal | None:
     """How drift is scheduled, or why that cannot be read: what was seen of the hosts is shown all the same."""
     from sparkrig.refusal import Refusal
 
@@ -118,13 +118,13 @@ def _watched(inventory: Path) -> scheduled.Known | Refusal | None:
         return refusal
 
 
-def _scheduled(watched: scheduled.Known | Refusal | None) -> Scheduled | Unread | None:
-    from sparkrig.reports import schedule
+def _scheduled(watched: Known | Refusal | None) -> Scheduled | Unread | None:
+    from sparkrig.reports.schedule import Known, document
     from sparkrig.value import Unread
 
-    if watched is None or isinstance(watched, tuple):
-        return watched and schedule.document(*watched)
-    return Unread(watched.what)
+    if watched is None:
+        return None
+    return document(watched) if isinstance(watched, Known) else Unread(watched.what)
 
 
 def _show(

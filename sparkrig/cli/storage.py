@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +17,11 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports.storage import Disk, Removal
-    from sparkrig.reports.storage_report import Report
+    from sparkrig.reports.storage import Disk, Removal, Removed
     from sparkrig.serving.plan import Find
 
     Hosts = Mapping[str, Host | Failed | Lost]
-
-
-@dataclass
-class _Outcome:
-    """What came of the removal on one host, with its exit code. removal: what goes, if anything does."""
-
-    said: str
-    code: int = 0
-    removal: Removal | None = None
-    done: bool = False
+    Disks = Mapping[str, Disk | Failed | Lost]
 
 
 @click.command()
@@ -48,12 +37,12 @@ class _Outcome:
 def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes: bool, as_json: bool) -> None:
     """Show which checkpoints and images lie on each host, how large they are, and what needs them.
 
-    It lists the checkpoints below the setting `weights`, those in the Hugging Face caches of root and of the ssh
-    user, docker's images, the caches of the server, and the free room. A setting, what is served, the state that
-    undo brings back, or a container may need one.
+    It lists the checkpoints below the setting `weights`, docker's images, the caches of the server and of Hugging
+    Face's programs, and the free room. A setting, what is served, the state that undo brings back, or a container
+    may need one.
 
     --remove shows what goes and how much room that gives, and asks. What is needed is refused. Removal is a run
-    that `sparkrig status` shows, but undo cannot bring back what was removed. Hugging Face caches are only shown.
+    that `sparkrig status` shows, but undo cannot bring back what was removed. Caches are only shown.
 
     Exit code 1: refused, or declined; 3: a host could not be read, or its removal broke off.
     """
@@ -87,31 +76,34 @@ class _Storage:
         """Look, remove what is to be removed, print, and exit."""
         from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
-        outcomes: dict[str, _Outcome] = {}
+        from sparkrig.reports.storage import Report, host
+        from sparkrig.value import each_host
+
+        outcomes: dict[str, Removed] = {}
         with session.connected(data) as hosts:
-            found = session.ask(hosts, "Looking at the disks", self._look)
+            disks = session.ask(hosts, "Looking at the disks", self._look)
             if remove is None:
-                self._show(found)
+                self._show(disks)
             else:
-                outcomes = self._plan(found, remove)
-                self._remove(hosts, outcomes, remove, yes=yes)
-        unread = any(isinstance(each, Exception) for each in found.values())
-        unknown = any(not isinstance(each, Exception) and each.unknown for each in found.values())
-        codes = [each.code for each in outcomes.values()]
-        code = max([3 if unread or (unknown and remove is None) else 0, *codes])
-        if remove is not None and not codes_of_there(outcomes) and code == 0:
+                outcomes = self._remove(hosts, disks, remove, yes=yes)
+        unread = any(isinstance(disk, Exception) for disk in disks.values())
+        unknown = remove is None and any(
+            not isinstance(disk, Exception) and disk.unknown for disk in disks.values()
+        )
+        code = max([3 if unread or unknown else 0, *(each.exit_code for each in outcomes.values())])
+        if remove is not None and code == 0 and not any(each.removed for each in outcomes.values()):
             code = 1
         if unread:
             files.try_doctor(self.inventory)
         if self.as_json:
-            files.print_json(self._document(found, outcomes, code))
+            files.print_json(Report(hosts=each_host(disks, host), removal=outcomes, exit_code=code))
         raise SystemExit(code)
 
     def _look(self, at: Host) -> Disk:
         from sparkrig.operations import storage as operations
 
-        mine = self.fleet[at.name]
-        return self._judged(at.name, operations.look(at, mine.weights, mine.patience))
+        settings = self.fleet[at.name]
+        return self._judged(at.name, operations.look(at, settings.weights, settings.patience))
 
     def _judged(self, name: str, seen: Any) -> Disk:
         from sparkrig.io import recipe_file
@@ -120,104 +112,89 @@ class _Storage:
         needed = judgement.declared(self.fleet, name, self.find, recipe_file.read)
         return judgement.Disk(seen.storage, seen.journal, needed)
 
-    def _show(self, found: Mapping[str, Disk | Failed | Lost]) -> None:
+    def _show(self, disks: Disks) -> None:
         from sparkrig.render.storage import Shown, unread
 
         if self.as_json:
             return
-        for name, each in found.items():
-            self.console.print(unread(name, str(each)) if isinstance(each, Exception) else Shown(name, each))
+        for name, disk in disks.items():
+            self.console.print(unread(name, str(disk)) if isinstance(disk, Exception) else Shown(name, disk))
             self.console.print()
 
     # --- removal
 
-    def _plan(self, found: Mapping[str, Disk | Failed | Lost], name: str) -> dict[str, _Outcome]:
-        """What goes on each host, which is shown."""
-        outcomes = {host: self._planned(each, name) for host, each in found.items()}
-        for host, outcome in outcomes.items():
-            self._say(host, outcome.said)
-        if not any(each.removal or each.code for each in outcomes.values()):
-            self._say("", f"Try: sparkrig storage {quoted_path(self.inventory)}, which lists what there is")
-        return outcomes
-
-    def _planned(self, found: Disk | Failed | Lost, name: str) -> _Outcome:
+    def _remove(self, hosts: Hosts, disks: Disks, name: str, *, yes: bool) -> dict[str, Removed]:
+        """Show what goes, ask, and remove it; what becomes of one host does not touch another."""
         from sparkrig.render.storage import goes
+        from sparkrig.reports.storage import Removal, removed
 
-        if isinstance(found, Exception):
-            return _Outcome(f"not read: {found}", 3)
+        planned = {host: self._planned(disk, name) for host, disk in disks.items()}
+        due = {host: each for host, each in planned.items() if isinstance(each, Removal)}
+        outcomes = {host: each for host, each in planned.items() if not isinstance(each, Removal)}
+        for host, each in planned.items():
+            self._say(host, goes(each) if isinstance(each, Removal) else each.outcome)
+        if not due:
+            if not any(each.exit_code for each in outcomes.values()):
+                self._say("", f"Try: sparkrig storage {quoted_path(self.inventory)}, which lists what there is")
+            return outcomes
+        self._say("", "Undo cannot bring it back; a deploy that needs it fetches it again.")
+        if not (yes or files.agreed(f"Remove it from {', '.join(due)}?")):
+            return outcomes | {host: removed(each, "declined", 1) for host, each in due.items()}
+        done = self._removed({host: hosts[host] for host in due}, due, name)
+        for host, outcome in done.items():
+            self._say(host, outcome.outcome)
+        return {host: (outcomes | done)[host] for host in planned}
+
+    def _planned(self, disk: Disk | Failed | Lost, name: str) -> Removal | Removed:
+        """What goes from a host, or what came of it already."""
+        from sparkrig.reports.storage import removed
+
+        if isinstance(disk, Exception):
+            return removed(None, f"not read: {disk}", 3)
         try:
-            removal = found.removal(name)
+            return disk.removal(name) or removed(None, f"{name} is not there", 0)
         except Refusal as refusal:
-            return _Outcome(f"refused: {refusal.what}. Try: {refusal.cure}", 1)
-        return _Outcome(goes(removal), 0, removal) if removal else _Outcome(f"{name} is not there")
+            return removed(None, _refused(refusal), 1)
 
     def _say(self, host: str, text: str) -> None:
         self.console.print(f"{host}: {text}" if host else text, soft_wrap=True)
 
-    def _remove(self, hosts: Hosts, outcomes: Mapping[str, _Outcome], name: str, *, yes: bool) -> None:
-        """Ask, and remove it on each host side by side; what becomes of one does not touch another."""
-        due = {host: each for host, each in outcomes.items() if each.removal}
-        if not due:
-            return
-        self._say("", "Undo cannot bring it back; a deploy that needs it fetches it again.")
-        if not (yes or files.agreed(f"Remove it from {', '.join(due)}?")):
-            for each in due.values():
-                each.said, each.code = "declined", 1
-            return
+    def _removed(self, hosts: Hosts, due: Mapping[str, Removal], name: str) -> dict[str, Removed]:
         from sparkrig.io import progress, remote
         from sparkrig.operations.journal import Run
+        from sparkrig.reports.storage import removed
 
         run = Run(f"sparkrig storage {quoted_path(self.inventory)} --remove {quoted(name)}")
-        able = {host: hosts[host] for host in due}
         with progress.hosts(list(due), f"Removing {name}") as told:
 
-            def carry_out(at: Host) -> None:
-                self._carry_out(run, at, due[at.name], name, told)
+            def carry_out(at: Host) -> Removed:
+                return self._carry_out(run, at, due[at.name], name, told)
 
-            remote.each(able, told.during("lock", carry_out))
-        for host, outcome in due.items():
-            self._say(host, outcome.said)
+            answers = remote.each(hosts, told.during("lock", carry_out))
+        return {
+            host: removed(due[host], f"broke off: {answer}. Try: the same again", 3)
+            if isinstance(answer, Exception)
+            else answer
+            for host, answer in answers.items()
+        }
 
-    def _carry_out(self, run: Any, at: Host, outcome: _Outcome, name: str, told: Any) -> None:
-        from sparkrig.io.remote import Failed, Lost
+    def _carry_out(self, run: Any, at: Host, removal: Removal, name: str, told: Any) -> Removed:
+        """Raises Failed or Lost."""
         from sparkrig.operations import storage as operations
         from sparkrig.render.storage import gone
+        from sparkrig.reports.storage import removed
 
-        mine, removal = self.fleet[at.name], outcome.removal
-        assert removal
+        settings = self.fleet[at.name]
+
+        def judge(seen: Any) -> Removal | None:
+            return self._judged(at.name, seen).removal(name)
+
         try:
-            operations.remove(
-                run,
-                at,
-                removal,
-                mine.weights,
-                mine.patience,
-                lambda seen: self._judged(at.name, seen).removal(name),
-                told,
-            )
+            operations.remove(run, at, removal, settings.weights, settings.patience, judge, told)
         except Refusal as refusal:
-            outcome.said, outcome.code = f"refused: {refusal.what}. Try: {refusal.cure}", 1
-        except (Failed, Lost) as error:
-            outcome.said, outcome.code = f"broke off: {error}. Try: the same again", 3
-        else:
-            outcome.said, outcome.done = f"{gone(removal)}, as run {run.id}", True
-
-    def _document(
-        self, found: Mapping[str, Disk | Failed | Lost], outcomes: Mapping[str, _Outcome], code: int
-    ) -> Report:
-        from sparkrig.reports.storage_report import Report, host, removed
-        from sparkrig.value import each_host
-
-        return Report(
-            hosts=each_host(found, host),
-            removal={
-                name: removed(each.removal, each.said, each.code, done=each.done)
-                for name, each in outcomes.items()
-            },
-            exit_code=code,
-        )
+            return removed(removal, _refused(refusal), 1)
+        return removed(removal, f"{gone(removal)}, as run {run.id}", 0, done=True)
 
 
-def codes_of_there(outcomes: Mapping[str, _Outcome]) -> bool:
-    """Whether what is to be removed is on any host."""
-    return any(each.removal or each.code for each in outcomes.values())
+def _refused(refusal: Refusal) -> str:
+    return f"refused: {refusal.what}. Try: {refusal.cure}"

@@ -16,6 +16,7 @@ from sparkrig.text import listed
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sparkrig.fabric.cabling import Topology
     from sparkrig.fabric.survey import Survey
     from sparkrig.fleet import Fleet
 
@@ -33,7 +34,6 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     from sparkrig import verdict
     from sparkrig.fabric.survey import Topologies
     from sparkrig.io.screen import Screen
-    from sparkrig.render.topology_svg import svg as drawn
 
     fleet, data = files.inventory(inventory_file)
     console = Screen(stderr=as_json)
@@ -45,7 +45,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
         files.print_json(Topologies(groups=[found.group for found in surveys]))
     if svg:
         files.write_each(
-            (files.one_of(svg, found.names[0], len(surveys)), partial(drawn, found.topology)) for found in surveys
+            (files.one_of(svg, found.names[0], len(surveys)), partial(_svg, found.topology)) for found in surveys
         )
     raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
 
@@ -68,3 +68,10 @@ def _show(console: Console, found: Survey) -> None:
     for table in gids.tables(found):
         console.print(table)
     console.print(Findings(each for each in found.fabric() if each not in found.topology.findings))
+
+
+def _svg(topology: Topology) -> str:
+    from sparkrig.render import picture
+    from sparkrig.render.topology import Drawing
+
+    return picture.svg(Drawing(topology), f"Cabling of {listed(host.name for host in topology.hosts)}")

@@ -1,6 +1,6 @@
 """What the cabling of a group of Sparks is, beside what is wanted.
 
-sparkrig/fabric/cabling_judge.py judges a pair's, ring_judge.py and switch_judge.py that of more.
+cabling_judge.py judges what cables join, switch_judge.py the ports of a switch.
 
 A cable joins two cages, not two netdevs: both twins of a cage share its port
 [@epappas, @nvidia-two-sparks].
@@ -154,13 +154,35 @@ class Topology(Value):
         pairs = [cable.ends for cable in self.cables if cable.heard and end in cable.ends]
         return sorted(other if one == end else one for one, other in pairs)
 
+    @property
+    def alive(self) -> set[tuple[str, str]]:
+        """Host and netdev that hear another, or are heard."""
+        heard = [each for cable in self.cables for each in cable.heard]
+        return {
+            (end.host, netdev)
+            for each in heard
+            for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
+        }
+
     def taken(self, end: End) -> bool:
         """Whether a cable that is there ends here."""
         return any(cable.real and end in cable.ends for cable in self.cables)
 
     def explained(self, cable: Cable) -> bool:
-        """Whether another cable or a stranger at one of its ends is already why a wanted cable is not there."""
-        return not cable.real and any(self.taken(end) or self.at(end).stranger for end in cable.ends)
+        """Whether something else is already why a wanted cable is not there.
+
+        That is another cable or a stranger at one of its ends, or a cable in cages that need none.
+        """
+        if cable.real:
+            return False
+        spare = any(
+            each.real
+            and not each.wanted
+            and not self.switched(each)
+            and not any(self.at(end).rails for end in each.ends)
+            for each in self.cables
+        )
+        return spare or any(self.taken(end) or self.at(end).stranger for end in cable.ends)
 
     def switched(self, cable: Cable) -> bool:
         """Whether one of its ends reaches more than one cage."""

@@ -1,40 +1,38 @@
-"""What is wrong with the cables of a pair, and of each cable of a ring, and what to do about each."""
+"""What is wrong with the cables of a pair or a ring, and what to do about each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 
 from sparkrig.cure import verb
-from sparkrig.fabric import cage_judge
+from sparkrig.fabric import cage_judge, plugs
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, Cable, End, State, Topology
-from sparkrig.fabric.cabling_strangers import loops, strangers, switches
 from sparkrig.text import listed, rails
 from sparkrig.verdict import Finding, Verdict, worst
 
 
 def findings(shown: Topology) -> Iterator[Finding]:
-    """The findings of a pair, causes first; nothing where all is well."""
+    """The findings of a pair or a ring, causes first; nothing where all is well."""
     yield from strangers(shown)
-    yield from switches(shown)
-    yield from loops(shown)
-    yield from _wanted(shown)
+    yield from _switch(shown)
+    wanted = [cable for cable in shown.cables if cable.wanted]
+    if torn := [cable for cable in wanted if _torn(cable, wanted)]:
+        yield _torn_apart(torn)
+        return
+    yield from plugs.findings(shown)
+    for cable in wanted:
+        if shown.read(*cable.ends) and not shown.explained(cable):
+            yield from of_cable(shown, cable)
 
 
 def judge(shown: Topology, cable: Cable) -> Verdict:
-    """The verdict on one cable alone, there or only wanted; its evidence may be empty.
-
-    In a ring all cages are wanted, so a cable that is not lies elsewhere; beside a pair's it may be a second one.
-    """
-    ring = shown.form == "ring"
-    if not ring and any(
-        cable in pair for pair in _misplaced(shown, [each for each in shown.cables if each.wanted])
-    ):
+    """The verdict on one cable alone, there or only wanted; its evidence may be empty."""
+    if plugs.leads_elsewhere(shown, cable):
         return Verdict("fault", "cable-crossed")
     if not cable.wanted and shown.switched(cable):
         return Verdict("degraded", "switch")
-    if not cable.wanted and (cable.loops or ring):
-        return Verdict("fault", "loop" if cable.loops else "cable-crossed")
+    if not cable.wanted and cable.loops:
+        return Verdict("fault", "loop")
     if not cable.wanted:
         return Verdict("healthy", evidence="not declared")
     if not shown.read(*cable.ends):
@@ -51,29 +49,6 @@ def unread(shown: Topology) -> Iterator[Finding]:
         if not host.read:
             text = f"{host.name} could not be looked at, so its ends of the cables are not known"
             yield Finding(host.name, Verdict("unknown", "unread", text, verb("doctor", "access")))
-
-
-def _wanted(shown: Topology) -> Iterator[Finding]:
-    """The finding of each cable that the inventory wants."""
-    if not all(host.read for host in shown.hosts):
-        return
-    wanted = [cable for cable in shown.cables if cable.wanted]
-    torn = [cable for cable in wanted if _torn(cable, wanted)]
-    if torn:
-        yield _torn_apart(torn)
-        return
-    misplaced = _misplaced(shown, wanted)
-    yield from _crossed(shown, misplaced)
-    explained = [cable for cable, _ in misplaced]
-    for cable in wanted:
-        if cable not in explained and (cable.real or not _led_astray(shown, cable)):
-            yield from of_cable(shown, cable)
-
-
-def _led_astray(shown: Topology, cable: Cable) -> bool:
-    """Whether a loop or a stranger at one of its ends is already the reason why it is not there."""
-    loops = {end for each in shown.cables if each.loops for end in each.ends}
-    return any(end in loops or shown.at(end).stranger for end in cable.ends)
 
 
 def of_cable(shown: Topology, cable: Cable) -> Iterator[Finding]:
@@ -101,6 +76,52 @@ def _lame(shown: Topology, cable: Cable) -> list[int]:
     return sorted({twin.rail for twin in twins if twin.rail in cable.rails})
 
 
+def strangers(shown: Topology) -> Iterator[Finding]:
+    """Cages in which a machine is heard that is none of these hosts."""
+    for host in shown.hosts:
+        for cage in host.cages:
+            if cage.stranger:
+                lacking = plugs.lacking(shown, [End(host.name, cage.name)])
+                yield Finding(f"{host.name} {cage.name}", _stranger(shown, End(host.name, cage.name)), lacking)
+
+
+def _stranger(shown: Topology, end: End) -> Verdict:
+    pair = len(shown.hosts) < 3
+    return Verdict(
+        "fault" if plugs.lacking(shown, [end]) else "degraded",
+        "foreign-neighbour",
+        f"{end} hears {shown.at(end).stranger}, "
+        f"so its cable leads to {'a third' if pair else 'another'} Spark, or to a switch that has other machines",
+        f"follow the cable from {end}, or declare the machine at its far end{' as the peer' if pair else ''}",
+    )
+
+
+def _switch(shown: Topology) -> Iterator[Finding]:
+    """A switch between the Sparks: one finding, whatever number of cages it joins."""
+    joined = [cable for cable in shown.cables if cable.heard and shown.switched(cable)]
+    ends = sorted({end for cable in joined for end in cable.ends})
+    if not ends:
+        return
+    apart = [
+        cable
+        for cable in shown.cables
+        if cable.wanted and not cable.real and {*cable.ends} & {*ends} and shown.read(*cable.ends)
+    ]
+    numbers = tuple(sorted(rail for cable in apart for rail in cable.rails))
+    lacking = f", and not {listed(' to '.join(map(str, cable.ends)) for cable in apart)}" if apart else ""
+    verdict = Verdict(
+        "fault" if apart else "degraded",
+        "switch",
+        f"a switch joins {listed(map(str, ends))}{lacking}, and a {shown.form} is wanted",
+        "declare topology switch, with one plug of each Spark in it; or join the Sparks by cables",
+    )
+    yield Finding(_all(shown), verdict, numbers)
+
+
+def _all(shown: Topology) -> str:
+    return "pair" if len(shown.hosts) < 3 else "cluster"
+
+
 def _torn(cable: Cable, wanted: Iterable[Cable]) -> bool:
     return any(other is not cable and set(other.ends) & set(cable.ends) for other in wanted)
 
@@ -114,69 +135,6 @@ def _torn_apart(cables: Sequence[Cable]) -> Finding:
         "in the fabric setting, let the subnets of both twins of a cage lead to the same cage of the peer",
     )
     return Finding("pair", verdict, tuple(sorted(rail for cable in cables for rail in cable.rails)))
-
-
-def _misplaced(shown: Topology, wanted: Sequence[Cable]) -> list[tuple[Cable, Cable]]:
-    """Each wanted cable that is not there, with the one between the two hosts that lies elsewhere instead.
-
-    One that has an end where it should be comes first, and the first host's end before the second's.
-    """
-    strays = [cable for cable in shown.cables if cable.real and not cable.wanted and not cable.loops]
-    found = []
-    for cable in wanted:
-        if strays and not cable.real:
-            stray = max(strays, key=partial(_shared, cable))
-            strays.remove(stray)
-            found.append((cable, stray))
-    return found
-
-
-def _shared(wanted: Cable, stray: Cable) -> tuple[bool, bool]:
-    return stray.one == wanted.one, stray.other == wanted.other
-
-
-def _crossed(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Iterator[Finding]:
-    wanted_ends = {end for wanted, _ in pairs for end in wanted.ends}
-    if len(pairs) == 2 and wanted_ends == {end for _, stray in pairs for end in stray.ends}:
-        yield _swapped(shown, pairs)
-        return
-    for wanted, stray in pairs:
-        yield _moved(shown, wanted, stray)
-
-
-def _swapped(shown: Topology, pairs: Sequence[tuple[Cable, Cable]]) -> Finding:
-    """Two cables, each where the other belongs."""
-    reach = listed(_reaches(shown, stray) for _, stray in pairs)
-    host = pairs[0][1].other.host
-    cages = listed(sorted(stray.other.cage for _, stray in pairs))
-    verdict = Verdict(
-        "fault",
-        "cable-crossed",
-        f"{reach}: the two plugs on {host} are swapped",
-        f"swap the plugs in cages {cages} of {host}, or swap the addresses of their netdevs in its fabric setting",
-    )
-    return _on_rails(sorted(rail for wanted, _ in pairs for rail in wanted.rails), verdict)
-
-
-def _moved(shown: Topology, wanted: Cable, stray: Cable) -> Finding:
-    """One cable that has a plug, or both, in another cage than the inventory has it."""
-    real = {end.host: end.cage for end in stray.ends}
-    wrong = [end for end in wanted.ends if real[end.host] != end.cage]
-    cures = [
-        f"swap the plugs in {real[end.host]} and {end.cage} of {end.host}"
-        if shown.taken(end)
-        else f"move the plug on {end.host} from {real[end.host]} to {end.cage}"
-        for end in wrong
-    ]
-    where = listed(end.host for end in wrong)
-    verdict = Verdict(
-        "fault",
-        "cable-crossed",
-        f"{_reaches(shown, stray)}, and wanted is {wanted.one.cage} to {wanted.other.cage}: "
-        f"the cable sits in the other cage of {where}",
-        f"{listed(cures)}, or name the netdevs of the cage that it is in, in the fabric setting of {where}",
-    )
-    return _on_rails(wanted.rails, verdict)
 
 
 def _missing(shown: Topology, cable: Cable) -> Verdict | None:
@@ -194,14 +152,6 @@ def _dark(shown: Topology, cable: Cable) -> Verdict | None:
     for end in dark:
         if end in lit:
             return cage_judge.half_lit(end, dark[end])
-    if len(dark) == 1 and not cable.real and any(shown.taken(end) for end in lit):
-        dark_end, taken = next(iter(dark)), next(iter(lit))
-        return Verdict(
-            "fault",
-            "cable-out",
-            f"{dark_end} has no carrier, and in {taken} sits another cable",
-            f"seat a cable of its own in {_ends(cable)} until it clicks",
-        )
     if len(dark) == 1:
         dark_end, lit_end = next(iter(dark)), next(iter(lit))
         return Verdict(
@@ -252,14 +202,10 @@ def _doubtful(shown: Topology, cable: Cable) -> Verdict | None:
 
 def _silent_rails(shown: Topology, cable: Cable) -> Iterator[Finding]:
     """Rails with an end that neither hears nor is heard over a cable that works for its twin."""
-    alive = {
-        (end, netdev)
-        for each in cable.heard
-        for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
-    }
+    alive = shown.alive
     for rail in cable.rails:
         twins = {end: twin.netdev for end in cable.ends for twin in shown.at(end).twins if twin.rail == rail}
-        mute = {end: netdev for end, netdev in twins.items() if (end, netdev) not in alive}
+        mute = {end: netdev for end, netdev in twins.items() if (end.host, netdev) not in alive}
         if not mute:
             continue
         names = listed(f"{netdev} of {end.host}" for end, netdev in mute.items())
@@ -330,7 +276,7 @@ def all_well(shown: Topology) -> Finding:
             f"{cable.one} reaches {cable.other} as wanted ({', '.join((cable.evidence, *cable.notes))})"
             for cable in wanted
         )
-        return Finding("pair" if len(shown.hosts) < 3 else "cluster", Verdict("healthy", evidence=evidence))
+        return Finding(_all(shown), Verdict("healthy", evidence=evidence))
     host = shown.hosts[0]
     if any(cage.state == "link" for cage in host.cages):
         text = f"{host.name} has a cable, and the inventory declares no peer"
@@ -346,13 +292,6 @@ def _in_state(shown: Topology, cable: Cable, state: State) -> dict[End, list[str
         for end in cable.ends
     }
     return {end: some for end, some in names.items() if some}
-
-
-def _reaches(shown: Topology, cable: Cable) -> str:
-    one, other = (
-        f"{end} ({rails(numbers)})" if (numbers := shown.at(end).rails) else str(end) for end in cable.ends
-    )
-    return f"{one} reaches {other}"
 
 
 def _ends(cable: Cable, word: str = " and ") -> str:

@@ -51,11 +51,9 @@ def findings(shown: Topology, signs: Signs) -> Iterator[Finding]:
         for plane in _planes(shown, lit):
             yield from _apart(shown, plane)
     yield from _deaf_twins(shown, lit)
-    yield from _all_short(shown, lit, signs)
-    all_slow = [*_all_slow(shown, lit)]
-    yield from all_slow
-    slow = [] if all_slow else _slow_link(shown, lit)
-    for judged in (_short(lit, signs), slow, _lossy(lit, signs), _one_subnet(ends, signs)):
+    yield from _short(shown, lit, signs)
+    yield from _slow(shown, lit)
+    for judged in (_lossy(lit, signs), _one_subnet(ends, signs)):
         yield from (_at(shown, end, verdict) for end, verdict in judged)
 
 
@@ -284,12 +282,7 @@ def _unheard(group: Sequence[End], ways: set[tuple[End, End]]) -> Iterator[Findi
 
 def _deaf_twins(shown: Topology, ends: Iterable[End]) -> Iterator[Finding]:
     """A twin that hears nothing and is heard by none, while its twin does."""
-    alive = {
-        (end.host, netdev)
-        for cable in shown.cables
-        for each in cable.heard
-        for end, netdev in ((each.sender, each.sender_netdev), (each.listener, each.listener_netdev))
-    }
+    alive = shown.alive
     for end in ends:
         twins = [twin for twin in shown.at(end).twins if twin.rail is not None]
         mute = [twin for twin in twins if (end.host, twin.netdev) not in alive]
@@ -304,52 +297,46 @@ def _deaf_twins(shown: Topology, ends: Iterable[End]) -> Iterator[Finding]:
 # --- how well a port does
 
 
-def _slow_link(shown: Topology, ends: Iterable[End]) -> Iterator[tuple[End, Verdict]]:
-    for end in ends:
-        speed = shown.at(end).speed_mbps
-        if speed and speed < CAGE_SPEED_MBPS:
-            text = (
-                f"{end} and its port of the switch negotiated {speed / 1000:g} Gb/s, where "
-                f"{CAGE_SPEED_MBPS // 1000} Gb/s is expected"
-            )
-            cure = (
-                f"set {_port(end)} to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation (200G-baseCR4), or "
-                "use a cable made for it"
-            )
-            yield end, Verdict("degraded", "switch-speed", text, cure)
+def _slow(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
+    """Links that are slow; where all are alike, one finding names the switch and its cables."""
+    slow = {end: mbps for end in ends if (mbps := shown.at(end).speed_mbps) and mbps < CAGE_SPEED_MBPS}
+    if len(slow) == len(ends) > 1 and len({*slow.values()}) == 1:
+        who, ports = f"all of {listed(map(str, ends))} and the switch", "these ports of the switch"
+        yield _on_all(shown, ends, _slow_link(who, ports, slow[ends[0]]))
+        return
+    for end, mbps in slow.items():
+        yield _at(shown, end, _slow_link(f"{end} and its port of the switch", _port(end), mbps))
+
+
+def _slow_link(who: str, port: str, mbps: int) -> Verdict:
+    expected = f"{CAGE_SPEED_MBPS // 1000} Gb/s"
+    return Verdict(
+        "degraded",
+        "switch-speed",
+        f"{who} negotiated {mbps / 1000:g} Gb/s, where {expected} is expected",
+        f"set {port} to {expected} without auto-negotiation (200G-baseCR4), "
+        "or use a switch and cables made for it",
+    )
 
 
 def _port(end: End) -> str:
     return f"the switch's port for {end}"
 
 
-def _all_slow(shown: Topology, ends: Sequence[End]) -> Iterator[Finding]:
-    """Links that are slow alike on all ports: the switch or its cables, which one finding names."""
-    speeds = {shown.at(end).speed_mbps for end in ends}
-    (speed,) = speeds if len(speeds) == 1 else (None,)
-    if len(ends) < 2 or not speed or speed >= CAGE_SPEED_MBPS:
-        return
-    text = (
-        f"all of {listed(map(str, ends))} negotiated {speed / 1000:g} Gb/s with the switch, where "
-        f"{CAGE_SPEED_MBPS // 1000} Gb/s is expected"
-    )
-    cure = (
-        f"set these ports of the switch to {CAGE_SPEED_MBPS // 1000} Gb/s without auto-negotiation "
-        "(200G-baseCR4), or use a switch and cables made for it"
-    )
-    yield _on_all(shown, ends, Verdict("degraded", "switch-speed", text, cure))
-
-
-def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
-    """Ports that drop large frames.
+def _short(shown: Topology, ends: Sequence[End], signs: Signs) -> Iterator[Finding]:
+    """Ports that drop large frames; where none pass at all, the bridge, or one port of two, which nothing tells.
 
     A bridge drops a frame that is larger than the port takes through which it leaves, so the port is that of the
     end to which none comes through; Linux's, on virtual netdevs, also drops one that comes in through such a port
     (tests/unit/fabric/test_neighbours.py). One way alone, between ends whose large frames pass elsewhere, is no
     port's: the probe's few frames got lost on a busy host.
     """
-    judged = signs.passed | signs.dropped
-    if _none_pass(ends, signs):
+    judged, size = signs.passed | signs.dropped, f"frame of {signs.size} bytes"
+    between = [way for way in judged if {*way} <= {*ends}]
+    if between and not signs.passed.intersection(between):
+        said = f"no {size} passes between any of {listed(map(str, ends))}"
+        where = "the bridge of the switch, or a port of theirs,"
+        yield _on_all(shown, ends, _drops(said, where, "the switch's port for each of them"))
         return
     blamed = [
         end for end in ends if (there := {way for way in judged if way[1] == end}) and there <= signs.dropped
@@ -357,35 +344,20 @@ def _short(ends: Sequence[End], signs: Signs) -> Iterator[tuple[End, Verdict]]:
     for end in ends:
         sent = {way for way in judged if way[0] == end and way[1] not in blamed}
         if end in blamed:
-            yield end, _short_port(end, f"{end} gets no frame of {signs.size} bytes from any other")
+            said = f"{end} gets no {size} from any other"
         elif sent and sent <= signs.dropped:
-            yield end, _short_port(end, f"no other end gets a frame of {signs.size} bytes from {end}")
+            said = f"no other end gets a {size} from {end}"
+        else:
+            continue
+        yield _at(shown, end, _drops(said, "its port of the switch", _port(end)))
 
 
-def _none_pass(ends: Sequence[End], signs: Signs) -> bool:
-    """Whether large frames pass on no way at all between these ends, though small ones do."""
-    between = [way for way in signs.passed | signs.dropped if {*way} <= {*ends}]
-    return bool(between) and not signs.passed.intersection(between)
-
-
-def _all_short(shown: Topology, ends: Sequence[End], signs: Signs) -> Iterator[Finding]:
-    """Large frames that pass nowhere: the bridge, or one port of two, which nothing distinguishes."""
-    if not _none_pass(ends, signs):
-        return
-    text = (
-        f"no frame of {signs.size} bytes passes between any of {listed(map(str, ends))}, and small ones do: the "
-        "bridge of the switch, or a port of theirs, drops what is larger than 1500 bytes or so"
-    )
-    cure = "set an L2 MTU of 9216 on the bridge of the switch, and on the port of each of them"
-    yield _on_all(shown, ends, Verdict("fault", "switch-mtu", text, cure))
-
-
-def _short_port(end: End, said: str) -> Verdict:
+def _drops(said: str, where: str, port: str) -> Verdict:
     return Verdict(
         "fault",
         "switch-mtu",
-        f"{said}, and small ones: its port of the switch drops what is larger than 1500 bytes or so",
-        f"set an L2 MTU of 9216 on {_port(end)}, and on its bridge",
+        f"{said}, and small ones pass: {where} drops what is larger than 1500 bytes or so",
+        f"set an L2 MTU of 9216 on {port}, and on its bridge",
     )
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 from sparkrig import clusters
-from sparkrig.fabric import cabling_judge, neighbours, ring_judge, switch_judge
+from sparkrig.fabric import cabling_judge, neighbours, switch_judge
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.switch_judge import Signs
@@ -73,14 +73,10 @@ def _findings(known: Topology, hosts: Sequence[str], seen: Mapping[str, Seen | N
     """Causes first; one healthy finding where all is well."""
     if twice := [*_twice(hosts, seen)]:  # who hears whom is not known then
         return (*cabling_judge.unread(known), *twice)
-    match known.form:
-        case "switch":
-            found = switch_judge.findings(known, _signs(hosts, seen))
-        case "ring":
-            found = ring_judge.findings(known)
-        case _:
-            found = cabling_judge.findings(known)
-    well = switch_judge.all_well if known.form == "switch" else cabling_judge.all_well
+    if known.form == "switch":
+        found, well = switch_judge.findings(known, _signs(hosts, seen)), switch_judge.all_well
+    else:
+        found, well = cabling_judge.findings(known), cabling_judge.all_well
     return tuple([*cabling_judge.unread(known), *found] or [well(known)])
 
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from sparkrig.cure import on_host, quoted
-from sparkrig.files import File, Managed
+from sparkrig.files import File
 from sparkrig.host import grub
 from sparkrig.host.apt import install_past_the_hold, past_the_hold
 from sparkrig.parsing import grammar
@@ -98,8 +98,6 @@ class Packages(Value):
     grub: what GRUB boots next, None where there is no menu of it, as in a list of packages. kept: whether the
     simulation is the one that a deploy left at SIMULATION, because nothing has changed that it depends on.
     """
-
-    FILES: ClassVar = (Managed(PIN_PATH), Managed(BLACKLIST_PATH))
 
     rows: tuple[Package, ...]
     upgrade: dict[str, str] | None

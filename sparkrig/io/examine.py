@@ -8,7 +8,6 @@ from typing import Any
 from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
 from pyinfra.api import Host
 
-from sparkrig.checks.network import cabled
 from sparkrig.checks.reference import kinds
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination as Look
@@ -20,6 +19,7 @@ from sparkrig.look.state import State
 from sparkrig.network.ping import targets
 from sparkrig.parsing import rows
 from sparkrig.reports.examination import Seen
+from sparkrig.resources.network import cabled
 from sparkrig.settings import Settings
 
 _LOOK_S = 90  # times `patience`; a healthy host answers within a few
@@ -45,7 +45,7 @@ def together(
     Pings go from each cabled netdev to each that it reaches on a peer.
     """
     mine = fleet[at.name]
-    live = cabled(mine, found)
+    live = cabled(mine, found.network)
     rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live and "pings" in nouns]
     asked = Together(
         patience=mine.patience if "neighbours" in nouns else None,

@@ -11,6 +11,7 @@ import shlex
 import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from paramiko import (
     AuthenticationException,
     BadAuthenticationType,
     BadHostKeyException,
+    Channel,
     HostKeys,
     PKey,
     SSHClient,
@@ -240,8 +242,11 @@ class Door:
                     channel.exec_command(command)
                     channel.sendall(stdin.encode())
                     channel.shutdown_write()
-                    output = _bounded(channel.makefile("rb"))
-                    errors = _bounded(channel.makefile_stderr("rb"))
+                    # both at once: what is not read is kept, and a host need not wait until it is
+                    with ThreadPoolExecutor(1) as beside:
+                        errors = beside.submit(_bounded, channel, channel.makefile_stderr("rb"))
+                        output = _bounded(channel, channel.makefile("rb"))
+                    said = errors.result()
                     status = channel.recv_exit_status()
                     late = alarm.finished.is_set()
                 finally:
@@ -249,14 +254,15 @@ class Door:
             if late:
                 raise TimeoutError("timed out")
         if status != 0:
-            raise Failed(" ".join(errors.splitlines()[-2:]) or f"it ended without a word (exit {status})")
+            raise Failed(" ".join(said.splitlines()[-2:]) or f"it ended without a word (exit {status})")
         return output
 
 
-def _bounded(stream: ChannelFile) -> str:
-    """What a host prints, which it may do without an end. Raises Failed."""
+def _bounded(channel: Channel, stream: ChannelFile) -> str:
+    """What a host prints, which it may do without an end. Raises Failed, with the channel closed."""
     content: bytes = stream.read(bounds.NOUN_CHARS + 1)
     if len(content) > bounds.NOUN_CHARS:
+        channel.close()
         raise Failed(f"it printed more than {bounds.NOUN_CHARS >> 20} MB")
     return content.decode("utf-8", "replace")
 

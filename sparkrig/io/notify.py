@@ -1,21 +1,32 @@
-"""Notices to addresses, by apprise [@apprise], and a sign of life for a service that notices silence.
+"""Notices to addresses, by apprise [@apprise].
 
 An address holds a secret. It stands in a file that only its owner may read, a line each, and is shown nowhere: a
-sentence names its line.
+sentence names its line. Each is asked by a process of its own, which is given it on its standard input, never as a
+word, and which is ended after LIMIT_S: a service that hangs, or answers without end, costs the others nothing.
 """
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from subprocess import DEVNULL
+from typing import TYPE_CHECKING, Any
 
-from sparkrig.cure import quoted_path
-from sparkrig.io import delivery, private_file
+from sparkrig.io import private_file
+from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
-from sparkrig.reports.schedule import Notice
 
-_HERE = ("localhost", "127.0.0.1", "::1")
+if TYPE_CHECKING:
+    from sparkrig.reports.schedule import Notice
+
+LIMIT_S = 30.0
+_AT_ONCE = 4  # each loads apprise
+_MEMORY_B = 2 << 30  # an answer that is read whole is ended here where it does not end itself
+_PROGRAM = "from sparkrig.io.notify import main; main()"
 _HELP = "sparkrig docs scheduling, which has the form of each"
 
 
@@ -26,45 +37,63 @@ def check(file: Path) -> None:
 
 def send(file: Path, notice: Notice) -> tuple[list[str], int]:
     """The addresses that did not take a notice, each by its line, and how many there are. Raises Refusal."""
-    services = _services(file)
-    lines = _lines(file)
-    jobs = [
-        {"address": lines[line], "title": notice.title, "body": notice.body, "kind": notice.kind}
-        for line in services
-    ]
+    services, lines = _services(file), _lines(file)
+    message = {"title": notice.title, "body": notice.body, "notify_type": notice.kind}
+    with ThreadPoolExecutor(_AT_ONCE) as room:
+        outcomes = list(room.map(lambda line: _failure(lines[line], message), services))
     failed = [
         f"line {line} of {file} ({service[0].service_name}) {why}"
-        for (line, service), why in zip(services.items(), delivery.outcomes(jobs), strict=True)
+        for (line, service), why in zip(services.items(), outcomes, strict=True)
         if why
     ]
     return failed, len(services)
 
 
-def ping(file: Path) -> str:
-    """Ask the address in a file once: empty where it answers, else why it does not. Raises Refusal."""
-    (why,) = delivery.outcomes([{"address": heartbeat(file)}])
-    return f"the heartbeat's address {why}" if why else ""
-
-
-def heartbeat(file: Path) -> str:
-    """The one address of a heartbeat. Raises Refusal."""
-    lines = _lines(file)
+def _failure(address: str, message: dict[str, str]) -> str:
+    """Why an address did not take a message; empty where it did."""
+    words = [sys.executable, "-P", "-c", _PROGRAM]  # -P: no module of the folder that it is typed in
+    job = json.dumps({"address": address, "message": message})
     try:
-        parts = [urlsplit(each) for each in lines.values()]
-        good = len(parts) == 1 and bool(parts[0].hostname) and _is_private(parts[0].scheme, parts[0].hostname)
-    except ValueError:
-        good = False
-    if not good:
-        raise Refusal(
-            f"{file} has no address of a heartbeat: one line is expected, https://..., or http:// of this machine",
-            f"wc -l {quoted_path(file)}",
+        done = subprocess.run(
+            words, input=job, stdout=DEVNULL, stderr=DEVNULL, text=True, timeout=LIMIT_S, check=False
         )
-    return next(iter(lines.values()))
+    except subprocess.TimeoutExpired:
+        return f"did not answer within {LIMIT_S:.0f} s"
+    return "did not take it" if done.returncode else ""
 
 
-def _is_private(scheme: str, host: str | None) -> bool:
-    """Whether the address is encrypted on its way, or stays on this machine."""
-    return scheme == "https" or (scheme == "http" and host in _HERE)
+def main() -> None:
+    """The process: one message on standard input. Exit code 0 where it was taken."""
+    import resource
+
+    with suppress(ValueError, OSError):  # macOS sets none
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_B, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    job = bounds.loads(sys.stdin.read())
+    service = _service(job["address"])
+    sys.exit(0 if service and service.notify(**job["message"], body_format="text") else 1)
+
+
+def _service(address: str) -> Any:
+    """apprise's service of one address, which keeps nothing on the disk, logs nothing, and follows no redirect.
+
+    None where apprise knows no such.
+    """
+    import logging
+
+    import apprise
+
+    logging.getLogger("apprise").handlers = [logging.NullHandler()]
+    logging.getLogger("apprise").propagate = False
+    asset = apprise.AppriseAsset(
+        app_id="sparkrig",
+        app_desc="sparkrig",
+        app_url="",
+        storage_mode="memory",
+        plugin_paths=[],
+        http_redirects=False,
+    )
+    service = apprise.Apprise(asset=asset)
+    return service if service.add(address) else None
 
 
 def _lines(file: Path) -> dict[int, str]:
@@ -77,8 +106,8 @@ def _services(file: Path) -> dict[int, Any]:
     lines = _lines(file)
     if not lines:
         raise Refusal(f"{file} has no address in it, one a line expected", _HELP)
-    made = {number: delivery.service_of(line) for number, line in lines.items()}
-    wrong = [str(number) for number, service in made.items() if service is None]
+    services = {number: _service(line) for number, line in lines.items()}
+    wrong = [number for number, service in services.items() if service is None]
     if wrong:
         raise Refusal(f"{file}, line {wrong[0]}: no address that apprise knows", _HELP)
-    return {number: service for number, service in made.items() if service is not None}
+    return services

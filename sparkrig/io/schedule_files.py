@@ -1,28 +1,24 @@
-"""The files of a schedule on this machine: what was asked for, what the last run left, and the last reports.
+"""The files of a schedule on this machine: what was asked for, and what the last run left.
 
 Each inventory has a folder, named as its last drift report is. One process at a time writes there.
 """
 
 from __future__ import annotations
 
-import os
+import glob
 import shutil
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ValidationError
 
-from sparkrig import controller
 from sparkrig.cure import quoted_path
 from sparkrig.io import atomic_write, drift_files
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Report
-from sparkrig.reports.schedule import Awake, Schedule, State
+from sparkrig.reports.schedule import Schedule, State
 from sparkrig.text import reason
 
 T = TypeVar("T", bound=BaseModel)
@@ -67,22 +63,23 @@ def keep_state(inventory: Path, made: State) -> None:
     _write(folder(inventory) / "state.json", made.model_dump_json(indent=1))
 
 
-def keep_report(inventory: Path, report: Report, most: int) -> None:
-    """Add a report, and remove the oldest ones beyond so many. Raises Refusal."""
-    file = folder(inventory) / "reports" / f"{report.started.astimezone(UTC):%Y%m%dT%H%M%SZ}.json"
-    _write(file, report.dumps())
-    for old in sorted(file.parent.glob("*.json"))[:-most]:
-        old.unlink(missing_ok=True)
-
-
 def metrics_file(inventory: Path, made: Schedule) -> Path:
     """Where its metrics are for node_exporter; of each inventory one file."""
     return Path(made.textfile) / f"sparkrig-{folder(inventory).name}.prom"
 
 
-def keep_metrics(inventory: Path, made: Schedule, text: str) -> None:
-    """Replace them; node_exporter, another user, may read them. Raises Refusal."""
-    atomic_write.write(metrics_file(inventory, made), text, 0o644)
+def metrics_alone(inventory: Path, made: Schedule) -> None:
+    """Raises Refusal where another inventory of that name has metrics there.
+
+    node_exporter shows nothing at all where a sample comes twice, and a sample has the inventory's name alone.
+    """
+    own = metrics_file(inventory, made)
+    others = {*own.parent.glob(f"sparkrig-{glob.escape(inventory.stem)}-????????.prom")} - {own}
+    if others:
+        raise Refusal(
+            f"{others.pop()} has metrics of another inventory with the name {inventory.name}",
+            "another name for one of the two",
+        )
 
 
 def forget_metrics(inventory: Path, made: Schedule | None) -> None:
@@ -103,27 +100,21 @@ def forget(inventory: Path) -> None:
 
 
 @contextmanager
-def alone(inventory: Path) -> Iterator[bool]:
-    """Whether this is the one process that works on a schedule, for as long as the block lasts. Raises Refusal."""
+def alone(inventory: Path) -> Iterator[None]:
+    """Be the one process that works on a schedule. Raises Refusal where another one does."""
     file = folder(inventory) / "lock"
     atomic_write.folder(file)
     lock = FileLock(file, timeout=0, mode=0o600, thread_local=False, fallback_to_soft=False)
     try:
         lock.acquire()
     except Timeout:
-        yield False
-        return
+        raise Refusal(f"a run of the schedule of {inventory} goes on", "the same once it ended") from None
     except OSError as error:
         raise Refusal(f"{file} cannot be locked: {reason(error)}", f"ls -ld {quoted_path(file.parent)}") from None
     try:
-        yield True
+        yield
     finally:
         lock.release()
-
-
-def awake() -> Awake:
-    """The clocks of this machine; on Linux `time.monotonic` stands still while it sleeps (clock_gettime(2))."""
-    return Awake(controller.boot_id(), time.monotonic(), datetime.now(UTC))
 
 
 def _write(file: Path, text: str) -> None:
@@ -140,8 +131,3 @@ def _read(file: Path, kind: type[T]) -> T | None:
         raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
     except (ValidationError, UnicodeDecodeError):
         raise _Damaged(f"{file} is damaged", f"rm {quoted_path(file)}, and schedule it again") from None
-
-
-def node() -> str:
-    """The name of this machine."""
-    return os.uname().nodename

@@ -30,7 +30,7 @@ def manager() -> None:
     if why:
         raise Refusal(
             f"systemd has no user manager here that answers ({why})",
-            "the same with --cron, which prints lines for cron instead",
+            "sparkrig docs scheduling, which has a line for cron",
         )
 
 
@@ -73,20 +73,24 @@ def active(timer: str) -> bool | None:
     return words.get(done.stdout.strip()) if done else None
 
 
+def there(names: Sequence[str]) -> list[Path]:
+    """The files of units, and the links by which they start."""
+    places = (folder(), folder() / "timers.target.wants")
+    files = [place / name for name in names for place in places]
+    return [file for file in files if file.is_symlink() or file.exists()]
+
+
 def remove(names: Sequence[str]) -> bool:
     """Stop units, a run that goes on too, and remove their files; whether there were any. Raises Refusal.
 
     Where no manager answers, the files alone are removed: it reads none of them at its next start. One that does
     not know a unit (its folder was another one when it was written) does not disable it, so links go by hand.
     """
-    wants = folder() / "timers.target.wants"
-    there = [
-        file for name in names for file in (folder() / name, wants / name) if file.is_symlink() or file.exists()
-    ]
-    if not there:
+    files = there(names)
+    if not files:
         return False
     _run("systemctl", "--user", "disable", "--now", *names)
-    for file in there:
+    for file in files:
         _unlink(file)
     if not _failure("daemon-reload"):
         _run("systemctl", "--user", "reset-failed", *names)

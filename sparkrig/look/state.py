@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from sparkrig.files import Found
 from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.condition import Condition
-from sparkrig.host.containers import Containers
 from sparkrig.host.driver import Packages
 from sparkrig.host.health import Health
 from sparkrig.host.hostname import Hostname
@@ -20,39 +17,43 @@ from sparkrig.host.nic import Nic
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.releases import Releases
-from sparkrig.host.secrets import Secrets
-from sparkrig.host.time import Time
-from sparkrig.host.trust import Trust
 from sparkrig.network.seen import Network
 from sparkrig.rdma.rdma import Rdma
+from sparkrig.resources.bandwidth import BANDWIDTH
+from sparkrig.resources.containers import CONTAINERS, Containers
+from sparkrig.resources.driver import DRIVER
+from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.identity import IDENTITY
+from sparkrig.resources.network import NETWORK
+from sparkrig.resources.preflight import HOST_PREFLIGHT
+from sparkrig.resources.rdma import RDMA
+from sparkrig.resources.releases import RELEASES
+from sparkrig.resources.resource import Resource
+from sparkrig.resources.secrets import SECRETS, Secrets
+from sparkrig.resources.serving import SERVING
+from sparkrig.resources.time import TIME, Time
+from sparkrig.resources.trust import TRUST, Trust
+from sparkrig.resources.watch import WATCH
 from sparkrig.serving.served import Serving
 from sparkrig.value import Value
 
-# Every resource, in the order of a deploy. Its name is that of its modules, by which each room finds its own:
-# checks/NAME.py always; facts/NAME.py and a field of State where it is looked at; deploys/NAME.py where it is
-# changed.
-RESOURCES = (
-    "identity",
-    "preflight",
-    "driver",
-    "releases",
-    "time",
-    "network",
-    "rdma",
-    "containers",
-    "environment",
-    "secrets",
-    "trust",
-    "watch",
-    "bandwidth",
-    "serving",
+# Every resource, in the order of a deploy. One that a look reads has a field of State by its name.
+RESOURCES: tuple[Resource[Any], ...] = (
+    IDENTITY,
+    HOST_PREFLIGHT,
+    DRIVER,
+    RELEASES,
+    TIME,
+    NETWORK,
+    RDMA,
+    CONTAINERS,
+    ENVIRONMENT,
+    SECRETS,
+    TRUST,
+    WATCH,
+    BANDWIDTH,
+    SERVING,
 )
-
-
-def parts(room: str) -> dict[str, Any]:
-    """The module of each resource that has one in a room, such as `sparkrig.checks`, in the order of a deploy."""
-    named = {name: f"{room}.{name}" for name in RESOURCES}
-    return {name: import_module(module) for name, module in named.items() if find_spec(module)}
 
 
 class _Unread:

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from sparkrig.cure import deployment
 from sparkrig.fleet import Fleet
-from sparkrig.host import containers
 from sparkrig.look.state import State
 from sparkrig.refusal import Refusal, Refused
 from sparkrig.reports.plan import Planned, Step
+from sparkrig.resources import containers
 from sparkrig.text import listed
 
 

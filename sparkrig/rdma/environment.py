@@ -49,6 +49,11 @@ class Node:
     form: Form = "cable"
     merge_nics: bool | None = None
 
+    @property
+    def block(self) -> str:
+        """The GID block of its files."""
+        return gid.block(self.choice) if self.choice else ""
+
 
 def nccl(node: Node, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The variables of /etc/nccl.conf, less the GID block; `extra` wins."""

@@ -90,7 +90,7 @@ def keys(book: Book, sheet: Sheet) -> None:
     sheet.put_at(_ends_of_keys(sheet), lambda written: f"key-{book.number('key', written)}")
     for pattern in (_FINGERPRINT, _MD5, _HASHED_HOST):
         sheet.sub(pattern, lambda found: f"key-{book.number('key', found[0])}")
-    # OpenSSH's form, which our own parser reads (sparkrig.host.trust)
+    # OpenSSH's form, which our own parser reads (sparkrig.resources.trust)
     sheet.sub(_PUBLIC, lambda found: f"AAAApseudonym{book.number('key', found[0].rstrip('=')):07d}")
 
 

@@ -1,23 +1,30 @@
-"""The last minutes before a reset: the figures of the black box over time, drawn in a terminal."""
+"""The last minutes before a reset: the figures of the black box over time, drawn in a terminal or on a page."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
+from markupsafe import Markup
 from rich.console import Console, ConsoleOptions, RenderResult
+from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from sparkrig.host.blackbox import GIB, STEP_S, BlackBox, Reset, Step
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES
 from sparkrig.render.folded import hanging
+from sparkrig.render.templates import template
 from sparkrig.render.trend import ASCII_BARS, BARS
+from sparkrig.text import listed
 from sparkrig.verdict import Level
 
 _WIDEST = 100
 _TITLE, _RANGE = 19, 23  # columns beside the bars
 _LEAST_BARS = 20  # else title and range stand above them
+_LINES = 12  # of the kernel's log; each once
+# colours that can be read on a light and on a dark page, in the order of a terminal's: black, red, green, ...
+_COLOURS = [(0, 0, 0), (229, 72, 77), (48, 164, 108), (183, 121, 31), (62, 99, 221), (171, 74, 186), (8, 145, 178)]
+_PAGE = TerminalTheme((255, 255, 255), (0, 0, 0), [*_COLOURS, (128, 128, 128)])
 NO_BOX = "it keeps no black box; set watch = True in the inventory, and deploy"
 NO_RESET = "its black box has seen no end that was not asked for"
 
@@ -83,6 +90,9 @@ class Picture:
             yield from hanging(Text(f"  {sign.text}"), console, options.max_width)
         yield Text(f"  it came back at {back}", "dim")
         yield from self._bars(reset, min(options.max_width, _WIDEST), ascii_only=options.ascii_only)
+        yield Text()
+        for line in _at_last(reset):
+            yield from hanging(Text(f"  {line}"), console, options.max_width)
 
     def _bars(self, reset: Reset, width: int, *, ascii_only: bool) -> Iterator[Text]:
         steps = reset.last(self.seconds)
@@ -98,6 +108,24 @@ class Picture:
                 yield Text.assemble(f"  {figure.title:{_TITLE}} ", bars, f" {told}")
             else:
                 yield Text.assemble(f"  {figure.title}: {told}\n  ", bars)
+
+
+def page(screen: Console, when: str) -> str:
+    """What a console has recorded, as one HTML page that loads nothing. when: now, in words."""
+    picture = screen.export_html(theme=_PAGE, code_format="{code}", inline_styles=True)
+    return template("blackbox.html.j2").render(picture=Markup(picture), when=when)  # noqa: S704 - escaped by rich
+
+
+def _at_last(reset: Reset) -> Iterator[str]:
+    """Who had the memory at last, and the last lines of the kernel's log that were kept, each once."""
+    last = reset.steps[-1]
+    had = [f"{process.name} (pid {process.pid}) {process.kb / GIB:.1f} GiB" for process in last.top]
+    if last.unheld:
+        had.append(f"no process {last.unheld / GIB:.1f} GiB (what CUDA takes is counted so)")
+    if had:
+        yield f"who had the memory at last: {listed(had)}"
+    logged = [line for step in reset.boot for lines in step.log.values() for line in lines.first]
+    yield from (f"kernel: {line}" for line in [*dict.fromkeys(logged)][-_LINES:])
 
 
 def none(found: BlackBox) -> str:
@@ -140,8 +168,3 @@ def _drawn(figure: Figure, steps: Sequence[Step], columns: int, bars: str) -> st
         return bars[round(share * (len(bars) - 1))]
 
     return "".join(map(bar, range(columns)))
-
-
-def times(reset: Reset, steps: Sequence[Step]) -> list[datetime]:
-    """When each step was, by the host's own clock."""
-    return [reset.when(step.at).replace(tzinfo=None) for step in steps]

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from sparkrig.checks.check import Status
-from sparkrig.checks.kind import CATEGORIES, Category, to_read
 from sparkrig.cure import cure_of
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.reports.doctor import Report, Row
+from sparkrig.resources.check import Status
+from sparkrig.resources.kind import CATEGORIES, Category, to_read
 from sparkrig.text import listed, some
 
 _WIDE = max(map(len, CATEGORIES))

@@ -7,8 +7,8 @@ from typing import get_args
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
-from sparkrig.checks.check import Status
 from sparkrig.reports.drift import Host, Mover, Report
+from sparkrig.resources.check import Status
 from sparkrig.text import plain
 
 _VALUES: dict[Status, int] = {"ok": 0, "drift": 1, "missing": 1, "extra": 1, "unknown": 2}

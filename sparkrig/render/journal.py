@@ -10,7 +10,6 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig.cure import quoted
-from sparkrig.host import watch
 from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
@@ -186,10 +185,7 @@ def rows(plan: Plan) -> list[_Row]:
         ours = [name for name in kept if grammar.PACKAGE.fits(name)]  # another one is no package, or an option
         remove = f"; to remove: sudo apt-get remove {quoted(*ours)}" if ours else ""
         told.append(("stays", f"{listed(kept)}{remove}"))
-    if plan.login:
-        told.append(("remove", "the peer's line in authorized_keys, and this host's key pair for the peer"))
-    if plan.exporter:
-        told.append(("remove", f"package {watch.EXPORTER}, unless another one came to need it"))
+    told += [("remove", each.said) for each in plan.beside]
     if plan.docker:
         told.append(("restart", "docker, which reads its daemon.json only then"))
     return told

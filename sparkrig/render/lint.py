@@ -44,11 +44,11 @@ class Drawing:
     def _try(self, found: Sequence[Finding]) -> Iterator[Text]:
         """What to change: of notes too, and of what is contested only where all is shown."""
         asked = [each for each in found if self.everything or not each.contested]
-        wide = max((len(each.rule.id) for each in asked), default=0)
+        wide = max((len(each.rule) for each in asked), default=0)
         for number, each in enumerate(asked):
             first, *rest = self._wrap(each.better, 4 + _LABEL + wide + 2)
             label = f"    {'' if number else 'try':{_LABEL}}"
-            yield Text.assemble((label, "dim"), f"{each.rule.id:{wide}}  ", first)
+            yield Text.assemble((label, "dim"), f"{each.rule:{wide}}  ", first)
             yield from (Text(" " * (4 + _LABEL + wide + 2) + line) for line in rest)
 
     def verdict(self, found: Sequence[Finding]) -> Text:
@@ -83,15 +83,14 @@ class Drawing:
         return (ASCII_SIGNS if self.ascii_only else SIGNS)[shade], STYLES[shade]
 
     def _whole(self, finding: Finding) -> Iterator[Text]:
-        rule = finding.rule
         yield from self._headed(finding)
-        yield from self._claims("because", rule.reasons)
-        yield from self._claims("but", rule.against)
-        yield from self._labelled("holds", rule.holds)
+        yield from self._claims("because", finding.reasons)
+        yield from self._claims("but", finding.against)
+        yield from self._labelled("holds", finding.holds)
 
     def _headed(self, finding: Finding) -> Iterator[Text]:
         shade = "quiet" if finding.contested else _SHADES[finding.severity]
-        told = f"{finding.rule.id}{' (contested)' * finding.contested}: {finding.found}"
+        told = f"{finding.rule}{' (contested)' * finding.contested}: {finding.found}"
         first, *rest = self._wrap(told, 2)
         name, colon, tail = first.partition(": ")
         yield Text.assemble(self._sign(shade), " ", (name + colon.rstrip(), "bold"), " " * bool(colon), tail)

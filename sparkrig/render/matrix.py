@@ -12,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from sparkrig import text
-from sparkrig.bandwidth.measurement import Edge, Measurement, Port, of, telling
+from sparkrig.bandwidth.measurement import Edge, Measurement, Port, Run, of, telling
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.verdict import Level, worst
 
@@ -89,6 +89,11 @@ class Matrix:
 
     def __init__(self, names: Sequence[str], found: Sequence[Grid]) -> None:
         self.names, self.found = names, found
+
+    @classmethod
+    def of(cls, run: Run) -> Matrix:
+        """Of a run that is over."""
+        return cls([*run.hosts], grids(run.rails, run.measurements, run.ports))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         signs = ASCII_SIGNS if options.ascii_only or options.legacy_windows else SIGNS

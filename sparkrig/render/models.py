@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import get_args
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -30,14 +29,9 @@ from sparkrig.serving.model import (
     IMAGE,
     Checkpoint,
     Figure,
-    Full,
-    Latent,
     Launch,
-    Layers,
     Model,
     Nodes,
-    Recurrent,
-    Shape,
     Source,
     Standing,
 )
@@ -120,7 +114,7 @@ def _row(model: Model, use: Use, drawn: _Drawn) -> Mapping[str, RenderableType]:
         "": drawn.sign(_SHADES[model.standing]),
         "model": model.name,
         "*": "*" if model.obstacle else "",
-        "active": f"{model.active_b:g} B",
+        "active": f"{model.active_b:g} B" if model.active_b else "?",
         "format": model.best().format.partition("-")[0],
         "weights": _weights(made),
         "KV cache": "none" if made.kv is not None and made.kv <= 0 else _gib(made.kv),
@@ -137,7 +131,7 @@ def _footer(use: Use) -> str:
 
 
 def _rank(model: Model) -> tuple[int, float]:
-    return _PREFERENCE.index(model.standing), -model.parameters_b
+    return _PREFERENCE.index(model.standing), -(model.parameters_b or 0)
 
 
 def _use(use: Use) -> str:
@@ -206,8 +200,6 @@ class Page:
         yield self._head(drawn)
         parts = {
             "Memory": self._memory(drawn),
-            "Shape": _shape(self.model.shape) if self.model.assumed else None,
-            "At which context": _contexts(self.model, self.checkpoint, self.use) if self.model.assumed else None,
             "Checkpoints": self._checkpoints(drawn),
             "Launches": _apart(map(_launch, model.launches)) if model.launches else None,
             "Figures": _figures(model.figures, drawn) if model.figures else None,
@@ -222,9 +214,12 @@ class Page:
 
     def _head(self, drawn: _Drawn) -> Text:
         model = self.model
-        about = "~" if model.assumed else ""  # counted from the shapes
-        facts = [model.architecture, f"{about}{model.parameters_b:g} B", f"{about}{model.active_b:g} B active"]
-        facts += [f"context {model.context:,}"] if model.context else []
+        facts = [
+            model.architecture,
+            *([f"{model.parameters_b:g} B"] if model.parameters_b else []),
+            *([f"{model.active_b:g} B active"] if model.active_b else []),
+            *([f"context {model.context:,}"] if model.context else []),
+        ]
         said = Text.assemble((model.title, "bold"), "  ", (drawn.dot.join(facts), "dim"), "\n")
         said += drawn.sign(_SHADES[model.standing]) + Text(f" {model.standing}: {model.why}")
         if model.obstacle:
@@ -293,44 +288,6 @@ class Page:
         return grid
 
 
-def _shape(shape: Shape | None) -> RenderableType:
-    """Which layers have what in the KV cache."""
-    if shape is None:
-        return "not known, so the KV cache is not"
-    lines = [f"{each.count:,} layers {_kept(each)}" for each in shape.layers]
-    draft = [f"{shape.draft} more in its head that drafts"] if shape.draft else []
-    return Group(*lines, *draft)
-
-
-def _kept(kind: Layers) -> str:
-    if isinstance(kind, Latent):
-        return f"keep {kind.width:,} values of each token"
-    if isinstance(kind, Recurrent):
-        return f"keep a state of {kind.state:,} values for each sequence, and {kind.channels:,} channels"
-    heads = f"{kind.kv_heads:,} KV heads of {kind.head_dim:,}"
-    return f"keep all tokens, {heads}" if isinstance(kind, Full) else f"keep {kind.window:,} tokens, {heads}"
-
-
-def _contexts(model: Model, checkpoint: Checkpoint, use: Use) -> RenderableType | None:
-    """How many sequences of several lengths fit, for a model without measurements."""
-    lengths = sorted({*(each for each in _LENGTHS if each < (model.context or 0)), model.context or use.context})
-    grid = Table.grid(padding=(0, 2))
-    for _ in range(3):
-        grid.add_column(justify="right", no_wrap=True)
-    grid.add_row(Text("tokens", "dim"), Text(where(1), "dim"), Text("a pair", "dim"))
-    for length in lengths:
-        made = [budget(model, checkpoint, replace(use, context=length, nodes=nodes)) for nodes in _PAIR]
-        grid.add_row(f"{length:,}", *(_at_a_time(each) for each in made))
-    return grid
-
-
-def _at_a_time(made: Budget) -> str:
-    """Sequences of that length at a time."""
-    if made.fit == "no" or made.sequences is None:
-        return "no" if made.fit == "no" else "?"
-    return f"{int(made.sequences):,} at a time"
-
-
 def _held(made: Budget) -> str:
     return "?" if made.sequences is None else f"{made.sequences:,.1f}"
 
@@ -339,7 +296,6 @@ def _tokens(made: Budget) -> str:
     return "?" if made.tokens is None else f"{made.tokens:,}"
 
 
-_LENGTHS = (8192, 32768, 131072)
 _SHARES: tuple[tuple[str, Callable[[Budget], str], str], ...] = (
     ("weights", _weights, ""),
     ("CUDA graphs", lambda made: _gib(made.graphs), ""),

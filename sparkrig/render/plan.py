@@ -13,23 +13,11 @@ from rich.text import Text
 
 from sparkrig.cure import cure_of
 from sparkrig.reports.plan import Planned, Step, roughly
-from sparkrig.runs.change import Change, few
+from sparkrig.runs.change import KINDS, Change, few
 from sparkrig.text import listed
 
 _ASCII = str.maketrans({"→": "->", "·": "-", "✓": "ok", "✗": "x"})
 _JOINTS = ("/,:=", "-", "._|)")
-
-
-# what stands before the item, by kind; a path speaks for itself
-_WORDS: Mapping[str, str] = {
-    "file": "",
-    "link": "",
-    "login": "",
-    "mtu": "MTU of ",
-    "profile": "profile of ",
-    "address": "address of ",
-    "netplan": "netplan file ",
-}
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
@@ -188,7 +176,7 @@ def sentence(change: Change) -> str:
     """`MTU of enp1s0f0np0: 1500 → 9000`."""
     if change.kind == "rails":
         return f"measure the rails {change.item}: {change.before}"
-    subject = _WORDS.get(change.kind, f"{change.kind} ") + change.item
+    subject = KINDS[change.kind][0] + change.item
     if change.before is None:
         return f"{subject}: {change.after}"
     return f"{subject}: {change.before} → {change.after or 'removed'}"

@@ -8,10 +8,10 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from sparkrig.host.images import Image
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
-from sparkrig.render.journal import ago
-from sparkrig.reports.storage import Disk, Removal, Used
-from sparkrig.serving.storage import Checkpoint, Stored
+from sparkrig.reports.storage import Disk, Removal
+from sparkrig.serving.storage import Checkpoint
 from sparkrig.text import listed
 
 _STANDINGS = {
@@ -45,32 +45,24 @@ def size(count: int | None) -> str:
 class Shown:
     """One host: checkpoints, images, caches and room, each with its size; what needs it stands beside."""
 
-    def __init__(self, name: str, found: Disk) -> None:
-        self.name, self.found = name, found
+    def __init__(self, name: str, disk: Disk) -> None:
+        self.name, self.disk = name, disk
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
-        found, seen = self.found, self.found.seen
+        disk, seen = self.disk, self.disk.seen
         yield Text(self.name, "bold cyan")
-        yield _part(
-            f"checkpoints in {seen.given}", [_of_checkpoint(found, each) for each in self._ours("")], signs
-        )
-        for user in dict.fromkeys(each.user for each in seen.checkpoints if each.user):
-            rows = [_of_checkpoint(found, each) for each in self._ours(user)]
-            yield _part(f"Hugging Face cache of {user}", rows, signs)
-        images = [_of_image(found, each) for each in sorted(seen.images, key=lambda each: -each.size)]
+        checkpoints = sorted(seen.checkpoints, key=lambda each: (-(each.size or 0), each.name))
+        yield _part(f"checkpoints in {seen.given}", [_of_checkpoint(disk, each) for each in checkpoints], signs)
+        images = [_of_image(disk, each) for each in sorted(seen.images, key=lambda each: -each.size)]
         yield _part("images of docker", images, signs, _DOCKERS.get(seen.docker, "none"))
         caches: list[_Row] = [("quiet", path, size(count)) for path, count in sorted(seen.caches.items())]
-        yield _part("caches of the server", caches, signs)
+        yield _part("caches", caches, signs)
         rooms: list[_Row] = [
             ("quiet", each.path, f"{size(each.free)} of {size(each.size)}") for each in seen.rooms
         ]
         yield _part("free room", rooms, signs)
-        yield from (Text(f"  {line}", "yellow") for line in _notes(found))
-
-    def _ours(self, user: str) -> list[Checkpoint]:
-        found = [each for each in self.found.seen.checkpoints if each.user == user]
-        return sorted(found, key=lambda each: (-(each.size or 0), each.name))
+        yield from (Text(f"  {line}", "yellow") for line in _notes(disk))
 
 
 def unread(name: str, why: str) -> RenderableType:
@@ -84,60 +76,40 @@ def _part(title: str, rows: Sequence[_Row], signs: dict[Shade, str], none: str =
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
-    for shade, name, said in rows:
-        grid.add_row(Text(f"    {signs[shade]}", STYLES[shade]), Text.assemble(name, "\n", (said, "dim")))
+    for shade, name, about in rows:
+        grid.add_row(Text(f"    {signs[shade]}", STYLES[shade]), Text.assemble(name, "\n", (about, "dim")))
     return Group(Text(f"  {title}"), grid)
 
 
-def _of_checkpoint(found: Disk, item: Checkpoint) -> _Row:
-    about = [_BARS.get(item.bar, _STANDINGS[item.standing])]
-    if item.bar != "link":
-        about.insert(0, size(item.size))
-    if item.kept:
-        about.append(f"{size(item.kept)} of it has another name elsewhere and stays")
-    return _row(found, item, item.name, about)
+def _of_checkpoint(disk: Disk, item: Checkpoint) -> _Row:
+    standing = _BARS.get(item.bar, _STANDINGS[item.standing])
+    return _row(disk, item, item.name, standing if item.bar == "link" else f"{size(item.size)}, {standing}")
 
 
-def _of_image(found: Disk, item: Stored) -> _Row:
-    shared, count = found.seen.shared(item), len(item.layers)
-    about = [size(item.size)]
-    if shared:
-        about.append(f"{shared} of {count} layers shared with other images")
-    if item.created:
-        about.append(f"made {item.created[:10]}")
+def _of_image(disk: Disk, item: Image) -> _Row:
     names = [each for each in item.names if "@" not in each] or list(item.names)
-    return _row(found, item, f"{listed(names) or 'dangling, no name'} ({item.image.short})", about)
+    return _row(disk, item, f"{listed(names) or 'dangling, no name'} ({item.short})", size(item.size))
 
 
-def _row(found: Disk, item: Checkpoint | Stored, name: str, about: Sequence[str]) -> _Row:
-    needs = found.needs(item)
-    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if found.unknown else _FREE
-    said = "; ".join((", ".join(about), why, last_use(found.used(item), found.seen.now)))
-    return ("healthy" if needs else "unknown" if found.unknown else "quiet", name, said)
+def _row(disk: Disk, item: Checkpoint | Image, name: str, about: str) -> _Row:
+    needs = disk.needs(item)
+    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if disk.unknown else _FREE
+    return ("healthy" if needs else "unknown" if disk.unknown else "quiet", name, f"{about}; {why}")
 
 
-def last_use(used: Used, now: int) -> str:
-    """`last use 3 days ago (read)`."""
-    if used.now:
-        return "in use now"
-    if used.at is None:
-        return f"last use unknown ({used.how})"
-    return f"last use {ago(now - used.at)} ({used.how})"
-
-
-def _notes(found: Disk) -> Iterator[str]:
-    seen = found.seen
-    free = [each for each in seen.checkpoints if not each.user and each.bar == "none" and not found.needs(each)]
-    spare = [each for each in seen.images if not found.needs(each)]
-    if (free or spare) and not found.unknown:
-        most = f"{size(sum(each.frees or 0 for each in free))} and up to {size(sum(each.size for each in spare))}"
+def _notes(disk: Disk) -> Iterator[str]:
+    seen = disk.seen
+    free = [each for each in seen.checkpoints if each.bar == "none" and not disk.needs(each)]
+    spare = [each for each in seen.images if not disk.needs(each)]
+    if (free or spare) and not disk.unknown:
+        most = f"{size(sum(each.size or 0 for each in free))} and up to {size(sum(each.size for each in spare))}"
         count = f"{_several(len(free), 'checkpoint')} and {_several(len(spare), 'image')}"
         yield f"nothing declared needs {count}: {most}"
     if seen.odd:
         yield f"{seen.odd} folders are left out, whose names are none of a checkpoint"
     for each in seen.cut:
         yield f"there are more {each} than are looked at"
-    for why in found.unknown:
+    for why in disk.unknown:
         yield f"it is not known what is needed: {why}"
 
 
@@ -167,7 +139,4 @@ def _what(removal: Removal) -> str:
 def _room(removal: Removal) -> str:
     if removal.frees is None:
         return "how much room that gives is not known"
-    if removal.kind == "image":
-        stay = f", less what {removal.shared} shared layers take" if removal.shared else ""
-        return f"it gives up to {size(removal.frees)}{stay}"
-    return f"it gives {size(removal.frees)}"
+    return f"it gives {'up to ' if removal.kind == 'image' else ''}{size(removal.frees)}"

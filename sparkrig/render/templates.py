@@ -35,3 +35,8 @@ def _plain(value: object) -> object:
     if not isinstance(value, str):
         return value
     return type(value)(lines(value))  # a drawing of ours stays one that is not escaped again
+
+
+def sentence(text: str) -> str:
+    """With a capital in front; a name keeps the rest of its spelling."""
+    return text[:1].upper() + text[1:]

@@ -12,12 +12,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparkrig.checks.check import Check, Judged, Status
-from sparkrig.checks.kind import CATEGORIES, Category
 from sparkrig.checks.reference import kind, means
 from sparkrig.cure import cure_of, verb
 from sparkrig.fleet import Fleet
 from sparkrig.reports.fields import CureText
+from sparkrig.resources.check import Check, Judged, Status
+from sparkrig.resources.kind import CATEGORIES, Category
 from sparkrig.text import listed, plain
 
 SCHEMA: Literal["sparkrig.doctor/1"] = "sparkrig.doctor/1"

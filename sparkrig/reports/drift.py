@@ -14,12 +14,12 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from sparkrig.checks.check import Check, Judged, Status
 from sparkrig.checks.consistency import judged
 from sparkrig.checks.last_declaration import Declared
 from sparkrig.cure import Setting, cure_of, deploy, deployment, verb
 from sparkrig.refusal import Refusal
 from sparkrig.reports.fields import CureText
+from sparkrig.resources.check import Check, Judged, Status
 from sparkrig.text import plain
 
 SCHEMA: Literal["sparkrig.drift/1"] = "sparkrig.drift/1"

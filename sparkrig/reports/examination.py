@@ -10,8 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sparkrig.bandwidth import records
-from sparkrig.checks import access, condition, live, pair, remedy, resources, watch
-from sparkrig.checks.check import Check, Subject
+from sparkrig.checks import access, condition, live, pair, remedy, resources
 from sparkrig.checks.consistency import judged as compared
 from sparkrig.checks.pair import Pings
 from sparkrig.checks.root_causes import roots
@@ -20,6 +19,8 @@ from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.reports.doctor import Report, report
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.watch import WATCH
 from sparkrig.runs.journal import Journal
 
 
@@ -83,8 +84,8 @@ def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
         *resources.checks(host),
         *live.checks(host, host.found.hostname),
         *condition.checks(host.found.condition),
-        *watch.reset(host, host.found.blackbox),
-        *watch.guarded(host.found.blackbox),
+        *WATCH.reset(host, host.found.blackbox),
+        *WATCH.guarded(host.found.blackbox),
         *pair.partial(host, seen.journals),
     ]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from sparkrig.bandwidth import records
 from sparkrig.checks import resources
-from sparkrig.checks.check import Status, Subject
 from sparkrig.host import driver
 from sparkrig.look.state import State
 from sparkrig.rdma import environment, gid
+from sparkrig.resources.check import Status, Subject
 from sparkrig.text import plain
 
 _BESIDE = {"host.journal", "host.rollback", "host.update"}  # checks of what status has from the journal

@@ -7,22 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig.refusal import Refusal, Refused
-from sparkrig.runs.change import Change, Kind
+from sparkrig.runs.change import KINDS, Change
 
-# Seconds that a step with a change of that kind takes, times patience. The guard's proofs and the measurements:
-# the virtual pair on two emulated cores (docs/performance.md); all else is our own reasoning, from the same runs,
-# and depends on the line where apt loads something.
-_SECONDS: Mapping[Kind, int] = {
-    "hold": 20,
-    "profile": 25,
-    "link": 25,
-    "mtu": 25,
-    "address": 25,
-    "netplan": 25,
-    "package": 60,
-    "service": 10,
-    "rails": 40,
-}
 _STEP_S = 2
 _AROUND_S = 15  # the look, the journal's begin and its end
 
@@ -82,7 +68,7 @@ class Planned:
         """Roughly how long a run takes; 0 where there is nothing to do. patience: factor on all times."""
         if not self.steps:
             return 0
-        steps = [max((_SECONDS.get(each.kind, 0) for each in step.changes), default=0) for step in self.steps]
+        steps = [max((KINDS[each.kind][1] for each in step.changes), default=0) for step in self.steps]
         return round((_AROUND_S + sum(_STEP_S + seconds for seconds in steps)) * patience)
 
 

@@ -7,7 +7,7 @@ A notice is sent when something is new or over, never because it is still so. Wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePath
@@ -24,12 +24,6 @@ Kind = Literal["failure", "warning", "success", "info"]
 RUN_S = 1800
 """The longest a run may take: a host has 90 s times its patience, 64 are asked at once."""
 
-# what is not of a host, but of the schedule itself
-FAILED, MISSING, NO_TIMER, NO_CHECK = "run", "missing", "timer", "check"
-_TIMERS = {
-    NO_TIMER: "the timer that runs drift was stopped",
-    NO_CHECK: "the timer that notices a missing run was stopped",
-}
 # What a chat takes for more than text: a name that it calls, what stands between angle brackets, and a link that
 # shows other words. An address of mail calls nobody.
 _MARKS = re.compile(r"@(?=everyone|here)|(?<![A-Za-z0-9])@(?=\S)|<(?=[^\s=])|\](?=\()", re.IGNORECASE)
@@ -43,16 +37,13 @@ class _Model(BaseModel):
 class Schedule(_Model):
     """What was asked for.
 
-    inventory, notify, heartbeat: whole paths, the last two of files that only their owner may read, or empty;
-    keep: how many reports; textfile: folder for metrics, whole, or empty.
+    inventory: whole path; notify: that of a file that only its owner may read, or empty; textfile: folder for
+    metrics, whole, or empty.
     """
 
     inventory: str
     every_s: int
-    by: By = "systemd"
     notify: str = ""
-    heartbeat: str = ""
-    keep: int = 48
     textfile: str = ""
 
     @property
@@ -62,23 +53,17 @@ class Schedule(_Model):
 
 
 class Ran(_Model):
-    """The last run.
-
-    exit: of drift; trouble: why there is no report, empty where there is one; boot, clock_s: of this machine at
-    the end, as of Awake.
-    """
+    """The last run. exit: of drift; trouble: why there is no report, empty where there is one."""
 
     started: datetime
     seconds: float
     exit: int
     trouble: str = ""
-    boot: str = ""
-    clock_s: float = 0
     counts: Counts = Counts()
 
 
 class Problem(_Model):
-    """What a notice is for. host: empty where it is the schedule's own; id: of the check, `unread`, FAILED, ..."""
+    """What a notice is for. host: empty for a run that failed; id: of the check, or `unread`."""
 
     host: str
     id: str
@@ -90,31 +75,15 @@ class Problem(_Model):
 
     @property
     def name(self) -> str:
-        return f"{self.host} {self.id}" if self.host else _OWN.get(self.id, self.id)
-
-
-_OWN = {FAILED: "the run", MISSING: "a missing run", NO_TIMER: "the timer", NO_CHECK: "the second timer"}
+        return f"{self.host} {self.id}" if self.host else "the run"
 
 
 class State(_Model):
-    """What lasts from one run to the next.
-
-    open: what was told; unsent: why the last notice was not delivered; runs: how many there were.
-    """
+    """What lasts from one run to the next. open: what was told; unsent: why the last notice was not delivered."""
 
     ran: Ran | None = None
-    runs: int = 0
     open: tuple[Problem, ...] = ()
     unsent: str = ""
-
-
-@dataclass(frozen=True)
-class Awake:
-    """This machine's clocks. boot: names this boot, empty where nothing does; clock_s: awake since that boot."""
-
-    boot: str
-    clock_s: float
-    now: datetime
 
 
 @dataclass(frozen=True)
@@ -129,47 +98,14 @@ class Notice:
 # --- what is open
 
 
-def after_run(
-    before: Sequence[Problem], report: Report | None, trouble: str, stopped: Iterable[str] | None
-) -> tuple[Problem, ...]:
-    """What is open once a run ended. trouble: why it made no report; stopped: as of `_timers`.
+def after_run(before: Sequence[Problem], report: Report | None, trouble: str) -> tuple[Problem, ...]:
+    """What is open once a run ended. trouble: why it made no report.
 
     A host that cannot be read keeps what was known of it, and a run that failed keeps all.
     """
-    own = [Problem(host="", id=FAILED, said=plain(trouble))] if report is None else []
-    hosts = _of_hosts(before, report) if report else [each for each in before if each.host]
-    return (*own, *_timers(before, stopped), *hosts)
-
-
-def after_check(
-    before: Sequence[Problem], schedule: Schedule, ran: Ran | None, awake: Awake, stopped: Iterable[str] | None
-) -> tuple[Problem, ...]:
-    """The same once the second timer looked: whether a run is missing. A stopped timer says so already."""
-    timers = _timers(before, stopped)
-    late = overdue(schedule, ran, awake) and not any(each.id == NO_TIMER for each in timers)
-    missing = [Problem(host="", id=MISSING, said=_missing(ran))] if late else []
-    kept = [each for each in before if each.host or each.id == FAILED]
-    return (*missing, *timers, *kept)
-
-
-def overdue(schedule: Schedule, ran: Ran | None, awake: Awake) -> bool:
-    """Whether this machine was awake for too long without a run: one that slept all night missed none."""
-    if ran is None:
-        return False  # the schedule was not begun; the command that began it says so
-    if not awake.boot:  # macOS has no name for a boot
-        return (awake.now - ran.started).total_seconds() > schedule.late_s
-    return awake.clock_s - (ran.clock_s if ran.boot == awake.boot else 0) > schedule.late_s
-
-
-def _missing(ran: Ran | None) -> str:
-    return f"no run since {ran.started.astimezone():%d %b %H:%M}" if ran else "no run yet"
-
-
-def _timers(before: Sequence[Problem], stopped: Iterable[str] | None) -> list[Problem]:
-    """The timers that were stopped. stopped: their ids, None where it is not known, and nothing changes."""
-    if stopped is None:
-        return [each for each in before if not each.host and each.id in _TIMERS]
-    return [Problem(host="", id=id, said=_TIMERS[id]) for id in stopped]
+    if report:
+        return tuple(_of_hosts(before, report))
+    return Problem(host="", id="run", said=plain(trouble)), *(problem for problem in before if problem.host)
 
 
 def _of_hosts(before: Sequence[Problem], report: Report) -> list[Problem]:
@@ -212,8 +148,9 @@ def notice(schedule: Schedule, before: Sequence[Problem], after: Sequence[Proble
     )
 
 
-def hello(schedule: Schedule, every: str, machine: str) -> Notice:
+def hello(schedule: Schedule, machine: str) -> Notice:
     """The first notice of a schedule: it shows that notices arrive."""
+    every = spoken(schedule.every_s)
     what = (
         f"Drift is looked for every {every}. You get a notice when something changes, and none while it stays so."
     )
@@ -236,16 +173,31 @@ def _line(text: str) -> str:
 # --- what a person reads of it
 
 
-def standing(schedule: Schedule, state: State, awake: Awake, stopped: Iterable[str] | None) -> list[str]:
+@dataclass(frozen=True)
+class Known:
+    """A schedule as it stands on this machine, at `now`.
+
+    by: cron where no unit of systemd is there; stopped: whether the unit's timer waits for nothing.
+    """
+
+    schedule: Schedule
+    state: State
+    by: By
+    stopped: bool
+    now: datetime
+
+
+def standing(known: Known) -> list[str]:
     """What is wrong with the schedule itself, a sentence each; empty where it does what it should."""
-    said = [_TIMERS[id] for id in stopped or ()]
-    if state.ran is None:
-        said.append("no run yet")
-    elif overdue(schedule, state.ran, awake):
-        said.append(_missing(state.ran))
-    if state.ran and state.ran.trouble:
-        said.append(f"the last run failed: {state.ran.trouble}")
-    return [*said, *([f"the last notice was not taken: {state.unsent}"] if state.unsent else [])]
+    ran, unsent = known.state.ran, known.state.unsent
+    wrong = ["the timer that runs drift was stopped"] if known.stopped else []
+    if ran is None:
+        wrong.append("no run yet")
+    elif (known.now - ran.started).total_seconds() > known.schedule.late_s:
+        wrong.append(f"no run since {ran.started.astimezone():%d %b %H:%M}")
+    if ran and ran.trouble:
+        wrong.append(f"the last run failed: {ran.trouble}")
+    return [*wrong, *([f"the last notice was not taken: {unsent}"] if unsent else [])]
 
 
 def spoken(seconds: int) -> str:
@@ -287,14 +239,14 @@ class Scheduled:
     wrong: list[str]
 
 
-def document(schedule: Schedule, state: State, awake: Awake, stopped: Iterable[str] | None) -> Scheduled:
+def document(known: Known) -> Scheduled:
     """The document of a schedule."""
-    ran = state.ran
+    ran = known.state.ran
     return Scheduled(
-        every_s=schedule.every_s,
-        by=schedule.by,
-        notifies=bool(schedule.notify),
+        every_s=known.schedule.every_s,
+        by=known.by,
+        notifies=bool(known.schedule.notify),
         last=LastRun(ran.started.isoformat(), ran.seconds, ran.exit, ran.trouble) if ran else None,
-        open=state.open,
-        wrong=standing(schedule, state, awake, stopped),
+        open=known.state.open,
+        wrong=standing(known),
     )

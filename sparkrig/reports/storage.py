@@ -1,4 +1,4 @@
-"""What needs each checkpoint and image on a host, when it was used last, and whether it may be removed."""
+"""What needs each checkpoint and image on a host, whether it may be removed, and what the verb prints of it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Literal
 from sparkrig.clusters import serving_order
 from sparkrig.cure import on_host, quoted, quoted_path, verb
 from sparkrig.fleet import Fleet
+from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
@@ -20,9 +21,10 @@ from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.plan import Find
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Record, Service
-from sparkrig.serving.storage import Checkpoint, Container, Storage, Stored, kept_name
+from sparkrig.serving.storage import Checkpoint, Docker, Kept, Room, Storage
 from sparkrig.settings import DEFAULTS, Settings
 from sparkrig.text import listed
+from sparkrig.value import Unread
 
 Kind = Literal["checkpoint", "image"]
 Read = Callable[[str], Recipe]  # the recipe that a setting names
@@ -81,19 +83,6 @@ def _meant(find: Find, mine: Settings, recipe: Recipe | None) -> set[str]:
 
 
 @dataclass(frozen=True)
-class Used:
-    """When something was used last.
-
-    at: in seconds since 1970, by the host's clock; None where it is in use, or where that is not known; now:
-    whether it is in use; how: by what that is known, or why it is not known.
-    """
-
-    at: int | None
-    how: str
-    now: bool = False
-
-
-@dataclass(frozen=True)
 class Disk:
     """What was seen of one host, and what is declared of it."""
 
@@ -104,25 +93,23 @@ class Disk:
     @property
     def undo(self) -> dict[Service, str]:
         """By service, the run that `sparkrig undo` would take back next of those that changed what it serves."""
-        found, first = self.journal, dict[Service, str]()
-        for run in (run for run in found.runs if stands(run, found)):
-            for service in _changed(run, found):
+        first = dict[Service, str]()
+        for run in (run for run in self.journal.runs if stands(run, self.journal)):
+            for service in _changed(run, self.journal):
                 if journal.stood(run, _item(service)) != ABSENT:
                     first.setdefault(service, run.id)
         return first
 
     @property
+    def kept(self) -> list[Kept]:
+        """The records that count: of what is served, of what a trial may bring back, and of what undo would."""
+        undo = self.undo
+        return [kept for kept in self.seen.kept if kept.when != "run" or undo.get(kept.service) == kept.run]
+
+    @property
     def unknown(self) -> list[str]:
         """Why it is not known what is needed; empty where it is."""
-        undone = [kept_name(run, service.name) for service, run in self.undo.items()]
-        broken = [
-            each
-            for each in self.seen.garbled
-            if each in ("record", "trial", *undone) or each.startswith("service ")
-        ]
-        told = {"record": served.RECORD, "trial": "the record of what was served before the one on trial"}
-        told |= {each: f"the record of {each}" for each in broken if each.startswith("service ")}
-        why = [f"{told.get(each, f'the record before run {each}')} cannot be understood" for each in broken]
+        why = [f"{kept} cannot be understood" for kept in self.kept if kept.record is None]
         why += self.declared.unknown
         if self.seen.docker == "failed":
             why.append("docker does not answer")
@@ -130,107 +117,58 @@ class Disk:
             why.append("there are more containers than are looked at")
         return why
 
-    def records(self) -> Iterator[tuple[str, Record]]:
-        """What of the deploys needs a checkpoint and an image: why, and the record that names them."""
-        seen = self.seen
-        if seen.record:
-            yield "it is served, by the record of the last deploy", seen.record
-        if seen.trial:
-            yield "it was served before the configuration that is on trial", seen.trial
-        for name, record in seen.services:
-            yield f"service {name} serves it, by the record of its last deploy", record
-        for service, run in self.undo.items():
-            if before := seen.kept.get(kept_name(run, service.name)):
-                yield f"undo of run {run} brings it back", before
-
-    def needs(self, item: Checkpoint | Stored) -> list[str]:
+    def needs(self, item: Checkpoint | Image) -> list[str]:
         """What needs it, in words; empty where nothing declared does."""
-        return self._of_image(item) if isinstance(item, Stored) else self._of_checkpoint(item)
+        return self._of_image(item) if isinstance(item, Image) else self._of_checkpoint(item)
 
     def _of_checkpoint(self, item: Checkpoint) -> list[str]:
-        why = [_runs(each) for each in self._mounted(item)]
-        if item.user:  # no server of ours reads such a cache
-            return why
-        name = item.name.lower()
-        if named := self.declared.checkpoints.get(name):
-            why.append(named)
-        return why + [each for each, record in self.records() if _names(record, name)]
+        """A container that has the whole disk, as a monitor, does not count."""
+        mounting = [
+            each for each in self.seen.containers if each.runs and any(_reads(item, at) for at in each.mounts)
+        ]
+        named = self.declared.checkpoints.get(item.name.lower())
+        return [
+            *(f"container {container.name}, which runs" for container in mounting),
+            *([named] if named else []),
+            *self._by_records(lambda record: _names(record, item.name.lower())),
+        ]
 
-    def _mounted(self, item: Checkpoint) -> list[Container]:
-        """The containers that run and can read it; one that has the whole disk, as a monitor, does not count."""
-        return [each for each in self.seen.containers if each.runs and any(map(item_in(item), each.mounts))]
-
-    def _of_image(self, item: Stored) -> list[str]:
+    def _of_image(self, item: Image) -> list[str]:
         seen = self.seen
-        why = [
-            _runs(each) if each.runs else f"container {each.name}, which is stopped" for each in self._users(item)
+        users = [each for each in seen.containers if each.image == item.id or seen.find(each.asked) is item]
+        return [
+            *(f"container {each.name}, which {'runs' if each.runs else 'is stopped'}" for each in users),
+            *(setting for name, setting in self.declared.images.items() if seen.find(name) is item),
+            *self._by_records(
+                lambda record: record.image == item.id or (record.name != "" and seen.find(record.name) is item)
+            ),
         ]
-        why += [setting for name, setting in self.declared.images.items() if seen.find(name) is item]
-        return why + [each for each, record in self.records() if self._has(record, item)]
 
-    def _users(self, item: Stored) -> list[Container]:
-        found = self.seen.containers
-        return [each for each in found if each.image == item.image.id or self.seen.find(each.asked) is item]
-
-    def _has(self, record: Record, item: Stored) -> bool:
-        return record.image == item.image.id or (bool(record.name) and self.seen.find(record.name) is item)
-
-    def used(self, item: Checkpoint | Stored) -> Used:
-        """When it was used last, as far as that is known.
-
-        Our own server mounts weights read-only, and the kernel notes no reading through such a mount (touch_atime
-        in fs/inode.c), so what was served is known by the deploys alone.
-        """
-        if isinstance(item, Stored):
-            if any(each.runs for each in self._users(item)):
-                return Used(None, "", now=True)
-            return self._served(lambda record: self._has(record, item)) or Used(None, "docker keeps no note of it")
-        if self._mounted(item):
-            return Used(None, "", now=True)
-        how = self.seen.atimes.get(item.user, "unknown")
-        days = ", which is noted once a day" if how == "relatime" else ""
-        read = Used(item.read, f"read{days}") if item.read is not None else None
-        ours = None if item.user else self._served(lambda record: _names(record, item.name.lower()))
-        known = [each for each in (read, ours) if each]
-        if known:
-            return max(known, key=lambda each: each.at or 0)
-        return Used(None, f"mounted {how}" if how == "noatime" else "the disk has no note of it")
-
-    def _served(self, names: Callable[[Record], bool]) -> Used | None:
-        """When it was served last, by the runs that replaced it and by the unit that stopped."""
-        found, seen = self.journal, self.seen
-        ends = [
-            run.owner.since
-            for run in found.runs
-            for service in _changed(run, found)
-            if (record := seen.kept.get(kept_name(run.id, service.name))) and names(record)
-        ]
-        if seen.record and seen.stopped is not None and names(seen.record):
-            ends.append(seen.stopped)
-        return Used(max(ends), "served until then") if ends else None
+    def _by_records(self, names: Callable[[Record], bool]) -> Iterator[str]:
+        """Why each record that names it needs it."""
+        for kept in self.kept:
+            server = kept.service if kept.service.name else "the server"
+            if kept.record and names(kept.record):
+                yield {
+                    "now": f"{server} serves it, by the record of its last deploy",
+                    "trial": f"{server} served it before the configuration that is on trial",
+                    "run": f"undo of run {kept.run} brings it back",
+                }[kept.when]
 
     # --- removal
 
     def removal(self, name: str) -> Removal | None:
         """What that name means here, where it may be removed; None where it is not there. Raises Refusal."""
-        seen = self.seen
-        copies = [each for each in seen.checkpoints if each.name == name]
-        ours = next((each for each in copies if not each.user), None)
-        image = seen.find(name)
-        if ours and image:
+        checkpoint = next((each for each in self.seen.checkpoints if each.name == name), None)
+        image = self.seen.find(name)
+        if checkpoint and image:
             raise Refusal(
-                f"{name} is a checkpoint and an image", f"--remove {quoted(image.image.short)}, which is the image"
+                f"{name} is a checkpoint and an image", f"--remove {quoted(image.short)}, which is the image"
             )
         if image:
-            return self._image(name, image)
-        if ours:
-            return self._checkpoint(ours)
-        if copies:
-            raise Refusal(
-                f"{name} lies in the Hugging Face cache of {copies[0].user}, which is only looked at",
-                on_host(f"rm -r {quoted_path(copies[0].path)}", f", as {copies[0].user}"),
-            )
-        return None
+            self._refuse(name, self.needs(image))
+            return Removal("image", listed(image.names) or image.short, image.id, image.size)
+        return self._checkpoint(checkpoint) if checkpoint else None
 
     def _checkpoint(self, item: Checkpoint) -> Removal:
         if item.bar == "link":
@@ -240,21 +178,7 @@ class Disk:
             why = f"{item.path} has a file system mounted in it"
             raise Refusal(why, on_host(f"findmnt -R {quoted_path(item.path)}"))
         self._refuse(item.name, self.needs(item))
-        return Removal("checkpoint", item.name, item.path, item.frees)
-
-    def _image(self, name: str, item: Stored) -> Removal:
-        self._refuse(name, self.needs(item))
-        repositories = sorted({_repository(each) for each in item.names})
-        if len(repositories) > 1:
-            others = [each for each in item.names if _repository(each) != repositories[0]]
-            raise Refusal(
-                f"{name} has names of {len(repositories)} repositories ({listed(repositories)}), and docker "
-                "removes such an image by force alone",
-                on_host(f"sudo docker image rm {quoted(*others)}"),
-            )
-        return Removal(
-            "image", listed(item.names) or item.image.short, item.image.id, item.size, self.seen.shared(item)
-        )
+        return Removal("checkpoint", item.name, item.path, item.size)
 
     def _refuse(self, name: str, needs: list[str]) -> None:
         if needs:
@@ -267,15 +191,14 @@ class Disk:
 class Removal:
     """What goes.
 
-    name: for a person; what: its folder, or the image's ID; frees: bytes, None where they were not counted;
-    shared: layers of an image that other images have too, whose bytes stay.
+    name: for a person; what: its folder, or the image's ID; frees: bytes, None where they were not counted, and of
+    an image at the most, as others may share its layers.
     """
 
     kind: Kind
     name: str
     what: str
     frees: int | None
-    shared: int = 0
 
     @property
     def item(self) -> str:
@@ -291,15 +214,11 @@ def judge_name(name: str) -> None:
         )
 
 
-def item_in(item: Checkpoint) -> Callable[[str], bool]:
+def _reads(item: Checkpoint, mount: str) -> bool:
     """Whether a container that mounts a path can read a checkpoint, or a part of it."""
-
-    def reads(mount: str) -> bool:
-        mount = mount.rstrip("/")
-        paths = (item.path, item.given)
-        return mount != "" and any(f"{at}/".startswith(f"{mount}/") or mount.startswith(f"{at}/") for at in paths)
-
-    return reads
+    mount = mount.rstrip("/")
+    paths = (item.path, item.given)
+    return mount != "" and any(f"{at}/".startswith(f"{mount}/") or mount.startswith(f"{at}/") for at in paths)
 
 
 def _item(service: Service) -> str:
@@ -314,16 +233,107 @@ def _changed(run: Run, found: Journal) -> list[Service]:
     return sorted((each for each in owners if each.record in paths), key=lambda each: each.name)
 
 
-def _runs(container: Container) -> str:
-    return f"container {container.name}, which runs"
-
-
 def _names(record: Record, checkpoint: str) -> bool:
     return record.rank != served.ASIDE and checkpoint in (each.lower() for each in record.folders)
 
 
-def _repository(name: str) -> str:
-    """An image's name without its tag and digest."""
-    name = name.partition("@")[0]
-    front, slash, last = name.rpartition("/")
-    return f"{front}{slash}{last.partition(':')[0]}"
+# --- the document
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredCheckpoint(Checkpoint):
+    """A checkpoint on a disk, as sparkrig.serving.storage.Checkpoint.
+
+    bytes: null where they were not counted to the end; needed_by: empty where nothing declared needs it.
+    """
+
+    needed_by: list[str]
+
+
+@dataclass(frozen=True)
+class StoredImage:
+    """An image of docker's.
+
+    names: its tags and digests, none for a dangling one; bytes: as docker reports it.
+    """
+
+    id: str
+    names: tuple[str, ...]
+    bytes: int
+    needed_by: list[str]
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A cache of the server, or of Hugging Face's programs. bytes: None where it was not counted to the end."""
+
+    path: str
+    bytes: int | None
+
+
+@dataclass(frozen=True)
+class Host:
+    """What lies on one host.
+
+    weights: the folder of the checkpoints; odd: folders in it whose names are no names of checkpoints; cut: what
+    there is more of than is looked at; unknown: why it is not known what is needed, empty where it is.
+    """
+
+    weights: str
+    docker: Docker
+    checkpoints: list[StoredCheckpoint]
+    images: list[StoredImage]
+    caches: list[Cache]
+    file_systems: tuple[Room, ...]
+    odd: int
+    cut: tuple[str, ...]
+    unknown: list[str]
+
+
+@dataclass(frozen=True)
+class Removed:
+    """What came of --remove on one host.
+
+    kind, what: a checkpoint's folder or an image's ID, None where nothing was to go; frees: bytes; outcome: in
+    words.
+    """
+
+    kind: Kind | None
+    what: str | None
+    frees: int | None
+    removed: bool
+    outcome: str
+    exit_code: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What lies on the disks of each host of an inventory, before anything was removed. removal: by host."""
+
+    schema: Literal["sparkrig.storage/2"] = "sparkrig.storage/2"
+    hosts: Mapping[str, Host | Unread]
+    removal: Mapping[str, Removed]
+    exit_code: int
+
+
+def host(disk: Disk) -> Host:
+    """The document of one host."""
+    seen = disk.seen
+    return Host(
+        weights=seen.given,
+        docker=seen.docker,
+        checkpoints=[StoredCheckpoint(**vars(each), needed_by=disk.needs(each)) for each in seen.checkpoints],
+        images=[StoredImage(each.id, each.names, each.size, disk.needs(each)) for each in seen.images],
+        caches=[Cache(path, count) for path, count in seen.caches.items()],
+        file_systems=seen.rooms,
+        odd=seen.odd,
+        cut=seen.cut,
+        unknown=disk.unknown,
+    )
+
+
+def removed(removal: Removal | None, outcome: str, code: int, *, done: bool = False) -> Removed:
+    """What came of a removal. outcome: in words; code: the exit code."""
+    if removal is None:
+        return Removed(None, None, None, done, outcome, code)
+    return Removed(removal.kind, removal.what, removal.frees, done, outcome, code)

@@ -21,7 +21,7 @@ from sparkrig.host.armed import Armed
 from sparkrig.parsing import grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
-from sparkrig.runs.managed_files import WRITTEN
+from sparkrig.runs.managed_files import PACKAGES, WRITTEN
 from sparkrig.text import plain
 from sparkrig.value import Value
 
@@ -33,14 +33,15 @@ DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 # Every path that a run may leave changed; sparkrig.operations.files keeps what was not ours beside it.
 PATHS = (*WRITTEN, *(f"{path}.before-sparkrig" for path in WRITTEN if "sparkrig" not in path))
 
-STANDS = programs.text("runs/journal_stands.sh")
-BEGIN = programs.text("runs/journal_begin.sh")
+_NOTED = f"noted='{' '.join(PACKAGES)}'\n"
+STANDS = _NOTED + programs.text("runs/journal_stands.sh")
+BEGIN = _NOTED + programs.text("runs/journal_begin.sh")
 ABANDON = programs.text("runs/journal_abandon.sh")
-END = programs.text("runs/journal_end.sh")
+END = _NOTED + programs.text("runs/journal_end.sh")
 LEFT = programs.text("runs/journal_left.sh")
 TRIAL = programs.text("runs/journal_trial.sh")
 NOTE = programs.text("runs/journal_note.sh")
-LOOK = f"set -- {' '.join(PATHS)}\n{programs.text('runs/journal_look.sh')}"
+LOOK = f"set -- {' '.join(PATHS)}\n{_NOTED}{programs.text('runs/journal_look.sh')}"
 
 # Items that no undo puts back: packages, which others may have come to need, and what `sparkrig storage` removed.
 STAYING = ("package ", "weights ", "image ")

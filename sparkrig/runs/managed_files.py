@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from typing import get_type_hints
+from sparkrig.files import DECLARED, Managed
+from sparkrig.look.state import RESOURCES
 
-from sparkrig.files import DECLARED, MEASURED, Managed
-from sparkrig.host import watch
-from sparkrig.look.state import State
-from sparkrig.rdma import environment
-
-# those of each resource, and of what has no look of its own: the environment, the measurement, the black box
-FILES: tuple[Managed, ...] = (
-    *(file for seen in get_type_hints(State).values() for file in getattr(seen, "FILES", ())),
-    *map(Managed, (*environment.PATHS, MEASURED, DECLARED)),
-    *watch.FILES,
-)
+# those of each resource, and what a run keeps of itself
+FILES: tuple[Managed, ...] = (*(file for each in RESOURCES for file in each.files), Managed(DECLARED))
 
 # what the look at files reads
 OWNED = tuple(file.path for file in FILES if file.kind in ("owned", "seen"))
@@ -24,6 +16,18 @@ PRIVATE = tuple(file.path for file in FILES if file.kind == "private")
 
 # Every file that a run may write; others' files among them are merged into.
 WRITTEN = tuple(file.path for file in FILES if file.kind != "seen")
+
+# The one that docker starts with: an undo asks docker first, and restarts it.
+[RESTARTING] = [file.path for file in FILES if file.restarts]
+
+# What goes with a file where an undo removes it.
+BESIDE = {file.path: file.beside for file in FILES if file.beside}
+
+# How a file is merged.
+FORMS = {file.path: file.form for file in FILES}
+
+# Packages that a deploy may install, whose coming a run notes.
+PACKAGES = tuple(package for each in RESOURCES for package in each.packages)
 
 # What makes a service read a file again.
 RELOADS = {file.path: file.reload for file in FILES if file.reload}

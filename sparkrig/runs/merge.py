@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sparkrig.parsing import bounds, line_ends
 from sparkrig.rdma import gid
-from sparkrig.runs import file_diff
+from sparkrig.resources import file_diff
 from sparkrig.text import plain
 
 MOST_BYTES = 64 * 1024  # of a file; the longest of ours has 12 KiB

@@ -2,7 +2,7 @@
 
 An item that a later run changed too goes back with it, past both. Only what a run itself wrote is taken back:
 where another one changed it since, both are merged, or the file is left alone and the difference shown. Packages
-stay, for others may have come to need them, but for the node exporter of the watch; weights and images that were
+stay, for others may have come to need them, but for those that go beside a file; weights and images that were
 removed are kept nowhere.
 """
 
@@ -18,13 +18,13 @@ from pydantic import Field, computed_field
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh
-from sparkrig.files import MEASURED
-from sparkrig.host import containers, targets, trust, watch
+from sparkrig.files import MEASURED, Beside
+from sparkrig.host import targets
 from sparkrig.host.targets import Barred
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import ABSENT, Journal, Run
-from sparkrig.runs.managed_files import RELOADS
+from sparkrig.runs.managed_files import BESIDE, RELOADS, RESTARTING
 from sparkrig.runs.undo_target import wholly_undone
 from sparkrig.serving import served
 
@@ -44,7 +44,7 @@ Act = Literal[
 ]
 _PENDING = ("put back", "remove", "merge", "restart", "hold", "release")
 _UNPRINTED = Field(exclude=True)  # in a document
-DOCKER_PART = "docker"  # the step of an undo that puts daemon.json back and restarts docker
+DOCKER_PART = "docker"  # the step of an undo that puts the file back that docker starts with
 # a measurement after a boot writes it outside of any run, so it is ours all the same
 MEASURED_ITEM = f"file {MEASURED}"
 
@@ -57,9 +57,6 @@ TEXTS = programs.text("runs/undo_texts.sh")
 DOCKER = programs.text("runs/undo_docker.sh")
 
 HOLDS = programs.text("runs/undo_holds.sh")
-
-GIDS = programs.text("runs/undo_gids.sh")
-
 
 SERVE = programs.text("runs/undo_serve.sh")
 
@@ -136,35 +133,29 @@ class Plan:
     @property
     def docker(self) -> bool:
         """Whether docker must restart."""
-        return any(each.name == containers.DAEMON_JSON for each in self.pending)
+        return any(each.name == RESTARTING for each in self.pending)
 
     @property
-    def exporter(self) -> bool:
-        """Whether the node exporter goes, with the note that we installed it."""
-        return any(each.name == watch.INSTALLED and each.act == "remove" for each in self.pending)
-
-    @property
-    def login(self) -> bool:
-        """Whether the login between the hosts of a pair goes, which is more than its files."""
-        return any(each.name == trust.CLIENT and each.act == "remove" for each in self.pending)
+    def beside(self) -> list[Beside]:
+        """What goes with the files that are removed, and is none itself."""
+        gone = (each.name for each in self.pending if each.act == "remove")
+        return [BESIDE[name] for name in gone if name in BESIDE]
 
     @property
     def checked(self) -> bool:
-        """Whether docker is to be asked if it starts with the daemon.json that is put back."""
-        return any(
-            each.name == containers.DAEMON_JSON and each.act in ("put back", "merge") for each in self.changes
-        )
+        """Whether docker is to be asked if it starts with the file that is put back."""
+        return any(each.name == RESTARTING and each.act in ("put back", "merge") for each in self.changes)
 
     @property
     def merged_docker(self) -> str:
-        """The daemon.json that both sides were merged to, in BASE64; empty where it is one that stood there."""
-        merged = (each for each in self.changes if each.name == containers.DAEMON_JSON and each.act == "merge")
+        """Its file as both sides were merged to it, in BASE64; empty where it is one that stood there."""
+        merged = (each for each in self.changes if each.name == RESTARTING and each.act == "merge")
         return "".join(base64.b64encode(each.text.encode()).decode() for each in merged)
 
     @property
     def kept_docker(self) -> str:
-        """The daemon.json that stood there, as the host keeps it."""
-        return kept(self.run, containers.DAEMON_JSON)
+        """Its file that stood there, as the host keeps it."""
+        return kept(self.run, RESTARTING)
 
     @property
     def serving(self) -> list[served.Service]:
@@ -180,7 +171,7 @@ class Plan:
     def files(self, *, docker: bool) -> str:
         """The rows of RESTORE for all files but docker's, or for docker's."""
         rows = [each for each in self.pending if each.kind == "file"]
-        mine = [each for each in rows if (each.name == containers.DAEMON_JSON) is docker]
+        mine = [each for each in rows if (each.name == RESTARTING) is docker]
         return "".join(each.row for each in mine)
 
     @property
@@ -230,7 +221,7 @@ def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
         )
     if _owes_restart(found, run_id):
         changes = [
-            replace(each, act="restart") if each.name == containers.DAEMON_JSON and each.act == "already" else each
+            replace(each, act="restart") if each.name == RESTARTING and each.act == "already" else each
             for each in changes
         ]
     last = found.runs[0]
@@ -239,7 +230,7 @@ def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
 
 
 def _owes_restart(found: Journal, run_id: str) -> bool:
-    """Whether an undo of that run broke off within its step that puts daemon.json back and restarts docker."""
+    """Whether an undo of that run broke off within its step that puts docker's file back and restarts docker."""
     for run in found.runs:
         if run.owner.undoes != run_id or run.after is not None:
             return False

@@ -7,11 +7,9 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from sparkrig.host import containers
-from sparkrig.rdma import environment
 from sparkrig.runs import journal, lock, merge, undo
 from sparkrig.runs.journal import ABSENT
-from sparkrig.runs.managed_files import PRIVATE
+from sparkrig.runs.managed_files import FORMS, PRIVATE
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.serving import served
 from sparkrig.text import plain
@@ -104,11 +102,5 @@ def _taken_back(change: Change, now: str | None, texts: Mapping[str, str]) -> st
         back = texts.get(undo.kept(run, change.name))
         if back is None and run in change.stood:  # else it would be taken for absent, and the file go
             raise merge.Conflict(f"what stood there before {run} is a link, no text, or too long")
-        state = merge.file(base, back, state, form=_form(change.name))
+        state = merge.file(base, back, state, form=FORMS.get(change.name, "text"))
     return state
-
-
-def _form(path: str) -> merge.Form:
-    if path == containers.DAEMON_JSON:
-        return "json"
-    return "variables" if path in environment.WITH_GIDS else "text"

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkrig.cure import over_ssh, quoted
-from sparkrig.host import containers
 from sparkrig.network import guard
 from sparkrig.runs.journal import ABSENT, HELD, Journal, Left, Run
+from sparkrig.runs.managed_files import RESTARTING
 from sparkrig.runs.undo import MEASURED_ITEM, Act, Change, Plan
 from sparkrig.text import plain
 
@@ -42,7 +42,7 @@ class Report:
 def left(plan: Plan, told: str) -> Plan:
     """The plan after what FIT, RESTORE or DOCKER printed.
 
-    A daemon.json that docker does not start with is left alone, and so is what was changed since the plan.
+    A file that docker does not start with is left alone, and so is what was changed since the plan.
     """
     found: dict[str, tuple[Act, str]] = {}
     for line in told.splitlines():
@@ -50,7 +50,7 @@ def left(plan: Plan, told: str) -> Plan:
         if word == "changed":
             found[rest] = ("foreign", "it was changed while this run was taken back")
         elif word in ("unfit", "failed"):
-            found[containers.DAEMON_JSON] = ("unfit" if word == "unfit" else "failed", plain(rest[:_SAID]))
+            found[RESTARTING] = ("unfit" if word == "unfit" else "failed", plain(rest[:_SAID]))
     changes = [
         replace(each, act=found[each.name][0], why=found[each.name][1])
         if each.kind == "file" and each.name in found

@@ -17,7 +17,33 @@ _LOGIN = re.compile(r"(?<=://)([^\s/\"'<>]+)(?=@)")  # up to the last @: a passw
 _USER_ALONE = re.compile(r"[A-Za-z_][\w.-]{0,31}")
 _KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
 
-PATTERNS = (_TOKEN, _LOGIN)
+PATTERNS = (
+    _TOKEN,
+    _LOGIN,
+    # where a command, a header or a sentence has one
+    re.compile(r"(?i)\b(?:bearer|basic)[ \t]+([\w.~+/-]{8,}=*)"),
+    re.compile(r"(?i)(?:--(?:proxy-)?user|(?<![\w-])-u)[ =](?!\d+:\d+\b)([^\s:]{1,200}:[^\s]+)"),
+    re.compile(r"(?i)\bsshpass[ \t]+-p[ \t]*['\"]?([^\s'\"]+)"),
+    re.compile(r"(?i)\bwandb[ \t]+login(?:[ \t]+--relogin)?[ \t]+([^\s'\"]+)"),
+    re.compile(r"(?i)\bwpa_passphrase[ \t]+(?:'[^'\n]{1,64}'|\"[^\"\n]{1,64}\"|\S{1,64})[ \t]+['\"]?([^\s'\"]+)"),
+    re.compile(r"(?i)(?<![\w-])pin(?: (?:code|is))?[\"']?[ \t]*(?:[:=][ \t]*|(?<=is) )[\"']?(\d{4,12})(?![\w.])"),
+    re.compile(r"(?i)\b(?:r[ow]community6?|snmp-server community)[ \t]+[\"']?([^\s\"']+)"),
+    re.compile(r"(?i)\bsnmp\w{1,20}[ \t][^\n]{0,100}?(?<![\w-])-c[ \t]*[\"']?([^\s\"'/][^\s\"']*)"),
+    re.compile(r"(?i)\bcom2sec6?(?:[ \t]+-Cn[ \t]+\S{1,64})?[ \t]+\S{1,64}[ \t]+\S{1,64}[ \t]+(\S+)"),
+    re.compile(r"(?i)\becho[ \t]+[\"']?[\w.-]{1,32}:([^\s|\"']+)[\"']?[ \t]*\|[^\n]{0,40}\bchpasswd\b"),
+    # in a sentence, where it is no word: "using token 3f9a77c1b0"
+    re.compile(
+        r"(?i)\b(?:token|password|passphrase|passcode|secret|api[ -]key|otp)(?: (?:is|was))?[ \t]{1,9}[\"'`]?"
+        r"(?=[\w.~+/-]{0,99}\d)(?=[\w.~+/-]{0,99}[a-z])(?!\d[\d.,]{0,20}[a-z/]{0,20}(?![\w.~+/-]))"
+        r"([\w~+][\w.~+/-]{6,198}[\w~+/-])(?![\w.]{0,99}[(=:])"
+    ),
+    re.compile(r"(?i)[?&](?:sig|code|x-amz-(?:signature|credential|security-token))=([^&\s\"'\\]+)"),
+    re.compile(r"(?i)\b(?:nodekey|discokey|machinekey|mkey|privkey|nlpriv|tlpub|chalpub):([0-9a-f]{16,})"),
+    # of our own looks: the salt and the digests of secrets, and the digest of Ray's token
+    re.compile(r"(?m)^salt (\S+)$"),
+    re.compile(r"(?m)^secret \w+ ([0-9a-f]{16,64})$"),
+    re.compile(r"(?m)^token ([0-9a-f]{8,64})$"),
+)
 """Their last group, or all of them, is the secret."""
 
 

@@ -20,11 +20,22 @@ _PHRASES = (
     "PWD",
     "PASS",
     "PW",
+    "PHRASE",
+    "MNEMONIC",
 )
 # These count wherever they stand in a name, and behind any other word: HF_TOKEN_2, DBPASSWORD.
 _ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL", "TOKEN")
 # These count as the last word: KEY, but not KEY_LENGTH; and joined with one of _HEADS alone: PGPASS, not BYPASS.
-_LAST = ("KEY", "AUTH", "PASS", "PWD", "PW", "PAT", "PSK", "CRED", "JWT", "AUTHORIZATION", "BEARER", "COOKIE")
+_LAST = (
+    *("KEY", "AUTH", "PASS", "PWD", "PW", "PAT", "PSK", "CRED", "JWT", "AUTHORIZATION", "BEARER", "COOKIE"),
+    *("OTP", "TOTP", "MNEMONIC", "PIN", "PHRASE", "COMMUNITY"),
+)
+# These count behind one of those words alone, apart or joined: SIM_PIN, and no `Pin:` of apt's preferences.
+_ONLY_BEHIND = {
+    "PIN": frozenset(("BT", "CARD", "DEVICE", "LOGIN", "PAIRING", "SIM", "SO", "TOKEN", "TPM", "USER", "WPS")),
+    "PHRASE": frozenset(("BACKUP", "RECOVERY", "SEED")),
+    "COMMUNITY": frozenset(("RO", "RW", "SNMP", "TRAP")),
+}
 _OF_KEYS = (
     "API",
     "ACCESS",
@@ -80,6 +91,7 @@ _ABOUT = frozenset((
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = re.compile(rf"(?:{'|'.join(sorted(_HEADS, key=len, reverse=True))}){{1,3}}")
 _LONGEST = 128
+_SURE = {*_ANYWHERE[:-1], "PIN", "OTP", "TOTP"}  # a number behind these is a secret, too
 
 
 @lru_cache(maxsize=4096)
@@ -102,7 +114,7 @@ def is_phrase(name: str) -> bool:
 def is_sure(name: str) -> bool:
     """Whether even a number behind a secret's name is a secret: a password, and no token."""
     words = _words(_CAMEL.sub("_", name[-_LONGEST:]))
-    return any(_stem(word)[1] in _ANYWHERE[:-1] for word in words) or any(
+    return any(_stem(word)[1] in _SURE for word in words) or any(
         word.removesuffix("S").endswith("KEY") and before.endswith(_OF_KEYS) for before, word in pairwise(words)
     )
 
@@ -131,6 +143,8 @@ def _counts(words: list[str], place: int) -> bool:
     if not stem:
         return False
     before = head or (words[place - 1] if place else "")
+    if stem in _ONLY_BEHIND and before not in _ONLY_BEHIND[stem]:
+        return False
     if before in _SWITCH or any(
         before.endswith(each) for each in _OTHERS.get(stem, ()) if len(each) > 2 or each == before
     ):
@@ -148,6 +162,8 @@ def _stem(word: str) -> tuple[str, str]:
             if one.endswith(stem):
                 return one.removesuffix(stem), stem
         for stem in _LAST:
-            if one.endswith(stem) and (one == stem or _JOINED.fullmatch(one.removesuffix(stem))):
-                return one.removesuffix(stem), stem
+            head = one.removesuffix(stem)
+            heads = _ONLY_BEHIND.get(stem)
+            if one.endswith(stem) and (not head or (head in heads if heads else _JOINED.fullmatch(head))):
+                return head, stem
     return "", ""

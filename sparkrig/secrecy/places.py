@@ -16,7 +16,10 @@ from sparkrig.secrecy.names import is_list, is_phrase, is_sure, names_a_secret
 
 Span = tuple[int, int]
 
-_STEM = re.compile(r"(?i)pass|pwd|psk|token|secret|key|auth|cred|cookie|bearer|jwt|p(?:at|w)(?![a-z])")
+_STEM = re.compile(
+    r"(?i)pass|pwd|psk|token|secret|key|auth|cred|cookie|bearer|jwt|phrase|mnemonic|community"
+    r"|(?:p(?:at|w|in)|otp)(?![a-z])"
+)
 _OF_NAMES = ascii_letters + digits + "_.-"
 _REST = re.compile(r"[\w.-]{0,64}", re.A)
 _LONGEST = 64  # characters of a name on each side of its stem
@@ -72,27 +75,14 @@ _ELEMENT = re.compile(r"[\"']?(?:[ \t][^<>\n]{0,80})?>([^<>\n]{1,400})</")
 _BEGINS = re.compile(r"(?:^|\]: | \| )[ \t#;+-]*[\"']?$")
 _LIST_ITEM = re.compile(r"-[ \t]+([^\n]*)")
 _MAPPED = re.compile(r"[\"']?[\w.-]{1,80}[\"']?:[ \t]+(\S[^\n]*)")
+# of cloud-init's chpasswd: `list: |`, and the rows in it
+_USER_ROW = re.compile(r"[a-z_][\w.-]{0,31}:(\S*|[ \t]+[|>][-+0-9]{0,2})[ \t]*\r?$")
 _FILLER = re.compile(r"(?i)n/?a|none|null|nil|true|false|x|0+|unknown|redacted|not \w+|hidden|not shown")
-
-_PATTERNS = (
-    *forms.PATTERNS,
-    re.compile(r"(?i)\b(?:bearer|basic)[ \t]+([\w.~+/-]{8,}=*)"),
-    re.compile(r"(?i)(?:--(?:proxy-)?user|(?<![\w-])-u)[ =](?!\d+:\d+\b)([^\s:]{1,200}:[^\s]+)"),
-    re.compile(r"(?i)\bsshpass[ \t]+-p[ \t]*['\"]?([^\s'\"]+)"),
-    re.compile(r"(?i)\bwandb[ \t]+login(?:[ \t]+--relogin)?[ \t]+([^\s'\"]+)"),
-    re.compile(r"(?i)\bwpa_passphrase[ \t]+(?:'[^'\n]{1,64}'|\"[^\"\n]{1,64}\"|\S{1,64})[ \t]+['\"]?([^\s'\"]+)"),
-    re.compile(r"(?i)[?&](?:sig|code|x-amz-(?:signature|credential|security-token))=([^&\s\"'\\]+)"),
-    re.compile(r"(?i)\b(?:nodekey|discokey|machinekey|mkey|privkey|nlpriv|tlpub|chalpub):([0-9a-f]{16,})"),
-    # of our own looks: the salt and the digests of secrets, and the digest of Ray's token
-    re.compile(r"(?m)^salt (\S+)$"),
-    re.compile(r"(?m)^secret \w+ ([0-9a-f]{16,64})$"),
-    re.compile(r"(?m)^token ([0-9a-f]{8,64})$"),
-)
 
 
 def spans(text: str) -> list[Span]:
     """Where each secret begins and ends, in order; none overlaps another."""
-    found = [each.span(each.re.groups) for pattern in _PATTERNS for each in pattern.finditer(text)]
+    found = [each.span(each.re.groups) for pattern in forms.PATTERNS for each in pattern.finditer(text)]
     found += named(text)
     told: list[Span] = []
     for start, end in sorted(found):
@@ -182,7 +172,7 @@ class _Reader:
             return
         bare = self.name.lower()
         header = found["sign"] == ":" and bare.endswith(("authorization", "cookie", "cookie2"))
-        if header and not _OPENED.match(text, at):
+        if header and not _OPENED.match(text, at) and not _BRACKET.match(text, at):
             yield from self._until(_HEADER, at)
             return
         written = found["sign"] == ":" or text[found.start() : found.start() + 1] in (" ", "\t")
@@ -277,6 +267,8 @@ class _Reader:
                 yield from self._until(_LINE, start)
             elif (item := _LIST_ITEM.match(bare)) and start - at >= base and not _MAPPED.match(item[1]):
                 yield from self._one(start + item.start(1))
+            elif deeper and self.name == "chpasswd" and (user := _USER_ROW.match(bare)):
+                yield start + user.start(1), start + user.end(1)
             elif deeper and (mapped := _MAPPED.match(bare)) and is_phrase(self.name):
                 yield from self._one(start + mapped.start(1))
             elif number == 0 and bare and (deeper or bare[0] in "\"'[") and not _MAPPED.match(bare):

@@ -334,7 +334,7 @@ def _weights(model: Model, checkpoint: Checkpoint, use: Use) -> tuple[float | No
     whole, how = checkpoint.weights_gib, "the weights take what their files do"
     if whole is None:
         bits = BITS.get(checkpoint.format)
-        if bits is None:
+        if bits is None or model.parameters_b is None:
             return None, ("no source says how large the weights are",)
         whole = model.parameters_b * 1e9 * bits / 8 / GIB
         how = f"no source says how large the weights are, and {bits:g} bits for each is the least"

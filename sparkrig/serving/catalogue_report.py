@@ -52,7 +52,7 @@ class Listed:
 class Report:
     """The catalogue, or one model of it. use: how they are to be served; sources: by the keys that models name."""
 
-    schema: Literal["sparkrig.models/1"] = "sparkrig.models/1"
+    schema: Literal["sparkrig.models/2"] = "sparkrig.models/2"
     use: Use
     models: list[Listed]
     sources: Mapping[str, Source]

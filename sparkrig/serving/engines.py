@@ -1,8 +1,6 @@
 """What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark, known by name.
 
-Each by its command and by the names of images. Read on 2026-11-24: SGLang's `sglang serve` and its module
-launch_server, llama.cpp's tools, TensorRT-LLM's `trtllm-serve [serve] MODEL`, `ollama serve|run`, Atlas's `spark
-serve MODEL`, `lmdeploy serve api_server MODEL`, TGI's `text-generation-launcher`.
+Each by its command and by the names of images: models/engines.yaml.
 """
 
 from __future__ import annotations
@@ -10,7 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sparkrig.parsing import safe_yaml
 
 VLLM = "vllm"
 _NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
@@ -18,14 +19,7 @@ _NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
 
 @dataclass(frozen=True)
 class Engine:
-    """One engine. id: as Launch.engine has it; name: as its makers write it.
-
-    commands: the first word by its last part, with the word that has to follow, empty for any; modules: of Python;
-    images: those that hold it; entrypoint: the word that such an image runs by itself, empty where it has none;
-    model: flags that name the model, empty where it stands by itself; variables: those that do so where no flag
-    does; switches: flags without a value before
-    which a model may stand; short: other names of flags.
-    """
+    """One engine: a row of models/engines.yaml, which says what its fields mean. id: as Launch.engine has it."""
 
     id: str
     name: str
@@ -60,86 +54,31 @@ class Read(NamedTuple):
     extra: tuple[str, ...]
 
 
-def _images(*parts: str) -> re.Pattern[str]:
-    return re.compile(rf"(?:{'|'.join(parts)})", re.IGNORECASE)
+def _engine(id: str, row: Mapping[str, Any]) -> Engine:
+    commands = tuple((word, follows) for word, _, follows in (each.partition(" ") for each in row["commands"]))
+    return Engine(
+        id,
+        row["name"],
+        commands,
+        re.compile("|".join(row["images"]), re.IGNORECASE),
+        modules=frozenset(row.get("modules", ())),
+        entrypoint=row.get("entrypoint", False),
+        model=tuple(row.get("model", ())),
+        variables=tuple(row.get("variables", ())),
+        switches=frozenset(row.get("switches", ())),
+        short=row.get("short", {}),
+    )
 
 
-_OTHERS = (
-    Engine(
-        "sglang",
-        "SGLang",
-        (("sglang", "serve"), ("sglang", "launch_server")),
-        _images(r"(?<!\w)sglang"),
-        modules=frozenset({"sglang.launch_server"}),
-        model=("model-path", "model"),
-        short={
-            "tp": "tensor-parallel-size",
-            "tp-size": "tensor-parallel-size",
-            "pp": "pipeline-parallel-size",
-            "pp-size": "pipeline-parallel-size",
-            "dp": "data-parallel-size",
-            "dp-size": "data-parallel-size",
-        },
-    ),
-    Engine(
-        "llama.cpp",
-        "llama.cpp",
-        (("llama-server", ""), ("llama-cli", ""), ("llama-server.exe", "")),
-        _images(r"llama\.?-?cpp"),
-        modules=frozenset({"llama_cpp.server"}),
-        entrypoint=True,
-        model=("model", "hf-repo"),
-        variables=("LLAMA_ARG_MODEL", "LLAMA_ARG_HF_REPO"),  # [@llama-server]
-        short={
-            "m": "model",
-            "hf": "hf-repo",
-            "hfr": "hf-repo",
-            "c": "ctx-size",
-            "ngl": "n-gpu-layers",
-            "fa": "flash-attn",
-            "np": "parallel",
-            "b": "batch-size",
-            "ub": "ubatch-size",
-            "ctk": "cache-type-k",
-            "ctv": "cache-type-v",
-        },
-    ),
-    Engine(
-        "trt-llm",
-        "TensorRT-LLM",
-        (("trtllm-serve", ""),),
-        _images(r"tensorrt-?llm", r"trt-?llm"),
-        switches=frozenset({"trust-remote-code", "grpc", "fail-fast-on-attention-window-too-large"}),
-    ),
-    Engine(
-        "ollama", "Ollama", (("ollama", "serve"), ("ollama", "run")), _images(r"(?:^|/)ollama"), entrypoint=True
-    ),
-    Engine(
-        "atlas",
-        "Atlas",
-        (("spark", "serve"), ("atlas", "serve")),
-        _images(r"(?:^|/)atlas-(?:gb10|spark|qwen|inference)", r"avarok/atlas"),
-        entrypoint=True,
-        model=("model-from-path",),
-        switches=frozenset({"speculative"}),
-    ),
-    Engine("lmdeploy", "LMDeploy", (("lmdeploy", "serve"),), _images(r"lmdeploy")),
-    Engine(
-        "tgi",
-        "TGI",
-        (("text-generation-launcher", ""), ("text-generation-server", "serve")),
-        _images(r"text-generation-inference", r"(?:^|/)tgi(?::|@|$)"),
-        entrypoint=True,
-        model=("model-id",),
-    ),
-)
-OTHERS: Mapping[str, Engine] = {engine.id: engine for engine in _OTHERS}
+_FILE = Path(__file__).parents[1] / "models" / "engines.yaml"
+_ROWS: Mapping[str, Any] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST)
+OTHERS: Mapping[str, Engine] = {id: _engine(id, row) for id, row in _ROWS.items()}
 _SUBCOMMANDS = {("trt-llm", "serve"), ("lmdeploy", "api_server"), ("atlas", "serve"), ("ollama", "serve")}
 _COMMANDS: Mapping[str, list[tuple[str, str]]] = {
-    word: [(engine.id, follows) for engine in _OTHERS for each, follows in engine.commands if each == word]
-    for word in dict.fromkeys(word for engine in _OTHERS for word, _ in engine.commands)
+    word: [(engine.id, follows) for engine in OTHERS.values() for each, follows in engine.commands if each == word]
+    for word in dict.fromkeys(word for engine in OTHERS.values() for word, _ in engine.commands)
 }
-_MODULES = {module: engine.id for engine in _OTHERS for module in engine.modules}
+_MODULES = {module: engine.id for engine in OTHERS.values() for module in engine.modules}
 
 
 def name(id: str) -> str:
@@ -149,19 +88,19 @@ def name(id: str) -> str:
 
 def by_name(name: str) -> str:
     """The id of the engine that is called so, empty where that is vLLM or unknown."""
-    return next((engine.id for engine in _OTHERS if engine.name == name), "")
+    return next((engine.id for engine in OTHERS.values() if engine.name == name), "")
 
 
 def of_image(image: str) -> str:
     """The id of the engine that an image holds, empty where that is vLLM or unknown."""
     if "vllm" in image.lower().replace("trtllm", ""):
         return ""
-    return next((engine.id for engine in _OTHERS if engine.images.search(image)), "")
+    return next((engine.id for engine in OTHERS.values() if engine.images.search(image)), "")
 
 
 def of_environment(environment: Mapping[str, str | None]) -> str:
     """The id of the engine for which a container's variables name a model, empty where none is."""
-    return next((engine.id for engine in _OTHERS if {*engine.variables} & {*environment}), "")
+    return next((engine.id for engine in OTHERS.values() if {*engine.variables} & {*environment}), "")
 
 
 def model_of(id: str, environment: Mapping[str, str | None]) -> str:

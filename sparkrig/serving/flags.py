@@ -164,35 +164,15 @@ class Knowledge:
             self._tables[minor] = Table(self.releases[minor], found, names)
         return self._tables[minor]
 
-    def known(self, name: str, of: Version | None) -> bool | None:
-        """Whether a version has a flag; None where the version is unknown."""
-        table = self.flags(of)
-        return None if table is None else table.find(name) is not None
-
-    def variable_known(self, name: str, of: Version | None) -> bool | None:
-        """Whether a version reads an environment variable; None where the version is unknown."""
-        table = self.flags(of)
-        return None if table is None else name in table.variables
-
-    def allowed(self, name: str, of: Version | None) -> tuple[str, ...] | None:
-        """The values of a flag in a version; None where they are unknown, or where there may be others."""
-        table = self.flags(of)
-        found = table.find(name) if table else None
-        return None if found is None or found.open or not found.values else found.values
-
-    def added(self, name: str) -> Version | None:
-        """The minor version that brought a flag; None where the oldest that was read has it, or none has."""
-        return self._first(self._having(name), of=True)
-
     def removed(self, name: str) -> Version | None:
         """The minor version that a flag is gone since; None where the newest has it, or none ever had."""
-        return self._first(self._having(name), of=False)
+        return self._gone(self._having(name))
 
     def variable_removed(self, name: str) -> Version | None:
         """The same of an environment variable."""
         if name not in self.variables:
             return None
-        return self._first([within(self.variables[name], each) for each in self.releases], of=False)
+        return self._gone([within(self.variables[name], each) for each in self.releases])
 
     def _having(self, name: str) -> list[bool]:
         row = self.histories.get(_long(name))
@@ -201,12 +181,11 @@ class Knowledge:
             for each in self.releases
         ]
 
-    def _first(self, having: list[bool], *, of: bool) -> Version | None:
-        """Where the last stretch of one answer begins, unless it is all or none, or not at the end."""
-        if having[-1] is not of or len({*having}) == 1:
+    def _gone(self, having: list[bool]) -> Version | None:
+        """The version since which none has it; None where the newest has it, or none ever had."""
+        if having[-1] or not any(having):
             return None
-        last = max(number for number, each in enumerate(having) if each is not of)
-        return [*self.releases][last + 1]
+        return [*self.releases][len(having) - having[::-1].index(True)]
 
 
 # --- the file

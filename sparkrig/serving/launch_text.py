@@ -7,15 +7,17 @@ sparkrig/serving/launches/.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable, not_read
-from sparkrig.serving.launches import compose, documents, flag_file, inspected, statements
-from sparkrig.serving.launches.command import ASSIGNED, served
+from sparkrig.serving.launches import compose, documents, inspected, statements
+from sparkrig.serving.launches.command import ASSIGNED, of_flags, served
 from sparkrig.serving.launches.shell import Shell
 from sparkrig.serving.recipe import Recipe
 from sparkrig.text import listed
@@ -115,6 +117,16 @@ def _found(shell: Shell, found: list[Launch]) -> list[Launch]:
     return found
 
 
+def _configured(document: Mapping[str, Any]) -> Launch:
+    """The file that `vllm serve --config` takes: flags, of which true is a switch."""
+    words: list[str] = []
+    for name, value in document.items():
+        given = value if isinstance(value, list) else [] if isinstance(value, bool) else [value]
+        words.append(f"--no-{name}" if value is False else f"--{name}")
+        words += [json.dumps(each) if isinstance(each, dict) else str(each) for each in given]
+    return of_flags(words, "the --config file", {})
+
+
 def _spread(launch: Launch, sparks: int) -> Launch:
     """The launch of a recipe over the Sparks that it needs, where its launcher adds that to the command."""
     said = {"tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size"} & {*launch.flags}
@@ -142,7 +154,7 @@ def _yaml(text: str) -> list[Launch]:
         made = recipe.of(document)
         return [_spread(each, made.fewest) for each in of_recipe(made, made.command())]
     if "model" in document:
-        return [flag_file.configured(document)]
+        return [_configured(document)]
     _not_read(_KEYS[key] for each in found for key in each if key in _KEYS)
     raise Unreadable(
         "the YAML has no services (a compose file), no command (a recipe) and no model (a --config file)"

@@ -280,16 +280,17 @@ class Claim(_Told):
 class Model(_Told):
     """One model.
 
-    parameters_b, active_b: in billions; context: the longest that it was made for, in tokens; nodes: how many
-    Sparks it needs; standing, why: whether to serve it, by that source; checkpoints: by preference; assumed: in
-    sentences, what had to be assumed where the entry was computed from the files of a checkpoint.
+    parameters_b, active_b: in billions, None where no source states them; context: the longest that it was made
+    for, in tokens; nodes: how many Sparks it needs; standing, why: whether to serve it, by that source;
+    checkpoints: by preference; assumed: in sentences, what had to be assumed where the entry was computed from the
+    files of a checkpoint.
     """
 
     name: Name
     title: Text
     architecture: Literal["dense", "moe", "dense hybrid", "moe hybrid"]
-    parameters_b: Size
-    active_b: Size
+    parameters_b: Size | None = None
+    active_b: Size | None = None
     context: Count | None = None
     nodes: Nodes
     standing: Standing

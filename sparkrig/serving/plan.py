@@ -413,7 +413,7 @@ def refuse(found: Sequence[Finding]) -> None:
     """Raise Refusal for the first hard fact among them."""
     for each in found:
         if each.severity == "error":
-            raise Refusal(f"{each.rule.id}: {each.found}", each.better)
+            raise Refusal(f"{each.rule}: {each.found}", each.better)
 
 
 # --- one sentence each
@@ -422,7 +422,7 @@ def refuse(found: Sequence[Finding]) -> None:
 def told(asked: Wish, found: Sequence[Finding]) -> Iterator[str]:
     """What a person should know before it is served."""
     yield from asked.notes
-    warnings = [each.rule.id for each in found if each.severity == "warning"]
+    warnings = [each.rule for each in found if each.severity == "warning"]
     if warnings:
         yield (
             f"sparkrig lint warns of {', '.join(warnings)}; what is said for and against each: "

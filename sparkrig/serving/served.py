@@ -7,9 +7,9 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, Literal, get_args
 
-from sparkrig.files import File, Found, Managed
+from sparkrig.files import File, Found
 from sparkrig.host.images import Image, contents
 from sparkrig.parsing import bounds, hub
 from sparkrig.serving import gguf
@@ -223,8 +223,6 @@ class Serving(Value):
     the server without a name, and then has that one among them; ggufs: bytes of each GGUF file, by
     OWNER/NAME/FILE.
     """
-
-    FILES: ClassVar = tuple(map(Managed, PATHS))
 
     looked: bool = False
     unit: Mapping[str, str] = field(default_factory=dict)

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sparkrig.files import File, Found
-from sparkrig.host import secrets
+from sparkrig.files import SECRETS_FILE, File, Found
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
@@ -197,7 +196,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
     """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
     service = Service(mine.serve_name)
     secret = [
-        *([secrets.PATH] if mine.secrets else []),
+        *([SECRETS_FILE] if mine.secrets else []),
         *([service.of(served.RAY_ENV)] if served.makes_token(how, mine.secrets) else []),
     ]
     begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)

@@ -36,10 +36,9 @@ MUTATIONS = """
 ## The mutations
 
 The code that guards a change is broken in one place at a time, and its fast tests must fail (T0, T1).
-`make mutate` breaks every condition, comparison, number, loop, call, return and handler of the modules below,
-with [cosmic-ray](https://cosmic-ray.readthedocs.io). `tests/mutations/mutations.yaml` lists mutations that it
-cannot make, such as in shell and in whole steps. *Explained*: no test can find it, and
-`tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
+`make mutate` breaks every condition, comparison, number, loop, call, return and handler of the modules below.
+`tests/mutations/mutations.yaml` lists mutations that it cannot make, such as in shell and in whole steps.
+*Explained*: no test can find it, and `tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
 """
 
 LOOP = """

@@ -12,7 +12,7 @@ import pytest
 
 from lab.machine import Machine
 from lab.waiting import wait_until
-from sparkrig.host.containers import KEYRING
+from sparkrig.resources.containers import KEYRING
 from tests.faults import endstate
 from tests.faults.deploying import deploying
 from tests.faults.endstate import State

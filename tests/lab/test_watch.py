@@ -20,7 +20,7 @@ import pytest
 
 from docs import alerts
 from lab import NODES, pair, ssh
-from sparkrig.host import watch
+from sparkrig.resources import watch
 from tests.faults.record import Seen
 from tests.lab.commands import deploy, planned, run, wrong
 from tests.lab.guests import Guest, Pair

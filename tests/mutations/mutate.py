@@ -272,7 +272,7 @@ def unused(survivors: Iterable[Mutant], known: Iterable[Explained]) -> list[Expl
 
 def _shown(mutant: Mutant) -> str:
     old, new = ("".join(f"\n{sign} {row}" for row in rows.splitlines()) for sign, rows in _sides(mutant))
-    return f"{mutant.file}:{mutant.line}  {mutant.at}  {mutant.operator}{old}{new}"
+    return f"{mutant.file}:{mutant.line}  {mutant.at}{old}{new}"
 
 
 def _sides(mutant: Mutant) -> tuple[tuple[str, str], tuple[str, str]]:

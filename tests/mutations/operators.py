@@ -1,121 +1,49 @@
-"""Every mutant of a module: a choice of cosmic-ray's operators, and four of our own.
+"""Every mutant of a module: one edit of its text, made where parso says that a thing of that kind stands.
 
-cosmic-ray changes operators, conditions, numbers, loops and decorators. Our modules are made of calls, returns and
-comprehensions as well, so those are taken away here. mutmut 3 does not fit: every module that it mutates
-imports mutmut (mutmut/mutation/trampoline_templates.py), and what runs on hosts as a program of its own
-(templates/guard.py, sparkrig/rdma/gid.py) has the standard library alone.
+mutmut 3 does not fit: every module that it mutates imports mutmut (mutmut/mutation/trampoline_templates.py), and
+what runs on hosts as a program of its own (templates/guard.py, sparkrig/rdma/gid.py) has the standard library
+alone. cosmic-ray knows no calls, returns or comprehensions, of which our modules are made.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.operators.operator import Example, Operator
-from cosmic_ray.plugins import get_operator
+import parso
 
 Position = tuple[tuple[int, int], tuple[int, int]]
 
 # One other operator is enough where any of them is found by the same test; of a comparison, those that move its
 # limit and those that turn it over.
-SWAPPED = "Add_Sub Sub_Add Mul_Div Div_Mul FloorDiv_Mul Mod_Mul Pow_Mul BitOr_BitAnd BitAnd_BitOr BitXor_BitAnd"
-COMPARED = (
-    "Eq_NotEq Eq_LtE Eq_GtE NotEq_Eq NotEq_Lt NotEq_Gt Lt_LtE Lt_GtE LtE_Lt LtE_Gt Gt_GtE Gt_LtE GtE_Gt GtE_Lt "
-    "Is_IsNot IsNot_Is"
-)
-PLAIN = (
-    "AddNot ReplaceTrueWithFalse ReplaceFalseWithTrue ReplaceAndWithOr ReplaceOrWithAnd NumberReplacer "
-    "ReplaceUnaryOperator_Delete_Not ReplaceBreakWithContinue ReplaceContinueWithBreak RemoveDecorator "
-    "ZeroIterationForLoop"
-)
-
-
-class DropStatement(Operator):  # type: ignore[misc]
-    """Takes a call, a yield, a raise or an augmented assignment away."""
-
-    def mutation_positions(self, node: Any) -> Iterator[Position]:
-        if node.type == "simple_stmt" and self._acts(node.children[0]):
-            yield node.children[0].start_pos, node.children[0].end_pos
-
-    @staticmethod
-    def _acts(statement: Any) -> bool:
-        if statement.type in ("raise_stmt", "yield_expr"):
-            return True
-        if statement.type == "expr_stmt":
-            return len(statement.children) == 3 and str(statement.children[1].get_code()).strip() not in ("=", ":")
-        return statement.type in ("atom_expr", "power") and statement.get_last_leaf().value == ")"
-
-    def mutate(self, node: Any, index: int) -> Any:
-        node.children[0] = get_ast(f"{node.children[0].get_first_leaf().prefix}pass")
-        return node
-
-    @classmethod
-    def examples(cls) -> Iterable[Example]:
-        return (
-            Example("f(1)\n", "pass\n"),
-            Example("if x:\n    raise E(1)\n", "if x:\n    pass\n"),
-            Example("x += 1\n", "pass\n"),
-            Example("yield x\n", "pass\n"),
-        )
-
-
-class ReturnNone(Operator):  # type: ignore[misc]
-    """Gives None back in place of a value."""
-
-    def mutation_positions(self, node: Any) -> Iterator[Position]:
-        if node.type == "return_stmt" and node.children[1].get_code().strip() != "None":
-            yield node.children[1].start_pos, node.children[1].end_pos
-
-    def mutate(self, node: Any, index: int) -> Any:
-        node.children[1] = get_ast(" None")
-        return node
-
-    @classmethod
-    def examples(cls) -> Iterable[Example]:
-        return (Example("def f():\n    return 1\n", "def f():\n    return None\n"),)
-
-
-class TakeAll(Operator):  # type: ignore[misc]
-    """Lets a comprehension take what its condition leaves out."""
-
-    def mutation_positions(self, node: Any) -> Iterator[Position]:
-        if node.type == "comp_if":
-            yield node.children[1].start_pos, node.children[1].end_pos
-
-    def mutate(self, node: Any, index: int) -> Any:
-        node.children[1] = get_ast(" True")
-        return node
-
-    @classmethod
-    def examples(cls) -> Iterable[Example]:
-        return (Example("[x for x in y if x > 1]\n", "[x for x in y if True]\n"),)
-
-
-class CatchNothing(Operator):  # type: ignore[misc]
-    """Lets an exception through. cosmic-ray's own fails on a name with a dot, as subprocess.TimeoutExpired."""
-
-    def mutation_positions(self, node: Any) -> Iterator[Position]:
-        if node.type == "except_clause":
-            yield node.children[1].start_pos, node.children[1].end_pos
-
-    def mutate(self, node: Any, index: int) -> Any:
-        node.children[1] = get_ast(" ()")
-        return node
-
-    @classmethod
-    def examples(cls) -> Iterable[Example]:
-        return (
-            Example("try: f()\nexcept a.E: pass\n", "try: f()\nexcept (): pass\n"),
-            Example("try: f()\nexcept (A, B) as e: pass\n", "try: f()\nexcept () as e: pass\n"),
-        )
-
-
-OWN = (DropStatement, ReturnNone, TakeAll, CatchNothing)
+_SWAPPED = {"+": "-", "-": "+", "*": "/", "/": "*", "//": "*", "%": "*", "**": "*", "|": "&", "&": "|", "^": "&"}
+_BINARY = ("arith_expr", "term", "power", "expr", "xor_expr", "and_expr")
+_COMPARED = {
+    "==": ("!=", "<=", ">="),
+    "!=": ("==", "<", ">"),
+    "<": ("<=", ">="),
+    "<=": ("<", ">"),
+    ">": (">=", "<="),
+    ">=": (">", "<"),
+    "is": ("is not",),
+    "is not": ("is",),
+}
+_KEYWORDS = {
+    **{"True": "False", "False": "True", "and": "or", "or": "and"},
+    **{"break": "continue", "continue": "break"},
+}
+# By kind of node, which of its parts is turned over, or gives way to what.
+_NEGATED = {"if_stmt": 1, "while_stmt": 1, "assert_stmt": 1, "test": 2}  # a test: this if it is so else that
+_REPLACED = {
+    "not_test": (0, ""),
+    "for_stmt": (3, "[]"),
+    "return_stmt": (1, "None"),
+    "comp_if": (1, "True"),
+    "except_clause": (1, "()"),
+}
 
 
 @dataclass(frozen=True)
@@ -123,14 +51,13 @@ class Mutant:
     """A module with one change.
 
     line: where it is, from 1; at: the function or class around it, with those around that one, "" outside of any;
-    operator: what made it; text: the whole mutated module; old, new: the lines that changed, as they were and as
+    text: the whole mutated module; old, new: the lines that changed, as they were and as
     they are, without indentation.
     """
 
     file: str
     line: int
     at: str
-    operator: str
     text: str
     old: str
     new: str
@@ -139,27 +66,73 @@ class Mutant:
 def mutants(file: str, source: str) -> list[Mutant]:
     """Every mutant of a module, by line; two of one text count once. Annotations that nothing reads are left."""
     unread, at = _annotations(source), _definitions(source)
+    lines = source.splitlines(keepends=True)
     found: dict[str, Mutant] = {}
-    nodes = list(ast_nodes(get_ast(source)))
-    for name, operator in _operators():
-        positions = [each for node in nodes for each in operator.mutation_positions(node)]
-        for occurrence, (start, _) in enumerate(positions):
-            if any(begin <= start < end for begin, end in unread):
+    for node in _nodes(parso.parse(source)):  # type: ignore[no-untyped-call]
+        for part, new in _edits(node):
+            if any(begin <= part.start_pos < end for begin, end in unread):
                 continue
-            text = mutate_code(source, operator, occurrence)
-            if text is None or text == source:
-                raise ValueError(f"{name} changes nothing at {file}:{start[0]}")
-            found.setdefault(text, Mutant(file, start[0], at(start[0]), name, text, *_changed(source, text)))
-    return sorted(found.values(), key=lambda mutant: (mutant.line, mutant.operator, mutant.new))
+            text = _edited(lines, part, new)
+            line = part.start_pos[0]
+            found.setdefault(text, Mutant(file, line, at(line), text, *_changed(source, text)))
+    return sorted(found.values(), key=lambda mutant: (mutant.line, mutant.new))
 
 
-def _operators() -> Iterator[tuple[str, Operator]]:
-    names = [f"ReplaceBinaryOperator_{pair}" for pair in SWAPPED.split()]
-    names += [f"ReplaceComparisonOperator_{pair}" for pair in COMPARED.split()]
-    for name in [*names, *PLAIN.split()]:
-        yield name, get_operator(f"core/{name}")()
-    for own in OWN:
-        yield own.__name__, own()
+def _nodes(node: Any) -> Iterator[Any]:
+    yield node
+    for child in getattr(node, "children", ()):
+        yield from _nodes(child)
+
+
+def _edits(node: Any) -> Iterator[tuple[Any, str]]:
+    """What can be broken in a node itself: the part that goes, and what stands in its place."""
+    match node.type:
+        case "operator" if node.parent.type in _BINARY and node.value in _SWAPPED:
+            yield node, _SWAPPED[node.value]
+        case "comparison":
+            yield from _comparisons(node.children)
+        case "keyword" if node.value in _KEYWORDS:
+            yield node, _KEYWORDS[node.value]
+        case "number":
+            yield from ((node, str(ast.literal_eval(node.value) + offset)) for offset in (1, -1))
+        case "decorator":
+            yield node, ""
+        case "simple_stmt" if _acts(node.children[0]):
+            yield node.children[0], "pass"
+        case "return_stmt" if _code(node.children[1]) == "None":
+            return
+        case kind if kind in _NEGATED:
+            part = node.children[_NEGATED[kind]]
+            yield part, f"not {_code(part)}"
+        case kind if kind in _REPLACED:
+            place, new = _REPLACED[kind]
+            yield node.children[place], new
+
+
+def _comparisons(children: list[Any]) -> Iterator[tuple[Any, str]]:
+    for sign, right in zip(children[1::2], children[2::2], strict=True):
+        written = _code(sign)
+        if (_code(right) == "None") <= written.startswith("is"):
+            yield from ((sign, other) for other in _COMPARED.get(written, ()))
+
+
+def _acts(statement: Any) -> bool:
+    """Whether a statement is a call, a yield, a raise or an augmented assignment."""
+    if statement.type in ("raise_stmt", "yield_expr"):
+        return True
+    if statement.type == "expr_stmt":
+        return len(statement.children) == 3 and _code(statement.children[1]) not in ("=", ":")
+    return statement.type in ("atom_expr", "power") and statement.get_last_leaf().value == ")"
+
+
+def _code(node: Any) -> str:
+    return str(node.get_code(include_prefix=False)).strip()
+
+
+def _edited(lines: list[str], part: Any, new: str) -> str:
+    (first, begin), (last, end) = part.start_pos, part.end_pos
+    before, after = lines[first - 1][:begin], lines[last - 1][end:] if last <= len(lines) else ""
+    return "".join([*lines[: first - 1], before, new, after, *lines[last:]])
 
 
 def _annotations(source: str) -> list[Position]:

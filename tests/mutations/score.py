@@ -27,7 +27,7 @@ MODULES = {
     **{f"sparkrig/runs/{name}.py": _UNDO for name in ("undo", "undo_target", "undo_merge", "undo_outcome")},
     "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
     "sparkrig/rdma/gid.py": ("tests/unit/rdma/test_gid.py",),
-    "sparkrig/host/trust.py": ("tests/unit/operations/test_trust.py",),
+    "sparkrig/resources/trust.py": ("tests/unit/resources/test_trust.py",),
 }
 
 

@@ -22,8 +22,8 @@ from sparkrig.fleet import Fleet
 from sparkrig.host import driver
 from sparkrig.network import profiles
 from sparkrig.network import seen as network
-from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
+from sparkrig.resources.environment import wanted as environment_files
 from tests.plan.conftest import MEASUREMENT, PING, ROOT, USERS, Host, joined, recorded, sections
 from tests.plan.desk import Desk, commands
 from tests.plan.guarded import GUARDED

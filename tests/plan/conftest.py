@@ -22,10 +22,11 @@ from sparkrig.facts.spark import NOUNS
 from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.host import driver
 from sparkrig.network import seen as network
-from sparkrig.operations.environment import wanted as environment_files
 from sparkrig.rdma import environment, rdma
+from sparkrig.resources.environment import wanted as environment_files
 from sparkrig.runs import lock
 from tests import warm
+from tests.plan.desk import Desk, write
 from tests.unit import disks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -261,6 +262,11 @@ Deploy = Callable[..., Run]
 
 
 @pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(tmp_path)
+
+
+@pytest.fixture
 def deploy(tmp_path: Path) -> Deploy:
     """Run a deploy file on fake hosts: deploy([Host(...)], "--dry", file="deploys/cluster.py")."""
     return partial(run_deploy, tmp_path)
@@ -280,18 +286,11 @@ def run_deploy(
     together: whether a failed host stops all of them; state: another state folder of this machine; head: what the
     inventory begins with.
     """
-    inventory = folder / "sparks.py"
-    (folder / "group_data").mkdir(exist_ok=True)
-    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-    (folder / "group_data" / "all.py").write_text(defaults)
-    inventory.write_text(
-        head
-        + "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
-        + ("_stop_together()\n" if together else "")
-        # nothing settles on a fake host
-        + "import sparkrig.operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
-        + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n"
-    )
+    head += "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
+    head += "_stop_together()\n" if together else ""
+    # nothing settles on a fake host
+    head += "import sparkrig.operations.guard as _guard\n_guard.APART_S = _guard.PAUSE_S = 0\n"
+    inventory = write(folder, [host.entry() for host in hosts], head)
     env = {"PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": state or str(folder / "state")}
     done = warm.run("pyinfra", "-vv", *flags, str(inventory), file, env=env, timeout=60)
     return Run(done.returncode, done.stdout, done.stderr)

@@ -6,11 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests import warm
-from tests.plan.conftest import ROOT, Host
 
+if TYPE_CHECKING:  # which has the desk as a fixture
+    from tests.plan.conftest import Host
+
+ROOT = Path(__file__).resolve().parents[2]
+Entry = tuple[str, dict[str, Any]]
 HEAD = "from sparkrig.inventory import checked as _checked\n"
 # what each process that loads the inventory does besides: nothing settles on a fake host, and commands are counted
 NOTED = """
@@ -25,6 +29,21 @@ if not hasattr(_Fake, "noted"):
         return self.noted(command, *words, **more)
     _Fake.run_shell_command = _run
 """
+
+
+def defaults(folder: Path) -> None:
+    """Those of all settings, as they stand beside an inventory."""
+    (folder / "group_data").mkdir(parents=True, exist_ok=True)
+    text = (ROOT / "inventories" / "group_data" / "all.py").read_text()
+    (folder / "group_data" / "all.py").write_text(text)
+
+
+def write(folder: Path, entries: Sequence[Entry], head: str = HEAD) -> Path:
+    """An inventory of these hosts."""
+    defaults(folder)
+    file = folder / "sparks.py"
+    file.write_text(f"{head}sparks = _checked({[*entries]!r}, __file__)\n")
+    return file
 
 
 @dataclass(frozen=True)
@@ -62,12 +81,10 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.inventory = self.folder / "sparks.py"
-        (self.folder / "group_data").mkdir()
-        defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-        (self.folder / "group_data" / "all.py").write_text(defaults)
+        defaults(self.folder)
 
     def has(self, hosts: Sequence[Host]) -> Desk:
-        self.inventory.write_text(HEAD + f"sparks = _checked({[host.entry() for host in hosts]!r}, __file__)\n")
+        write(self.folder, [host.entry() for host in hosts])
         return self
 
     def typed(self, verb: str, *words: str, at: Path = ROOT) -> Done:

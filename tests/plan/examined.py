@@ -11,10 +11,8 @@ from typing import Any
 
 from sparkrig.facts.examination import Examination
 from tests import warm
-from tests.plan.conftest import PING, ROOT, Host, converged, joined, pair, recorded, sections
-
-HEAD = "from sparkrig.inventory import checked as _checked\n"
-
+from tests.plan.conftest import PING, Host, converged, joined, pair, recorded, sections
+from tests.plan.desk import write
 
 CROSSES = [f"ping {netdev} {size} 5 5 " for netdev in ("enp1s0f0np0", "enP2p1s0f0np0") for size in (8972, 56)]
 
@@ -67,15 +65,6 @@ class Done:
     def row(self, host: str, id: str) -> dict[str, Any]:
         rows = next(each["rows"] for each in self.report["hosts"] if each["name"].endswith(host))
         return dict(next(row for row in rows if row["id"] == id))
-
-
-def write(folder: Path, hosts: list[tuple[str, dict[str, Any]]]) -> Path:
-    (folder / "group_data").mkdir(exist_ok=True)
-    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-    (folder / "group_data" / "all.py").write_text(defaults)
-    file = folder / "sparks.py"
-    file.write_text(HEAD + f"sparks = _checked({hosts!r}, __file__)\n")
-    return file
 
 
 def doctor(folder: Path, hosts: list[tuple[str, dict[str, Any]]], *words: str, **environment: str) -> Done:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.plan.conftest import MEASUREMENT, ROOT, Host, converged, fabric
+from tests.plan.conftest import MEASUREMENT, Host, converged, fabric
 from tests.unit.sshd import free_ports, keygen, listening
 
 _PORTS = 16  # as many one sshd listens on, at most (MAX_LISTEN_SOCKS in its source)
@@ -36,16 +36,6 @@ def faked(count: int) -> dict[str, tuple[str, dict[str, Any]]]:
         answers = {piece: rows for piece, rows in data["fake_responses"].items() if piece not in MEASUREMENT}
         entries[name] = at, {**data, "fake_responses": answers}
     return entries
-
-
-def inventory(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]]) -> Path:
-    (folder / "group_data").mkdir(parents=True, exist_ok=True)
-    defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-    (folder / "group_data" / "all.py").write_text(defaults)
-    file = folder / "sparks.py"
-    head = "from sparkrig.inventory import checked as _checked\n"
-    file.write_text(f"{head}sparks = _checked({list(entries)!r}, __file__)\n")
-    return file
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from typing import Any
 
 from sparkrig.clusters import serving_order
 from sparkrig.files import File, Found
-from sparkrig.host import trust
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.operations.serving import texts
+from sparkrig.resources import trust
+from sparkrig.resources.trust import TRUST
 from sparkrig.serving import plan, served, unit_files
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Node
@@ -113,6 +114,6 @@ class Serving:
 
     def _peer(self, place: int, far: int) -> trust.Peer:
         fleet, own = self.cluster.fleet, sections(self.cluster.converged(far))["trust"]
-        seen = trust.parse([*own.splitlines(), "private 600 nvidia", f"public {KEY.format('mnopqrst'[far])}"])
+        seen = TRUST.parse([*own.splitlines(), "private 600 nvidia", f"public {KEY.format('mnopqrst'[far])}"])
         name = self.names[far]
         return trust.Peer(name, fleet.addresses(self.names[place], name), seen)

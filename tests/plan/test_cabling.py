@@ -34,7 +34,7 @@ def fresh(macs: Mapping[str, str] | None, **first: Any) -> list[Host]:
 # by whom each netdev hears: one twin in the other's place, or a cable that leads to the other cage
 FAULTS = {
     "netdevs swapped": (SWAPPED, "have changed places on one of the two Sparks"),
-    "cable crossed": ({"enp1s0f0np0": "03", "enP2p1s0f0np0": "04"}, "and wanted is p0 to p0"),
+    "cable crossed": ({"enp1s0f0np0": "03", "enP2p1s0f0np0": "04"}, "and wanted is p0 of "),
 }
 
 

@@ -12,22 +12,16 @@ import pytest
 
 from sparkrig.redaction import archive
 from tests import warm
-from tests.plan import fleet
 from tests.plan.archives import asked
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import JOURNAL, Host
-from tests.plan.desk import HEAD, Desk
+from tests.plan.desk import HEAD, Desk, write
 from tests.schemas import complaints
 
 RING, SWITCH = Cluster(3, "ring"), Cluster(3, "switch")
 A, B, C = (f"@fake/{name}" for name in RING.names)
 RUN = "20261122T120000Z-1"
 NOW = 1795352400
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def journal(on: Sequence[str] = (A, B, C), *, kept: bool = True, committed: bool = True) -> list[str]:
@@ -148,7 +142,7 @@ def test_the_doctor_names_a_cable_while_one_of_four_is_gone(desk: Desk) -> None:
 @pytest.mark.parametrize("cluster", [RING, SWITCH], ids=["ring", "switch"])
 def test_an_archive_of_three_holds_each_without_its_name_and_is_opened(tmp_path: Path, cluster: Cluster) -> None:
     made = [replace(each, first={**asked(), **each.first}) for each in cluster.examined()]
-    inventory = fleet.inventory(tmp_path, [host.entry() for host in made])
+    inventory = write(tmp_path, [host.entry() for host in made])
     file = tmp_path / "sent.tar.gz"
     env = {"NO_COLOR": "1", "XDG_STATE_HOME": str(tmp_path / "state")}
     done = warm.run("sparkrig", "support", str(inventory), "-o", str(file), "--yes", env=env)

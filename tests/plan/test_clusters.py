@@ -12,9 +12,9 @@ import pytest
 
 from sparkrig.files import MEASURED
 from tests import warm
-from tests.plan import fleet
 from tests.plan.clustered import MEASURES, PROBE, Cluster, entries, lost
 from tests.plan.conftest import ROOT, Deploy, Host, barred, converged, pair
+from tests.plan.desk import write
 from tests.plan.guarded import COMMIT, GUARDED, LINK, REVERT, START, WAIT, asked, told
 from tests.plan.steps import STEPS
 from tests.tables import each_row
@@ -36,7 +36,7 @@ def names(cluster: Cluster) -> set[str]:
 
 def drifted(folder: Path, hosts: list[Host], *verb: str) -> tuple[int, dict[str, Any]]:
     """A verb of sparkrig on fake hosts: its exit code, and its JSON."""
-    file = fleet.inventory(folder, [host.entry() for host in hosts])
+    file = write(folder, [host.entry() for host in hosts])
     words = [*(verb or ("drift",)), str(file), "--json"]
     env = {"XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
     done = warm.run("sparkrig", *words, env=env, timeout=60)
@@ -85,7 +85,7 @@ def test_the_plan_shows_each_address_of_the_network(tmp_path: Path) -> None:
 @pytest.mark.slow  # 64 hosts' looks and plans
 def test_64_hosts_in_clusters_of_eight_are_one_report_without_drift(tmp_path: Path) -> None:
     clusters = [Cluster(8, "switch", number) for number in range(1, 9)]
-    file = fleet.inventory(tmp_path, list(entries(clusters).values()))
+    file = write(tmp_path, list(entries(clusters).values()))
     env = {"XDG_STATE_HOME": str(tmp_path / "state"), "NO_COLOR": "1"}
     done = warm.run("sparkrig", "drift", str(file), "--json", env=env, timeout=100)
     report = json.loads(done.stdout)

@@ -13,7 +13,8 @@ import pytest
 
 from tests import warm
 from tests.plan.conftest import PING, ROOT
-from tests.plan.examined import CROSSES, changed, doctor, entries, examined, hosts, write
+from tests.plan.desk import write
+from tests.plan.examined import CROSSES, changed, doctor, entries, examined, hosts
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 

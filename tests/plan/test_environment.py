@@ -5,8 +5,8 @@ from __future__ import annotations
 from ipaddress import IPv4Interface
 
 from sparkrig.network import seen
-from sparkrig.operations.environment import wanted
 from sparkrig.rdma import environment, rdma
+from sparkrig.resources.environment import wanted
 from tests.plan.conftest import FABRIC, A, recorded, sections
 
 RAILS = {netdev: IPv4Interface(address) for netdev, address in FABRIC[A].items()}

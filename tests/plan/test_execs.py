@@ -14,6 +14,7 @@ import pytest
 from tests import warm
 from tests.plan import fleet
 from tests.plan.conftest import Deploy
+from tests.plan.desk import write
 from tests.plan.distance import Way, further
 from tests.plan.states import applied
 
@@ -45,7 +46,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
         further(folder / "hosts" / "known", [data["ssh_port"] for _, data in entries]) as ways,
     ):
         moved = [(name, {**data, "ssh_port": port}) for port, (name, data) in zip(ways, entries, strict=True)]
-        fleet.inventory(folder, moved)
+        write(folder, moved)
         yield Settled(folder, ways)
 
 

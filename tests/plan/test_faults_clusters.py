@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.plan.clustered import Cluster, trials
 from tests.plan.conftest import Host
@@ -148,7 +145,7 @@ FAULTS: dict[str, tuple[Cluster, Faulty, list[tuple[str, str, str]], set[frozens
     "two cables of a ring crossed": (
         RING,
         crossed,
-        [("rails 0, 1, 2 and 3", "fault", "cable-crossed")] * 2,
+        [("rails 0, 1, 2 and 3", "fault", "cable-crossed")],
         {frozenset({A, B}), frozenset({A, C})},
     ),
     "a cable of a ring that leads to a machine of others": (
@@ -170,11 +167,6 @@ FAULTS: dict[str, tuple[Cluster, Faulty, list[tuple[str, str, str]], set[frozens
         {frozenset({A, C}), frozenset({B, C})},
     ),
 }
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def wrong(findings: list[dict[str, Any]]) -> list[tuple[str, str, str]]:

@@ -21,6 +21,7 @@ from sparkrig.facts.spark import Spark
 from sparkrig.fleet import Fleet
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, converged
+from tests.plan.desk import write
 from tests.unit.sshd import free_ports
 
 SIZE = 64
@@ -43,7 +44,7 @@ class Done:
 
 
 def drift(folder: Path, entries: Sequence[tuple[str, dict[str, Any]]], *flags: str) -> Done:
-    file = fleet.inventory(folder, entries)
+    file = write(folder, entries)
     words = [str(Path(sys.executable).with_name("sparkrig")), "drift", str(file), "--json", *flags]
     out, err, used = folder / "out.json", folder / "err", folder / "used"
     with out.open("w") as stdout, err.open("w") as stderr:

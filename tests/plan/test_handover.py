@@ -64,7 +64,6 @@ def test_after_the_cure_the_deploy_goes_through(deploy: Deploy) -> None:
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
-    (tmp_path / "desk").mkdir()
     return Desk(tmp_path / "desk")
 
 

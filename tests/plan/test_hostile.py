@@ -24,7 +24,7 @@ from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet
 from tests.plan.clean import CLEAN, clean
 from tests.plan.conftest import APT, JOURNAL, A, B, Deploy, converged, joined, pair, recorded, sections
-from tests.plan.desk import Desk
+from tests.plan.desk import Desk, write
 from tests.plan.examined import examined
 from tests.plan.examined import hosts as examinees
 from tests.plan.states import netplan
@@ -56,11 +56,6 @@ GARBAGE = {
 def spoilt(whole: str, noun: str, text: str) -> str:
     """A look with one noun that prints something else."""
     return joined({**sections(whole), noun: text})
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 @pytest.mark.slow  # several verbs
@@ -196,7 +191,7 @@ def judge(folder: Path, seed: int, count: int) -> None:
     warm.spare_pyinfra()  # a third of the time went there
     entries = fleet.faked(2)
     a, b = entries
-    group, data = inventory.fleet(fleet.inventory(folder, list(entries.values())))
+    group, data = inventory.fleet(write(folder, list(entries.values())))
     (one, other), now = data, datetime.now(UTC)
     in_order = Spark().process(converged("b", b, 0).split("\n"))
     second = Examination().process(examined("b").split("\n"))

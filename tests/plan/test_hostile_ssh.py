@@ -22,6 +22,7 @@ import pytest
 from tests import warm
 from tests.plan import hostile_host
 from tests.plan.conftest import ROOT, A, B, pair, recorded
+from tests.plan.desk import write
 from tests.plan.hostile_host import NOISE, Machine
 from tests.plan.walk import IN_FULL, VERBS, halves, harmless, told
 from tests.tables import each_row
@@ -65,21 +66,15 @@ class Pair:
         return self.folder / "out"
 
     def __post_init__(self) -> None:
-        (self.folder / "group_data").mkdir()
         self.out.mkdir()
-        defaults = (ROOT / "inventories" / "group_data" / "all.py").read_text()
-        (self.folder / "group_data" / "all.py").write_text(defaults)
         entries = []
         for host, machine in zip(halves(), (self.a, self.b), strict=True):
             name, data = host.entry()
             own = {key: value for key, value in data.items() if not key.startswith("fake_")}
             entries.append((plain(name), {**own, **machine.login, "ssh_connect_retries": 0}))
             machine.answers(data["fake_responses"])
-        self.inventory.write_text(
-            "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
-            "_stop_together()\n"
-            f"sparks = _checked({entries!r}, __file__)\n"
-        )
+        head = "from sparkrig.inventory import checked as _checked, stop_together as _stop_together\n"
+        write(self.folder, entries, f"{head}_stop_together()\n")
 
     def typed(self, *words: str, limit_s: float = BOUND_S, server: warm.Server | None = None) -> Done:
         """With all that it prints and writes found harmless, and its end within a bound."""

@@ -41,7 +41,7 @@ from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
 from tests.plan import fleet
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, JOURNAL, A, B, Deploy, Host, converged, joined, pair, recorded, sections
-from tests.plan.desk import Desk, Done
+from tests.plan.desk import Desk, Done, write
 from tests.plan.examined import examined
 from tests.plan.walk import IN_FULL, LOOK, VERBS, halves, harmless, told, updating
 from tests.tables import each_row
@@ -245,7 +245,7 @@ def drawn(folder: Path, group: Any, data: Any, states: Mapping[str, Any]) -> Non
 def test_each_text_of_a_look_alone_is_judged_and_drawn(tmp_path: Path) -> None:
     entries = fleet.faked(2)
     a, b = entries
-    group, data = inventory.fleet(fleet.inventory(tmp_path, list(entries.values())))
+    group, data = inventory.fleet(write(tmp_path, list(entries.values())))
     (one, other), whole = data, converged("a", a, 0)
     in_order, count = Spark().process(converged("b", b, 0).split("\n")), 0
     for noun, text in sections(whole).items():

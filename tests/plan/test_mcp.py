@@ -65,11 +65,6 @@ def text(result: CallToolResult) -> str:
     return block.text
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 async def told(client: Client) -> dict[str, Tool]:
     return {tool.name: tool for tool in (await client.list_tools()).tools}
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from sparkrig.host import containers, driver
+from sparkrig.host import driver
 from sparkrig.rdma import environment
+from sparkrig.resources import containers
 from tests.plan.clean import clean
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk
@@ -36,11 +36,6 @@ def with_daemon(text: str, content: bytes) -> str:
     found, count = re.subn(r"^(daemon .*\n)?(?=toolkit )", f"{row}\n", text, count=1, flags=re.MULTILINE)
     assert count == 1
     return found
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def test_a_daemon_json_that_is_no_text_is_one_row_of_drift(desk: Desk) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.plan import fleet
+from tests.plan.desk import write
 from tests.unit.sshd import free_ports
 
 pytestmark = pytest.mark.slow  # each verb twice, in a process of its own
@@ -67,9 +68,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("other")
     login = {"ssh_hostname": "127.0.0.1", "ssh_user": "nvidia", "ssh_known_hosts_file": str(folder / "known")}
     names = zip(fleet.names(2), free_ports(2), strict=True)
-    fleet.inventory(
-        folder, [(name, {**fleet.settings(0, at), **login, "ssh_port": port}) for (name, _, at), port in names]
-    )
+    write(folder, [(name, {**fleet.settings(0, at), **login, "ssh_port": port}) for (name, _, at), port in names])
     (folder / "other").mkdir()
     (folder / "other" / "sitecustomize.py").write_text(WITHOUT)
     return folder

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +21,6 @@ from tests.tables import each_row
 NETDEV = "enp1s0f0np0"
 JOINTS = "/,:=._|)-"
 LOOKS = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail"}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def planned(desk: Desk, *words: str) -> tuple[Done, dict[str, dict[str, Any]]]:

@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.plan.conftest import A, B, Host, converged, pair, rebooted, run_deploy, sections
 from tests.plan.desk import Desk, commands, noted
 from tests.plan.states import perftest
@@ -20,11 +18,6 @@ MEASURES, SERVES, ENDS = "ping=$1 limit=$2", "life=$1 wait=$2", "run=$1 why=$2"
 BOTH, ONE, ZERO = "18515 1 enP2p1s0f0np0", "--report_gbits' 1 enP2p1s0f0np0", MEASURES
 SERVERS = ["flaps 0 0", "server 0 18515", "flaps 1 0", "server 1 18516"]
 CABLE = {"bandwidth_floor": None}
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def rail(number: int, gbps: float) -> list[str]:

@@ -24,11 +24,6 @@ ANSWERS = "sh -c : sparkrig"  # the question whether a host is there
 WRITES = "while read -r folder name mode content"
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 def measured(desk: Desk, hosts: list[Host], *words: str) -> tuple[Done, dict[str, Any]]:
     done = noted(desk, hosts).typed("bandwidth", *(words or ("--quick",)), "--json")
     (found,) = done.report["clusters"]
@@ -202,7 +197,7 @@ def test_in_full_each_edge_is_measured_both_ways_and_the_pages_show_it(desk: Des
     ways = {(one, other) for one in (A, B, C) for other in (A, B, C) if one != other}
     assert kinds >= {(*way, pairs, False) for way in ways for pairs in (1, 4)} | {(*way, 4, True) for way in ways}
     assert {(each["sender"], each["receiver"]) for each in found["at_once"]} == {(A, B), (B, C), (C, A)}
-    assert "3 Sparks in a ring" in page.read_text() and "13.3 ✗" in drawing.read_text()
+    assert "3 Sparks in a ring" in page.read_text() and "13.3✗" in drawing.read_text()
     text = " ".join(done.said.split())
     assert "rails 0, 2 and 4 Gb/s, row to column" in text and "2 of 6 rails between 3 hosts are healthy" in text
 

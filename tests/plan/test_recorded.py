@@ -28,7 +28,6 @@ def test_a_recorded_spark_is_in_spec_after_the_deploy(deploy: Deploy, tmp_path: 
     halves = pair(deployed(unit, "a"), deployed(unit, "b"))
     run = deploy(halves, "-y")
     assert (run.code, run.changes) == (0, []), run.stderr[-3000:]
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(halves).drift()
     assert (done.code, done.wrong) == (0, {A: set(), B: set()}), done.said
     assert DRIVER in done.row(A, "driver.version")["found"]

@@ -9,20 +9,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from prometheus_client.parser import text_string_to_metric_families
 
+from sparkrig.io.schedule_files import keep_schedule
 from sparkrig.refusal import Refusal
 from sparkrig.render import schedule as picture
 from sparkrig.render.schedule import Command
 from sparkrig.reports.schedule import Schedule
-from tests.plan.conftest import A, B
+from tests.plan.conftest import B
 from tests.plan.desk import Desk, Done
 from tests.plan.lost import lost
 from tests.plan.short import NETDEV, settled, short_frames
@@ -37,7 +37,8 @@ HOST = B.replace("@", "@ ")  # as a notice has it, which calls nobody by a name
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     return Desk(tmp_path).has(settled())
 
 
@@ -48,9 +49,9 @@ def hook() -> Iterator[Webhook]:
 
 
 def scheduled(desk: Desk, hook: Webhook, *words: str) -> Done:
-    """Scheduled for cron, with the webhook's first notice taken."""
+    """Scheduled for cron: a first run by hand, with the webhook's first notice taken."""
     file = hook.addresses(desk.folder / "notify", secret=SECRET)
-    done = desk.typed("schedule", "--cron", "--notify", str(file), *words)
+    done = desk.typed("schedule", "--now", "--notify", str(file), *words)
     assert done.code == 0, done.said
     (first,) = hook.taken()
     assert first.startswith("sparks.py: watched\n")
@@ -79,8 +80,6 @@ def status(desk: Desk) -> dict[str, object]:
 @pytest.mark.slow  # six runs of drift, a process each
 def test_one_notice_for_a_change_none_while_it_stays_one_when_it_is_over(desk: Desk, hook: Webhook) -> None:
     scheduled(desk, hook)
-    run(desk)
-    assert hook.taken() == []
     desk.has(short_frames())
     run(desk)
     (said,) = hook.taken()
@@ -117,26 +116,17 @@ def test_a_run_that_fails_is_one_notice_and_hides_nothing_that_was_open(desk: De
     assert said.startswith("sparks.py: 1 over, 1 still\nOVER the run\n")
 
 
-@pytest.mark.slow  # three runs of drift, a process each
-def test_a_missing_run_is_one_notice_and_its_end_is_one(desk: Desk, hook: Webhook) -> None:
+@pytest.mark.slow  # two runs of drift, a process each
+def test_status_says_that_a_run_is_missing_until_there_is_one(desk: Desk, hook: Webhook) -> None:
     scheduled(desk, hook, "--every", "30m")
-    assert desk.typed("schedule", "--check").code == 0
-    assert hook.taken() == [], "the first run may take its time"
-    run(desk)
     file = folder(desk) / "state.json"
     kept = json.loads(file.read_text())
-    kept["ran"]["clock_s"] -= 2 * 1800 + 1800 + 1  # this machine was awake for so long since
+    kept["ran"]["started"] = (datetime.now(UTC) - timedelta(seconds=2 * 1800 + 1800 + 1)).isoformat()
     file.write_text(json.dumps(kept))
-    for times in (1, 0):
-        assert desk.typed("schedule", "--check").code == 0
-        assert [
-            each.startswith("sparks.py: 1 new\nNEW a missing run: no run since ") for each in hook.taken()
-        ] == ([True] * times)
-    found = desk.typed("status")
-    assert found.code == 3 and "sparks.py: ! no run since" in found.out, found.out
+    shown = desk.typed("status")
+    assert shown.code == 3 and "sparks.py: ! no run since" in shown.out, shown.out
     run(desk)
-    (said,) = hook.taken()
-    assert said.startswith("sparks.py: in spec again\nOVER a missing run\n")
+    assert desk.typed("status").code == 0 and hook.taken() == []
 
 
 @pytest.mark.slow  # two runs of drift, a process each
@@ -151,7 +141,7 @@ def test_a_damaged_record_is_no_end_of_notices(desk: Desk, hook: Webhook) -> Non
 
 
 def test_a_schedule_that_cannot_run_because_its_record_is_damaged_is_no_schedule_that_is_well(desk: Desk) -> None:
-    assert desk.typed("schedule", "--cron").code == 0
+    keep_schedule(desk.inventory, Schedule(inventory=str(desk.inventory), every_s=3600))
     (folder(desk) / "schedule.json").write_text("{")
     shown = desk.typed("status")
     assert "Warning: the schedule is left out: " in shown.said
@@ -163,87 +153,47 @@ def test_a_schedule_that_cannot_run_because_its_record_is_damaged_is_no_schedule
 
 @pytest.mark.slow  # three runs of drift, a process each
 def test_a_notice_that_nobody_took_is_sent_again(desk: Desk, hook: Webhook) -> None:
-    beat = private(desk.folder / "beat", f"http://127.0.0.1:{hook.port}/{SECRET}")
-    scheduled(desk, hook, "--heartbeat", str(beat))
+    scheduled(desk, hook)
     desk.has(short_frames())
     hook.answer = 500
     done = run(desk, code=1)
     assert f"line 2 of {desk.folder / 'notify'} (JSON) did not take it" in done.said
-    assert hook.beats == [], "who waits for the sign of life learns that notices do not arrive"
     assert "the last notice was not taken" in desk.typed("status").out
     hook.answer = 200
     run(desk)
-    assert len(hook.taken()) == 1 and hook.beats == [f"/{SECRET}"]
+    assert len(hook.taken()) == 1
     assert status(desk)["wrong"] == []
     assert status(desk)["open"] == [{"host": B, "id": f"net.{NETDEV}.mtu", "said": "1500; want: 9000"}]
-
-
-@pytest.mark.slow  # a run of drift, a process
-def test_reports_are_kept_and_bounded(desk: Desk, hook: Webhook) -> None:
-    scheduled(desk, hook, "--keep", "2")
-    (folder(desk) / "reports").mkdir(mode=0o700)
-    for day in "123":
-        private(folder(desk) / "reports" / f"2025010{day}T000000Z.json", "{}")
-    run(desk)
-    old, new = sorted((folder(desk) / "reports").iterdir())
-    assert old.name == "20250103T000000Z.json" and json.loads(new.read_text())["schema"] == "sparkrig.drift/1"
-    for file in folder(desk).rglob("*"):
-        assert file.stat().st_mode & 0o077 == 0, file
 
 
 @pytest.mark.slow  # three runs of drift, a process each
 def test_each_run_leaves_its_metrics_until_the_schedule_goes(desk: Desk, hook: Webhook) -> None:
     place = desk.folder / "textfiles"
     place.mkdir()
-    scheduled(desk, hook, "--textfile", str(place))
     desk.has(short_frames())
-    run(desk)
+    done = desk.typed(
+        "schedule", "--now", "--textfile", str(place), "--notify", str(hook.addresses(desk.folder / "notify"))
+    )
+    assert done.code == 0 and len(hook.taken()) == 2, done.said
     (file,) = place.iterdir()
     assert file.name == f"sparkrig-{folder(desk).name}.prom" and file.stat().st_mode & 0o777 == 0o644
-    found = measured(file)
-    assert found["sparkrig_schedule_runs_total", ""] == 1 and found["sparkrig_schedule_exit_code", ""] == 2
-    assert [found["sparkrig_schedule_differing_checks", each] for each in (A, B)] == [0, 1]
-    assert found["sparkrig_schedule_late_seconds", ""] == 2 * 3600 + 1800
-    assert abs(found["sparkrig_schedule_run_timestamp_seconds", ""] - time.time()) < 100
+    assert 'sparkrig_up{host="' in file.read_text()
     place.rename(desk.folder / "gone")
-    hook.taken()
     desk.has(settled())
     done = run(desk)  # the notice comes all the same
     assert "Warning: " in done.said and "cannot be written" in done.said and len(hook.taken()) == 1
     (desk.folder / "gone").rename(place)
-    run(desk)
-    assert measured(file)["sparkrig_schedule_runs_total", ""] == 3
-    assert desk.typed("schedule", "--remove").code == 0 and list(place.iterdir()) == []
-
-
-@pytest.mark.slow  # two runs of drift, a process each
-def test_two_inventories_of_one_name_have_no_sample_in_common(desk: Desk, hook: Webhook, tmp_path: Path) -> None:
-    """node_exporter answers an error, and shows nothing of its machine, where two files have the same sample."""
-    place = desk.folder / "textfiles"
-    place.mkdir()
-    (tmp_path / "other").mkdir()
-    other = Desk(tmp_path / "other").has(settled())
-    samples: list[tuple[object, ...]] = []
-    for each in (desk, other):
-        assert each.typed("schedule", "--cron", "--textfile", str(place)).code == 0
-        run(each)
-    for file in place.iterdir():
-        families = text_string_to_metric_families(file.read_text())
-        samples += [(one.name, *sorted(one.labels.items())) for family in families for one in family.samples]
-    assert len([*place.iterdir()]) == 2 and len(samples) == len({*samples})
-
-
-def measured(file: Path) -> dict[tuple[str, str], float]:
-    """By name and host; each sample has the inventory."""
-    samples = [each for family in text_string_to_metric_families(file.read_text()) for each in family.samples]
-    assert {each.labels.get("inventory") for each in samples} == {"sparks.py"}
-    return {(each.name, each.labels.get("host", "")): each.value for each in samples}
+    other = place / f"sparkrig-{desk.inventory.stem}-0123abcd.prom"
+    other.touch()
+    refused = desk.typed("schedule", "--now", "--textfile", str(place))
+    assert refused.code == 1 and "has metrics of another inventory with the name sparks.py" in refused.said
+    assert desk.typed("schedule", "--remove").code == 0 and [*place.iterdir()] == [other]
 
 
 @pytest.mark.parametrize("option", ["--remove", "--now"])
 def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: str) -> None:
     """The run would write its state and its metrics after they were removed, and they would stay."""
-    assert desk.typed("schedule", "--cron").code == 0
+    keep_schedule(desk.inventory, Schedule(inventory=str(desk.inventory), every_s=3600))
     before = sorted(folder(desk).iterdir())
     with FileLock(folder(desk) / "lock"):
         done = desk.typed("schedule", option)
@@ -252,13 +202,15 @@ def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: s
     assert desk.typed("schedule", "--remove").code == 0
 
 
+@pytest.mark.slow  # a run of drift, a process
 def test_a_timer_needs_no_folder_that_the_inventory_was_only_typed_in(desk: Desk) -> None:
     (desk.folder / "elsewhere").mkdir()
     whole, desk.inventory = desk.inventory, desk.folder / "elsewhere" / ".." / "sparks.py"
-    done = desk.typed("schedule", "--cron", "--textfile", str(desk.folder / "elsewhere" / ".."))
-    assert done.code == 0 and f" {whole} --now " in done.out and "elsewhere" not in done.out, done.said
+    done = desk.typed("schedule", "--now", "--textfile", str(desk.folder / "elsewhere" / ".."))
+    assert done.code == 0, done.said
     record = json.loads((folder(desk) / "schedule.json").read_text())
     assert (record["inventory"], record["textfile"]) == (str(whole), str(desk.folder))
+    assert all(file.stat().st_mode & 0o077 == 0 for file in folder(desk).rglob("*"))
 
 
 # --- secrets, and what is typed wrong
@@ -280,8 +232,6 @@ def test_an_address_stands_in_its_own_file_alone(desk: Desk, hook: Webhook) -> N
 def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webhook) -> None:
     private(desk.folder / "empty", "# nothing")
     private(desk.folder / "odd", "https://example.com/hook")
-    private(desk.folder / "bare", f"http://example.com/{SECRET}")
-    private(desk.folder / "two", "https://a.example/", "https://b.example/")
     (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
     silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
     (shared := desk.folder / "shared").mkdir()
@@ -298,39 +248,34 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
 
     each_row(
         [
-            (["--every", "90x"], "'90x' is no time from 5m to 7d, such as 30m, 1h or 1d."),
-            (["--every", "1m"], "'1m' is no time from 5m to 7d"),
-            (["--cron", "--every", "50m"], "cron has no line for every 50 min"),
-            (["--cron", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
-            (["--cron", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
-            (["--cron", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
-            (["--cron", "--textfile", str(shared / "link")], "another user can have put the link link there"),
-            (["--cron", "--notify", str(desk.folder)], "cannot be read: it is no file"),
-            (["--cron", "--notify", str(desk.folder / "empty")], "has no address in it"),
-            (["--cron", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),
-            (["--cron", "--notify", str(open_)], "can be read by others (mode 644). Try: chmod 600"),
-            (["--cron", "--notify", str(silent)], "took the first notice, and nothing was scheduled"),
-            (["--cron", "--heartbeat", str(desk.folder / "two")], "has no address of a heartbeat"),
-            (["--cron", "--heartbeat", str(desk.folder / "bare")], "or http:// of this machine. Try: wc -l"),
-            (["--cron", "--textfile", ""], "a folder is expected, and nothing was given."),
+            (["--every", "90x"], "'90x' is no time: 5m to 7d is expected, such as 30m, 1h or 1d."),
+            (["--every", "1m"], "'1m' is no time: 5m to 7d is expected"),
+            (["--now", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
+            (["--now", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
+            (["--now", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
+            (["--now", "--textfile", str(shared / "link")], "another user can have put the link link there"),
+            (["--now", "--notify", str(desk.folder)], "cannot be read: it is no file"),
+            (["--now", "--notify", str(desk.folder / "empty")], "has no address in it"),
+            (["--now", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),
+            (["--now", "--notify", str(open_)], "can be read by others (mode 644). Try: chmod 600"),
+            (["--now", "--notify", str(silent)], "took the first notice, and nothing was scheduled"),
+            (["--now", "--textfile", ""], "a folder is expected, and nothing was given."),
             (["--now"], "nothing is scheduled for"),
-            (["--check"], "nothing is scheduled for"),
-            (["--now", "--every", "1h"], "--now goes with no other option."),
-            (["--remove", "--cron"], "--remove goes with no other option."),
+            (["--remove", "--now"], "--remove goes with no other option."),
         ],
         holds,
     )
     assert SECRET not in desk.typed("schedule", "--notify", f"json://h/{SECRET}").said
 
 
-def test_where_systemd_has_no_user_manager_cron_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_user_manager_the_page_with_cron_is_named(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(desk.folder / "nowhere"))
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nonexistent")
     done = desk.typed("schedule")
     assert done.code == 1 and done.said.startswith("Error: systemd has no user manager here that answers ("), (
         done.said
     )
-    assert done.said.rstrip().endswith("Try: the same with --cron, which prints lines for cron instead")
+    assert done.said.rstrip().endswith("Try: sparkrig docs scheduling, which has a line for cron")
     assert not list(desk.folder.glob("state/sparkrig/schedule/*/schedule.json"))
 
 
@@ -343,9 +288,9 @@ def systemd(tmp_path: Path) -> Iterator[Manager]:
         yield found
 
 
-@pytest.mark.slow  # a user manager, and seven runs of drift
+@pytest.mark.slow  # a user manager, and three runs of drift
 @pytest.mark.timeout(300)  # they take 20 s on a quiet machine, and minutes beside others
-def test_a_user_manager_runs_it_and_a_timer_that_is_stopped_is_a_notice(
+def test_a_user_manager_runs_it_and_status_says_where_its_timer_was_stopped(
     desk: Desk, hook: Webhook, systemd: Manager
 ) -> None:
     file, inventory = hook.addresses(desk.folder / "notify"), str(desk.inventory)
@@ -354,31 +299,26 @@ def test_a_user_manager_runs_it_and_a_timer_that_is_stopped_is_a_notice(
     assert "last run 0 s ago: in spec" in re.sub(r"run \d+ s", "run 0 s", done.stdout), done.stdout
     assert len(hook.taken()) == 1, "the first notice alone"
     (drift,) = (name for name in systemd.units() if re.fullmatch(r"sparkrig-drift-sparks-.*\.timer", name))
-    check = drift.replace("sparkrig-drift", "sparkrig-check")
-    assert systemd.systemctl("is-active", drift, check) == "active\nactive\n"
+    assert systemd.systemctl("is-active", drift) == "active\n"
     again = systemd.sparkrig("schedule", inventory)
     assert again.stdout == "nothing to do: it is scheduled so already\n" and not hook.taken()
+    refused = systemd.sparkrig("schedule", inventory, "--now", "--every", "1h")
+    assert refused.returncode == 1 and "a timer of systemd runs the schedule" in refused.stderr
 
     desk.has(short_frames())
     systemd.systemctl("start", drift.replace(".timer", ".service"))
     assert [f"NEW {HOST} net.{NETDEV}.mtu" in each for each in hook.taken()] == [True]
     systemd.systemctl("stop", drift)
-    for times in (1, 0):
-        systemd.systemctl("start", check.replace(".timer", ".service"))
-        said = hook.taken()
-        assert ["NEW the timer: the timer that runs drift was stopped" in each for each in said] == [True] * times
     shown = systemd.sparkrig("status", inventory)
     assert shown.returncode == 3 and "! the timer that runs drift was stopped" in shown.stdout, shown.stdout
-    systemd.systemctl("start", drift)
-    systemd.systemctl("start", check.replace(".timer", ".service"))
-    assert ["OVER the timer" in each for each in hook.taken()] == [True]
-    systemd.systemctl("stop", check)
-    systemd.systemctl("start", drift.replace(".timer", ".service"))
-    assert ["NEW the second timer" in each for each in hook.taken()] == [True]
+    former = systemd.home / ".config" / "systemd" / "user" / drift.replace("sparkrig-drift", "sparkrig-check")
+    former.write_text("[Timer]\nOnActiveSec=1h\n")
+    assert systemd.sparkrig("schedule", inventory).returncode == 0 and not former.exists()
+    assert systemd.systemctl("is-active", drift) == "active\n"
 
     done = systemd.sparkrig("schedule", inventory, "--remove")
     assert done.returncode == 0, done.stderr
-    assert f"Your own files stay: {file}" in done.stderr
+    assert f"Your own file stays: {file}" in done.stderr
     assert systemd.units() == [] and not list((desk.folder / "state" / "sparkrig" / "schedule").iterdir())
     assert [each for each in (desk.folder / "home").rglob("*") if not each.is_dir()] == [], "what it wrote is gone"
     assert systemd.sparkrig("schedule", inventory, "--remove").stdout.startswith("nothing to do: ")
@@ -397,26 +337,20 @@ def test_a_first_run_that_fails_is_said_at_once(desk: Desk, systemd: Manager) ->
 
 
 @pytest.mark.slow  # a user manager, and runs of drift
-def test_a_project_that_is_gone_is_a_notice_by_each_way(desk: Desk, hook: Webhook, systemd: Manager) -> None:
-    """A unit whose working directory is gone, and a line of cron whose `cd` fails, would start nothing at all."""
+def test_a_project_that_is_gone_is_a_notice(desk: Desk, hook: Webhook, systemd: Manager) -> None:
+    """A unit whose working directory is gone would start nothing at all."""
     project = desk.folder / "project"
     (project / "deploys").mkdir(parents=True)
     (project / "deploys" / "cluster.py").touch()
     shutil.copytree(desk.folder / "group_data", project / "group_data")
     inventory = Path(shutil.copy(desk.inventory, project / "sparks.py"))
     file = hook.addresses(desk.folder / "notify")
-    cron = systemd.sparkrig("schedule", str(inventory), "--cron").stdout.splitlines()[0]
-    assert systemd.sparkrig("schedule", str(inventory), "--remove").returncode == 0
     done = systemd.sparkrig("schedule", str(inventory), "--notify", str(file))
     assert done.returncode == 0, done.stdout + done.stderr
     hook.taken()
     project.rename(desk.folder / "elsewhere")
     (drift,) = (name for name in systemd.units() if re.fullmatch(r"sparkrig-drift-sparks-.*\.timer", name))
     systemd.systemctl("start", drift.replace(".timer", ".service"))
-    assert ["NEW the run: " in each for each in hook.taken()] == [True]
-    kept = next((desk.folder / "state" / "sparkrig" / "schedule").iterdir()) / "state.json"
-    kept.unlink()
-    systemd.run("sh", "-c", cron.split(" ", 5)[5])
     assert ["NEW the run: " in each for each in hook.taken()] == [True]
     removed = systemd.sparkrig("schedule", str(inventory), "--remove")
     assert removed.returncode == 0 and systemd.units() == [], removed.stderr
@@ -483,17 +417,15 @@ def test_a_unit_says_what_was_meant_whatever_a_path_is_called() -> None:
         program = f"/p/{re.sub(UNFIT, '', name)}"
         command = Command(program, Path(f"/w/{name}"), Path(f"/i/{name}"), {"A": f"/e/{name}"})
         made = picture.unit_files("id", asked, command)
-        for option in ("--now", "--check"):
-            service, timer = (made[file] for file in picture.units("id")[option])
-            found = read_back(service)
-            keys = "Description Type WorkingDirectory Environment ExecStart TimeoutStartSec Nice"
-            assert list(found) == keys.split() and f"/i/{name}, ".replace("%", "%%") in found["Description"]
-            assert found["WorkingDirectory"] == f"-/w/{name}/".replace("%", "%%")
-            assert words_of(found["Environment"]) == [f"A=/e/{name}"]
-            first, *words = words_of(found["ExecStart"])
-            assert first == program
-            assert [each.replace("$$", "$") for each in words] == ["schedule", f"/i/{name}", option]
-            assert list(read_back(timer)) == ["Description", "OnActiveSec", "OnUnitActiveSec", "WantedBy"]
+        service, timer = (read_back(made[file]) for file in picture.units("id"))
+        keys = "Description Type WorkingDirectory Environment ExecStart TimeoutStartSec Nice"
+        assert list(service) == keys.split() and f"/i/{name}, ".replace("%", "%%") in service["Description"]
+        assert service["WorkingDirectory"] == f"-/w/{name}/".replace("%", "%%")
+        assert words_of(service["Environment"]) == [f"A=/e/{name}"]
+        first, *words = words_of(service["ExecStart"])
+        assert first == program
+        assert [word.replace("$$", "$") for word in words] == ["schedule", f"/i/{name}", "--now"]
+        assert list(timer) == ["Description", "OnActiveSec", "OnUnitActiveSec", "WantedBy"]
 
         if program != f"/p/{name}":
             with pytest.raises(Refusal, match="has a character in it that no unit can have"):
@@ -515,12 +447,12 @@ def test_systemd_reads_of_a_unit_what_was_meant_whatever_a_path_is_called(desk: 
         program.write_text(text)
         program.chmod(0o755)
         command = Command(str(program), place, Path(f"/i/{name}"), {"A": f"/e/{name}"})
-        service, _ = picture.units(str(number))["--now"]
+        service, _ = picture.units(str(number))
         (folder / service).write_text(picture.unit_files(str(number), asked, command)[service])
         wanted += [str(place), f"/e/{name}", "schedule", f"/i/{name}", "--now"]
     systemd.systemctl("daemon-reload")
     for number in range(len(odd_names())):
-        systemd.systemctl("start", picture.units(str(number))["--now"][0])
+        systemd.systemctl("start", picture.units(str(number))[0])
     assert told.read_text().splitlines() == wanted
 
 
@@ -536,20 +468,7 @@ def test_the_units_are_ones_that_systemd_takes_whole(desk: Desk, systemd: Manage
     done = systemd.sparkrig("schedule", str(project / "inventories" / "my sparks.py"))
     assert done.returncode == 0 and ": in spec" in done.stdout, done.stdout + done.stderr
     names = [name for name in systemd.units() if name.startswith("sparkrig-")]
-    assert len(names) == 4
+    assert len(names) == 2
     files = [str(systemd.home / ".config" / "systemd" / "user" / name) for name in names]
     found = systemd.run("systemd-analyze", "--user", "verify", *files)
     assert (found.returncode, found.stdout, found.stderr) == (0, "", "")
-
-
-def test_two_lines_for_cron_that_a_shell_runs(desk: Desk, hook: Webhook) -> None:
-    done = scheduled(desk, hook, "--every", "30m")
-    run_line, check_line = done.out.splitlines()
-    assert run_line.startswith("*/30 * * * * cd ") and run_line.endswith(
-        f" schedule {desk.inventory} --now >/dev/null"
-    )
-    assert check_line.startswith("15-59/30 * * * * cd ") and " --check " in check_line
-    again = desk.typed("schedule", "--cron", "--every", "1d")
-    assert again.out.startswith("0 6 * * * cd ") and len(hook.taken()) == 1, "what was left out keeps its value"
-    removed = desk.typed("schedule", "--remove")
-    assert "Its two lines are still in your crontab. Try: crontab -e" in removed.said

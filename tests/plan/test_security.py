@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from sparkrig.host import secrets, trust
+from sparkrig.files import SECRETS_FILE
+from sparkrig.resources import secrets, trust
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, sections
 from tests.plan.trusting import trusting
 
@@ -71,7 +72,7 @@ def test_a_source_without_a_value_leaves_what_the_host_has(deploy: Deploy) -> No
 def test_what_left_the_inventory_leaves_the_host(deploy: Deploy) -> None:
     run = deploy(pair(holding("a", "old"), holding("b", CANARY, "OLD")), "-y")
     assert run.code == 0, run.stderr
-    removed = [host for host, command in run.changes if secrets.PATH in command and "rm -f" in command]
+    removed = [host for host, command in run.changes if SECRETS_FILE in command and "rm -f" in command]
     assert sorted(removed) == ["spark-a", "spark-b"]
 
 

@@ -113,7 +113,8 @@ def test_a_model_that_was_saved_in_the_inventory_s_project_is_served(deploy: Dep
     (tmp_path / "deploys").mkdir()
     (tmp_path / "deploys" / "cluster.py").touch()
     config = Path("tests/fixtures/checkpoints/Qwen--Qwen3-8B/config.json").read_text(encoding="utf-8")
-    model = checkpoint_files.read("Qwen/Qwen3-8B", checkpoint_files.Files(config))
+    files = checkpoint_files.Files(config, sizes={"model.safetensors": 16_381_470_720})
+    model = checkpoint_files.read("Qwen/Qwen3-8B", files)
     catalogue_files.save(model, tmp_path / "models", "of a test")
     rows = tmp_path / "models" / "lint" / "memory.yaml"
     rows.parent.mkdir()
@@ -598,11 +599,6 @@ def test_a_deploy_makes_up_for_what_the_watch_did_and_then_has_nothing_to_do(dep
 
 
 # --- drift
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def test_a_pair_that_serves_is_in_spec_whatever_the_inventory_says_of_models(desk: Desk) -> None:

@@ -144,11 +144,6 @@ def test_a_second_server_of_another_engine_has_what_is_left(deploy: Deploy) -> N
     )
 
 
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
-
-
 @ENGINES
 def test_drift_holds_the_host_against_what_was_deployed(desk: Desk, engine: str) -> None:
     idle = serving(SOLO, "b", files=files(SOLO, -1, 1, **DATA[engine]))

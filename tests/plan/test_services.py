@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from sparkrig.serving.served import Service
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import A, B, Deploy, Host, Run
 from tests.plan.desk import Desk
+from tests.plan.serve_runs import FILE, tail
 from tests.plan.serving import (
     BOTH,
     EMBED,
@@ -28,7 +28,6 @@ from tests.plan.serving import (
     serving,
 )
 
-FILE = "deploys/serve.py"
 HALF = {"gpu-memory-utilization": 0.6}  # what the first server leaves room with
 NAMED = ("--data", "serve_name=embed")
 MODEL = (*NAMED, "--data", f"model={EMBED}", "--data", f"serve_image={NAME}")
@@ -37,12 +36,6 @@ WORDS = (*MODEL, *PORTS)
 OURS = r"sparkrig-serve(?!-embed)[.-]|/sparkrig/serve/(?!embed/)|/var/lib/sparkrig/serve(?!-embed)"
 # what changes a host, of the programs of serving
 ACTS = ("systemctl stop", "systemctl start", "rm -f", "rm -rf", "ln -sf", "docker rm")
-
-
-def tail(run: Run) -> str:
-    return "\n".join(line for line in run.stderr.splitlines() if line.lstrip().startswith(("[@fake", "-->")))[
-        -3000:
-    ]
 
 
 def first(letter: str = "a", memory: float = 38.0, **changes: Any) -> Spark:
@@ -254,11 +247,6 @@ def test_the_server_without_a_name_goes_by_the_same_word(deploy: Deploy) -> None
 
 
 # --- drift
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def test_two_servers_are_in_spec(desk: Desk) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.plan import fleet
 from tests.plan.conftest import ROOT
+from tests.plan.desk import write
 from tests.plan.startups import text
 
 # the command, with little more than the two seconds after which progress is shown between two looks
@@ -33,7 +34,7 @@ def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
             "-c",
             PROGRAM,
             "startup",
-            str(fleet.inventory(tmp_path, entries)),
+            str(write(tmp_path, entries)),
             "--minutes",
             "1",
         ]

@@ -30,7 +30,7 @@ from sparkrig.io import drift_files
 from tests import warm
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, B, converged, pair, recorded, run_deploy
-from tests.plan.desk import Desk
+from tests.plan.desk import Desk, write
 from tests.plan.guarded import GUARDED
 from tests.tables import each_row
 from tests.unit.sshd import free_ports
@@ -89,9 +89,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     made = Place(folder, free_ports(2))
     login = {"ssh_hostname": "127.0.0.1", "ssh_user": "nvidia", "ssh_known_hosts_file": str(folder / "known")}
     names = zip(fleet.names(2), made.ports, strict=True)
-    fleet.inventory(
-        folder, [(name, {**fleet.settings(0, at), **login, "ssh_port": port}) for (name, _, at), port in names]
-    )
+    write(folder, [(name, {**fleet.settings(0, at), **login, "ssh_port": port}) for (name, _, at), port in names])
     shutil.copytree(ROOT / "inventories" / "group_data", folder / "desk" / "inventories" / "group_data")
     made.plain = {verb: made.typed(verb) for verb in _VERBS}
     return made

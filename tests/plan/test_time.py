@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import base64
 
-from sparkrig.host import time
+from sparkrig.resources.time import TIMESYNCD_PATH
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair
 
 SERVERS = ["192.0.2.10", "time.example.org"]
 STEPS = {"Time | time servers", "Time | let the service read them"}
 ASKED = 'service systemd-timesyncd\nrunning\nservers as 2 "192.0.2.10" "time.example.org"\n'
+HEAD = "# sparkrig: deploys/time.py writes this file; its servers are the setting ntp.\n"
 PLAIN = "service systemd-timesyncd\nrunning\n"
 
 
 def asking(letter: str, *servers: str, rows: str = ASKED) -> str:
     """A converged host with our file for these servers. rows: what its service says."""
-    (file,) = time.plan(time.Time("systemd-timesyncd"), {}, servers).write
-    row = f"{file.path} 644 root:root {base64.b64encode(file.content.encode()).decode()}\n"
+    text = f"{HEAD}[Time]\nNTP=\nNTP={' '.join(servers)}\n"
+    row = f"{TIMESYNCD_PATH} 644 root:root {base64.b64encode(text.encode()).decode()}\n"
     seen = converged(letter)
     assert PLAIN in seen and "\n#sparkrig:end files 0" in seen
     return seen.replace(PLAIN, rows).replace("\n#sparkrig:end files 0", f"{row}\n#sparkrig:end files 0")
@@ -39,14 +40,14 @@ def test_a_file_that_the_service_has_not_read_is_read(deploy: Deploy) -> None:
     unread = asking("b", *SERVERS, rows=f"{PLAIN}servers as 0\n")
     run = deploy(pair(asking("a", *SERVERS), unread, ntp=SERVERS), "-y")
     assert run.code == 0, run.stderr
-    assert half(run.changes, time.TIMESYNCD_PATH) == set()
+    assert half(run.changes, TIMESYNCD_PATH) == set()
     assert half(run.changes, "systemctl try-restart systemd-timesyncd.service") == {"spark-b"}
 
 
 def test_servers_that_left_the_inventory_leave_the_host(deploy: Deploy) -> None:
     run = deploy(pair(asking("a", *SERVERS), converged("b")), "-y")
     assert run.code == 0, run.stderr
-    assert half(run.changes, time.TIMESYNCD_PATH) == {"spark-a"} == half(run.changes, "rm -f")
+    assert half(run.changes, TIMESYNCD_PATH) == {"spark-a"} == half(run.changes, "rm -f")
     assert half(run.changes, "systemctl try-restart systemd-timesyncd.service") == {"spark-a"}
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,11 +18,6 @@ from tests.schemas import complaints
 from tests.unit import updates
 
 SHOWN = ("sparketa", "sparkjr")
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def host(done: Done, name: str) -> dict[str, Any]:

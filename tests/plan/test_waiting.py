@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -15,11 +14,6 @@ from tests.plan.states import applied
 # two seconds are a tenth of one here
 FAST = "import sparkrig.io.waiting as _waiting\n_waiting.WORTH_S, _waiting._AGAIN_S = 0.1, 0.15\n"
 SLOW_S = 0.3
-
-
-@pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(tmp_path)
 
 
 def lines(desk: Desk, file: str) -> list[tuple[str, str]]:

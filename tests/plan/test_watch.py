@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.host import watch
+from sparkrig.resources import watch
 from tests.plan import examined
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
 from tests.plan.desk import Desk, commands, noted
@@ -109,7 +109,6 @@ CHANGED: dict[str, tuple[dict[str, str | None], bool, str]] = {
 def test_drift_sees_it_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path, what: str) -> None:
     changed, writes, check = CHANGED[what]
     hosts = pair(keeping("a"), keeping("b", metrics=False, **changed), watch=True)
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert (done.code, done.wrong) == (2, {A: set(), B: {check}})
     row = done.row(B, check)
@@ -122,7 +121,6 @@ def test_drift_sees_it_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path, wha
 
 def test_without_the_setting_it_goes(deploy: Deploy, tmp_path: Path) -> None:
     hosts = pair(keeping("a"), converged("b"))
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.wrong == {A: {"watch.files"}, B: set()}
     run = deploy(hosts, "-y")
@@ -168,19 +166,10 @@ def test_the_page_has_all_of_it(tmp_path: Path) -> None:
     desk = Desk(tmp_path).has(shown(printed(falling)))
     file = tmp_path / "box.html"
     assert desk.typed("blackbox", "--html", str(file)).code == 0
-    page = file.read_text()
-    for text in (
-        "memory was falling for 40 minutes",
-        "VLLM::Worker_TP",
-        "no process (what CUDA",
-        "NVRM: nvCheckOk",
-    ):
+    page = " ".join(file.read_text().split())  # its lines are folded
+    for text in ("memory was falling for 40 minutes", "VLLM::Worker_TP", "(what CUDA takes", "NVRM: nvCheckOk"):
         assert text in page
-    assert (
-        page.count("<svg") == 2
-        and "<script" not in page
-        and "http" not in page.replace("http-equiv", "").replace("http://www.w3.org", "")
-    )
+    assert "<script" not in page and "http" not in page.replace("http-equiv", "")
 
 
 @pytest.mark.parametrize("words", ["30", "0m", "3h", "-5m", "1d", "x", "99999m"])
@@ -284,7 +273,6 @@ def test_a_second_run_with_metrics_is_empty_and_drift_is_clean(deploy: Deploy, t
     hosts = pair(keeping("a", metrics=True), keeping("b", metrics=True), **GIVEN)
     run = deploy(hosts, "-y")
     assert (run.code, run.changes) == (0, [])
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.code == 0 and done.row(B, "watch.metrics")["status"] == "ok"
 
@@ -292,7 +280,6 @@ def test_a_second_run_with_metrics_is_empty_and_drift_is_clean(deploy: Deploy, t
 def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path) -> None:
     a = keeping("a", metrics=True, exporter=None, runs=None)
     hosts = pair(a, keeping("b", metrics=True, runs=None), **GIVEN)
-    (tmp_path / "desk").mkdir()
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.wrong == {A: {"watch.metrics"}, B: {"watch.metrics"}}
     found = [done.row(host, "watch.metrics")["found"] for host in (A, B)]

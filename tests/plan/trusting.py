@@ -6,7 +6,7 @@ import base64
 from dataclasses import replace
 from ipaddress import IPv4Address
 
-from sparkrig.host import trust
+from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC, converged, sections
 
 KEYS = {
@@ -19,7 +19,7 @@ def trusting(letter: str, *, key: str | None = None, host_key: str | None = None
     """A converged host whose peer may log in. key, host_key: those by which it knows the peer, if others."""
     other = "b" if letter == "a" else "a"
     addresses = [address.partition("/")[0] for address in FABRIC[f"@fake/spark-{other}"].values()]
-    seen = trust.parse(sections(converged(other))["trust"].splitlines())
+    seen = trust.TRUST.parse(sections(converged(other))["trust"].splitlines())
     known = replace(seen, key=key or KEYS[other], host_keys=(host_key,) if host_key else seen.host_keys)
     peer = trust.Peer(f"spark-{other}", [IPv4Address(each) for each in addresses], known)
     rows = f"private 600 nvidia\npublic {KEYS[letter]} {trust.MARK}\nauthorized {trust.line(peer)}\n"

@@ -14,11 +14,10 @@ from typing import Any
 
 @dataclass
 class Webhook:
-    """notices: what was posted; beats: paths that were asked for; answer: the status of each answer."""
+    """notices: what was posted; answer: the status of each answer."""
 
     port: int = 0
     notices: list[dict[str, Any]] = field(default_factory=list)
-    beats: list[str] = field(default_factory=list)
     answer: int = 200
 
     def taken(self) -> list[str]:
@@ -47,13 +46,6 @@ def webhook() -> Iterator[Webhook]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if hook.answer == 200:
                 hook.notices.append(json.loads(body))
-            self._end()
-
-        def do_GET(self) -> None:
-            hook.beats.append(self.path)
-            self._end()
-
-        def _end(self) -> None:
             self.send_response(hook.answer)
             self.send_header("Content-Length", "0")
             self.end_headers()

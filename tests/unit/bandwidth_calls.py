@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from sparkrig.bandwidth.measurement import Edge, Host, Measurement, Run
-from sparkrig.cli import bandwidth, files
+from sparkrig.cli import bandwidth
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Verdict
 
@@ -42,11 +42,7 @@ def typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str, **found:
             raise outcome
         return measured(pair, outcome), None
 
-    def report(file: Path, *_: object) -> None:
-        files.write(file, "report")
-
     monkeypatch.setattr(bandwidth, "_measure", measure)
-    monkeypatch.setattr(bandwidth, "_report", report)
     (tmp_path / "pairs.py").write_text(INVENTORY)
     history = str(tmp_path / "history.jsonl")
     return CliRunner().invoke(bandwidth.bandwidth, [str(tmp_path / "pairs.py"), "--history", history, *words])

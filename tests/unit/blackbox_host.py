@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-from tests.unit.shells import tool
+from tests.unit.simulated import TEMPLATES, SimulatedHost, load
 
-PROGRAM = Path(__file__).resolve().parents[2] / "templates" / "watch" / "blackbox.py"
+PROGRAM = TEMPLATES / "watch" / "blackbox.py"
 A, B = "aaaaaaaa", "bbbbbbbb"
 EURO = "\u20ac"  # three bytes, and six characters of JSON
 ROW = "96, 2405, 44.30, 63, 0x0000000000000004, 33"
@@ -76,18 +74,14 @@ print(len(begun), rss)
 def loaded(file: Path = PROGRAM) -> Any:
     """The program as a module of its own."""
     sys.modules.pop("blackbox", None)  # which metrics.py imports
-    spec = importlib.util.spec_from_file_location("blackbox_program", file)
-    assert spec and spec.loader
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return program
+    return load(file, "blackbox_program")
 
 
-class Host:
+class Host(SimulatedHost):
     """A host in a folder, and its black box."""
 
     def __init__(self, root: Path, file: Path = PROGRAM) -> None:
-        self.root, self.now = root, 1000.0
+        super().__init__(root)
         self.has(
             "proc/meminfo", "MemTotal: 127535084 kB\nMemFree: 9 kB\nMemAvailable: 419430 kB\nAnonPages: 5 kB\n"
         )
@@ -95,19 +89,12 @@ class Host:
         self.has("dev/kmsg", "")
         self.boot(A)
         self.program = loaded(file)
-        self.clock = 1795600000.0  # what its wall clock has before `now`
-        self.program.time = SimpleNamespace(
-            monotonic=lambda: self.now,
-            time=lambda: self.clock + self.now,
-            clock_gettime=lambda _: self.now - self.began,
-            CLOCK_BOOTTIME=7,
+        self.wall = 1795600000.0  # what its wall clock has before `now`
+        self.program.time = self.times(
+            time=lambda: self.wall + self.now, clock_gettime=lambda _: self.now - self.began, CLOCK_BOOTTIME=7
         )
         self.ring = root / "var/lib/sparkrig/blackbox/ring"
         self.reset = root / "var/lib/sparkrig/blackbox/reset"
-
-    def has(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text)
 
     def boot(self, id: str) -> None:
         """As 12.5 s after it."""
@@ -115,12 +102,11 @@ class Host:
         self.has("proc/sys/kernel/random/boot_id", f"{id}-1111-4222-8333-444444444444\n")
 
     def smi(self, script: str) -> None:
-        tool(self.root / "bin", "nvidia-smi", f'echo "$*" >>{self.root}/asked; {script}')
+        self.tool("nvidia-smi", f'echo "$*" >>{self.root}/asked; {script}')
 
     @property
     def asked(self) -> list[str]:
-        file = self.root / "asked"
-        return file.read_text().splitlines() if file.exists() else []
+        return self.lines("asked")
 
     def box(self, id: str = A) -> Any:
         """As after a start in that boot: the rows of the boot before it are kept where it was lost."""

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from ipaddress import IPv4Interface
 from typing import Any
 
-from sparkrig.checks.check import Check
 from sparkrig.cure import deploy, local
 from sparkrig.fleet import Fleet
 from sparkrig.reports.doctor import Report, report
+from sparkrig.resources.check import Check
 
 A, B = "spark-a", "spark-b"
 

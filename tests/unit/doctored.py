@@ -8,7 +8,6 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from sparkrig.checks import access, pair
-from sparkrig.checks.check import Check
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
@@ -19,6 +18,7 @@ from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subjects
 from sparkrig.reports.examination import Seen, checks
+from sparkrig.resources.check import Check
 from tests.plan.conftest import recorded
 from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 

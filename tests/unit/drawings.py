@@ -9,8 +9,6 @@ from rich.console import Console
 from sparkrig.fabric.cabling import Topology
 from sparkrig.render.topology import Drawing
 
-SVG = "{http://www.w3.org/2000/svg}"
-
 
 def drawn(shown: Topology, width: int, encoding: str = "utf-8") -> list[str]:
     file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")

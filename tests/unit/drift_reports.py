@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from sparkrig.checks import last_declaration
-from sparkrig.checks.check import Check
 from sparkrig.cure import deploy, on_hosts
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Acceptance, Report, report
+from sparkrig.resources.check import Check
 
 A, B = "spark-a", "spark-b"
 NOW = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)

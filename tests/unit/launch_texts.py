@@ -17,32 +17,43 @@ OPTIONS = {
     "cpu-affinity": "-e NCCL_IGNORE_CPU_AFFINITY=1",
     "nccl-conf": "-v /etc/nccl.conf:/etc/nccl.conf:ro",
     "compile-caches": "-v ~/.cache:/root/.cache -v ~/.triton:/root/.triton",
-    "image-digest": "",
+}
+IMAGE = "vllm-node@sha256:aa"
+# flags with which no rule finds anything in a plain model
+QUIET = "--gpu-memory-utilization 0.8 --max-model-len 32768 --kv-cache-dtype fp8 --max-cudagraph-capture-size 2048"
+PLAIN = "org/Plain-8B"
+SERVE = f"vllm serve {PLAIN} {QUIET}"
+RAY = "-tp 2 --distributed-executor-backend ray"
+
+_SHORT = {
+    "image": IMAGE,
+    "quiet": QUIET,
+    "serve": SERVE,
+    "ray": RAY,
+    "two": "-tp 2 --nnodes 2 --node-rank 0 --master-addr 192.168.100.10",
+    "run": f"docker run --gpus all {OPTIONS['compile-caches']}",
+    "pair": " ".join(OPTIONS.values()),
+    "caches": OPTIONS["compile-caches"],
 }
 
 
-IMAGE = "vllm-node@sha256:aa"
+def filled(text: str) -> str:
+    """A text of a table with what `<pair>`, `<quiet but max-model-len>` and their like stand for."""
+    return re.sub(
+        r"<(\w+)(?: but ([\w-]+))?>", lambda found: _without(_SHORT.get(found[1], found[0]), found[2] or ""), text
+    )
 
 
-# flags with which no rule finds anything in a plain model
-QUIET = "--gpu-memory-utilization 0.8 --max-model-len 32768 --kv-cache-dtype fp8 --max-cudagraph-capture-size 2048"
-
-
-PLAIN = "org/Plain-8B"
-
-
-SERVE = f"vllm serve {PLAIN} {QUIET}"
-
-
-RAY = "-tp 2 --distributed-executor-backend ray"
+def _without(text: str, left_out: str) -> str:
+    if left_out in OPTIONS:
+        return text.replace(OPTIONS[left_out], "")
+    return re.sub(rf"--{left_out} \S+", "", text) if left_out else text
 
 
 def serve(model: str = PLAIN, flags: str = "", without: str = "") -> str:
-    quiet = re.sub(rf"--{without} \S+", "", QUIET) if without else QUIET
-    return f"vllm serve {model} {quiet} {flags}"
+    return f"vllm serve {model} {_without(QUIET, without)} {flags}"
 
 
 def pair(without: str = "", image: str = IMAGE, flags: str = RAY) -> str:
     """A container of a pair with all that it should have, but for one thing."""
-    given = " ".join(option for rule, option in OPTIONS.items() if rule != without)
-    return f"docker run {given} {image} {serve(PLAIN, flags)}"
+    return f"docker run {_without(_SHORT['pair'], without)} {image} {serve(PLAIN, flags)}"

@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import yaml
 
 from docs import alerts
+from sparkrig.reports.drift import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 # those of node_exporter that rules and dashboard name
@@ -30,6 +32,22 @@ OTHERS = {
     "node_pressure_memory_stalled_seconds_total",
     "node_time_seconds",
 }
+_ROW = {"id": "driver.hold", "status": "drift", "want": "x", "found": "y", "moved": "host"}
+# a report of one host that differs and one that cannot be read
+DRIFTED = Report.model_validate(
+    {
+        "schema": "sparkrig.drift/1",
+        "version": "1",
+        "inventory": "pair.py",
+        "started": datetime.now(UTC),
+        "seconds": 1,
+        "exit": 3,
+        "hosts": [
+            {"name": "spark-a", "exit": 2, "rows": [_ROW]},
+            {"name": "spark-b", "exit": 3, "unread": "refused"},
+        ],
+    }
+)
 
 
 @cache

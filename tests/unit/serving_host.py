@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.serving import served
-from tests.unit.shells import sh, tool
+from tests.unit.simulated import SimulatedHost
 
 DID = (
     "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s: requests running: 2, the GPU drew 14 W"
@@ -29,39 +29,24 @@ DOCKER = """case "$1 $2" in
 esac"""
 
 
-class Spark:
+class Spark(SimulatedHost):
     """A host in a folder."""
 
+    own = "/etc/sparkrig|/etc/systemd|/var/lib/sparkrig|/usr/local/lib/sparkrig"
+
     def __init__(self, root: Path) -> None:
-        self.root, self.log, self.unit = root, root / "log", root / "unit"
-        root.mkdir(exist_ok=True)
+        super().__init__(root)
+        self.log, self.unit = root / "did", root / "unit"
         self.log.write_text("")
         self.unit.write_text("LoadState=not-found\nActiveState=inactive\nNRestarts=0\nInvocationID=77\n")
-        tool(root / "bin", "systemctl", SYSTEMCTL.format(log=self.log, unit=self.unit))
-        tool(root / "bin", "docker", DOCKER.format(log=self.log, id=ID))
-        tool(root / "bin", "journalctl", "echo 'sparkrig: phase ready 2026-11-21T14:00:00Z'; echo noise")
-        tool(root / "bin", "ss", "echo 'LISTEN 0 128 0.0.0.0:22 0.0.0.0:*'; echo 'LISTEN 0 9 [::]:8000 [::]:*'")
+        self.tool("systemctl", SYSTEMCTL.format(log=self.log, unit=self.unit))
+        self.tool("docker", DOCKER.format(log=self.log, id=ID))
+        self.tool("journalctl", "echo 'sparkrig: phase ready 2026-11-21T14:00:00Z'; echo noise")
+        self.tool("ss", "echo 'LISTEN 0 128 0.0.0.0:22 0.0.0.0:*'; echo 'LISTEN 0 9 [::]:8000 [::]:*'")
         (root / "etc/systemd/system").mkdir(parents=True)
 
-    def at(self, path: str) -> Path:
-        return Path(self.text(path))
-
-    def text(self, script: str) -> str:
-        for place in ("/etc/sparkrig", "/etc/systemd", "/var/lib/sparkrig", "/usr/local/lib/sparkrig"):
-            script = script.replace(place, f"{self.root}{place}")
-        return script
-
-    def sh(self, script: str, *words: str) -> str:
-        done = sh(self.text(script), *map(self.text, words), path=self.root / "bin")
-        assert done.returncode == 0, (done.stdout, done.stderr)
-        return done.stdout
-
     def look(self, weights: str = "") -> served.Serving:
-        return ServingFact().process(self.sh(ServingFact().command(weights)).splitlines())
-
-    def has(self, path: str, text: str) -> None:
-        self.at(path).parent.mkdir(parents=True, exist_ok=True)
-        self.at(path).write_text(text)
+        return ServingFact().process(self.prints(ServingFact().command(weights)).splitlines())
 
     def holds(self) -> dict[str, str]:
         return {path: self.at(path).read_text() for path in served.PATHS if self.at(path).exists()}
@@ -69,10 +54,3 @@ class Spark:
     @property
     def enabled(self) -> bool:
         return self.at(served.ENABLED).is_symlink()
-
-    @property
-    def calls(self) -> list[str]:
-        """What was done since this was asked last."""
-        found = self.log.read_text().splitlines()
-        self.log.write_text("")
-        return found

@@ -8,11 +8,10 @@ from ipaddress import IPv4Interface
 from typing import Any
 
 from sparkrig.checks import resources
-from sparkrig.checks.check import Check
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host import driver, preflight, secrets, time
+from sparkrig.host import driver, preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
 from sparkrig.look.state import State
@@ -21,6 +20,9 @@ from sparkrig.network.links import Route
 from sparkrig.network.profiles import Profile
 from sparkrig.operations.subject import subject
 from sparkrig.rdma import environment, gid
+from sparkrig.resources import secrets
+from sparkrig.resources.check import Check
+from sparkrig.resources.time import TIMESYNCD_PATH
 from tests.plan.conftest import FABRIC, converged
 
 A, B = "spark-a", "spark-b"
@@ -150,7 +152,7 @@ def file(path: str, **fields: Any) -> Change:
 def time_servers(state: State) -> State:
     """A file of ours for timesyncd, of servers that no setting names."""
     file = Found("[Time]\nNTP=192.0.2.10\n", "0644", "root:root")
-    return replace(state, files={**state.files, time.TIMESYNCD_PATH: file})
+    return replace(state, files={**state.files, TIMESYNCD_PATH: file})
 
 
 def edited(path: str, old: str, new: str) -> Change:

@@ -51,7 +51,7 @@ def typed(
     patch.setattr(sparkrig.io, "session", session, raising=False)
     patch.setattr(storage, "look", lambda at, *_: seen[at.name])
     patch.setattr(storage, "remove", lambda _run, at, *_: touched.append(at.name))
-    patch.setattr(remote, "each", lambda able, act: [act(at) for at in able.values()])
+    patch.setattr(remote, "each", lambda able, act: {name: act(at) for name, at in able.items()})
     if answer:
         patch.setattr(files, "must_answer", lambda *_: None)
     return CliRunner().invoke(verb, [str(file), *words], input=answer or None), touched

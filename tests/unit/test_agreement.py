@@ -19,7 +19,6 @@ import pytest
 
 from sparkrig import cure
 from sparkrig.checks import resources
-from sparkrig.checks.check import Check, wrong
 from sparkrig.deploys import dry
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Fleet
@@ -28,6 +27,7 @@ from sparkrig.network.differences import differences
 from sparkrig.operations.network import planned
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, wrong
 from tests.unit import doctored
 from tests.unit.states import (
     MOVED,

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 
 from sparkrig import cure
-from sparkrig.checks.check import Subject
 from sparkrig.explain import package_list
-from sparkrig.host import containers, driver, health, nvidia_smi, preflight, targets
+from sparkrig.host import driver, health, nvidia_smi, preflight, targets
 from sparkrig.host.apt import install_as_installed, install_past_the_hold
 from sparkrig.host.gpu import gsp
 from sparkrig.host.nvidia_smi import Gpu
@@ -31,6 +30,8 @@ from sparkrig.refusal import Refusal
 from sparkrig.render import journal as shown
 from sparkrig.reports.drift import Report
 from sparkrig.reports.findings import mends
+from sparkrig.resources import containers
+from sparkrig.resources.check import Subject
 from sparkrig.runs import journal, partial, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
@@ -449,7 +450,7 @@ ROWS: Mapping[str, tuple[Callable[[list[str]], Any], list[str]]] = {
     "a kernel": (health.parse, ["boot_id b", "kernel 6.1", "modules VALUE yes 580.1"]),
     "the kernel": (health.parse, ["boot_id b", "kernel VALUE"]),
     "a run": (journal.parse, ["now 1", "run VALUE {}"]),
-    "the toolkit": (containers.parse, ["toolkit VALUE"]),
+    "the toolkit": (containers.CONTAINERS.parse, ["toolkit VALUE"]),
     "a netdev": (network.parse, ['addr [{"ifname": "VALUE", "mtu": 1, "addr_info": []}]']),
     "a profile": (network.parse, ["property connection.uuid:VALUE"]),
     "a driver": (

@@ -14,10 +14,9 @@ import pytest
 from pyinfra.connectors.ssh import connector_data_meta
 
 from docs import commands
-from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with_bands
+from docs.make import FABRIC, GROUP_DATA, LOGIN, PAGE, page, with_bands
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.cli.main import sparkrig
-from sparkrig.settings import Settings
 from sparkrig.signatures import table, tools
 from tests.tables import each_row
 
@@ -61,11 +60,6 @@ def test_the_table_of_bands_is_current() -> None:
     text = FABRIC.read_text(encoding="utf-8")
     assert text == with_bands(text), "make docs"
     assert all(band.meaning in text and band.source in text for band in BANDS)
-
-
-def test_a_page_without_the_marker_lines_is_refused() -> None:
-    with pytest.raises(ValueError, match="no two lines that mark the bands"):
-        with_bands("# The fabric\n")
 
 
 CAUSE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
@@ -146,39 +140,6 @@ def test_causes_are_found_in_code() -> None:
             ("ROWS = {5: ('flushed', 'it broke off', 'ping')}\ncause, why, cure = ROWS[5]", {"flushed"}),
             ("cause, why = ROWS[5]\nname in ('index', 'serial')", set()),
             ('Verdict("healthy"); Verdict("fault", found.cause); other("a", "b")', set()),
-        ],
-        holds,
-    )
-
-
-def test_every_setting_says_what_it_means() -> None:
-    lines = page().splitlines()
-
-    def holds(name: str) -> None:
-        meaning = Settings.model_fields[name].description or ""
-        assert meaning.endswith((".", ")")), f"{name} has no description that ends like a sentence"
-        row = next(line for line in lines if line.startswith(f"| `{name}` |"))
-        assert meaning in row
-
-    each_row([*Settings.model_fields], holds)
-
-
-def test_types_are_in_words() -> None:
-    properties = Settings.model_json_schema()["properties"]
-
-    def holds(name: str, words: str) -> None:
-        assert type_in_words(properties[name]) == words
-
-    each_row(
-        [
-            ("pair", "text or `None`"),
-            ("fabric", "mapping of text to IPv4 address/prefix"),
-            ("allow_non_spark", "True or False"),
-            ("driver_branch", "`580`"),
-            ("mtu", "whole number, 1280 to 9216"),
-            ("socket_interface", '`"fabric"` or `"management"`'),
-            ("bandwidth_floor", "number above 0 or `None`"),
-            ("bandwidth_path_mtu", "`1024`, `2048` or `4096`"),
         ],
         holds,
     )

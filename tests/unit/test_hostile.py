@@ -29,12 +29,12 @@ from sparkrig.facts.preflight import Preflight
 from sparkrig.facts.rdma import Rdma
 from sparkrig.facts.spark import Spark
 from sparkrig.files import Found
-from sparkrig.host import containers
 from sparkrig.network import netplan
 from sparkrig.parsing import bounds, rows, safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.render import journal as picture
 from sparkrig.reports import status
+from sparkrig.resources import containers
 from sparkrig.runs import lock, merge
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable

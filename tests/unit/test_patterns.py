@@ -14,8 +14,8 @@ from typing import Any, get_args
 import pytest
 
 from sparkrig import shapes, signatures
-from sparkrig.checks import kind
-from sparkrig.serving import parsers, recipe, startup
+from sparkrig.resources import kind
+from sparkrig.serving import engines, parsers, recipe, startup
 from sparkrig.serving.lint import case
 from tests import patterns
 
@@ -26,10 +26,13 @@ QUICK_S, NOTICED_S, ENDLESS_S, MOST = 0.000_25, 0.001, 0.05, 8.0
 # Calls whose pattern is a variable: what has its patterns.
 TABLES: dict[str, Any] = {
     "sparkrig/bandwidth/nccl.py re.findall(pattern, text)": [],
-    "sparkrig/checks/kind.py re.fullmatch(pattern, id)": [*kind._STANDS_FOR.values()],
+    "sparkrig/resources/kind.py re.fullmatch(pattern, id)": [*kind._STANDS_FOR.values()],
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
     "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next one
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
+    "sparkrig/serving/engines.py re.compile('|'.join(row['images']), re.IGNORECASE)": [
+        each.images.pattern for each in engines.OTHERS.values()
+    ],
     "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
         each for _, each in case._FORMATS
     ],

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs, signatures
-from sparkrig.host import apt, containers, nvidia_smi
+from sparkrig.host import apt, nvidia_smi
 from sparkrig.network import netplan, profiles
 from sparkrig.rdma import gid
-from sparkrig.runs.journal import STANDS
+from sparkrig.resources import containers
+from sparkrig.runs.managed_files import PACKAGES
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,20 +44,18 @@ SHARED = {
     "facts/storage.sh": (
         "sparkrig.runs.lock:RUNS",
         "sparkrig.serving.served:RECORD",
-        "sparkrig.serving.served:REVISION",
         "sparkrig.serving.served:TRIAL",
-        "sparkrig.serving.served:UNIT",
     ),
     "facts/trust_look.sh": (
-        "sparkrig.host.trust:KEY",
-        "sparkrig.host.trust:MARK",
+        "sparkrig.resources.trust:KEY",
+        "sparkrig.resources.trust:MARK",
     ),
     "host/images_content_of.sh": ("sparkrig.host.images:HELD",),
     "host/update_plan.sh": ("sparkrig.host.update_record:FOLDER", "sparkrig.host.update_record:BACK"),
     "host/update_machine.sh": ("sparkrig.host.update_record:FOLDER",),
     "operations/apt_keep.sh": ("sparkrig.host.driver:SIMULATION",),
     "operations/guard_prepare.sh": ("sparkrig.runs.lock:RUNS",),
-    "operations/serving_ask.sh": ("sparkrig.host.secrets:PATH",),
+    "operations/serving_ask.sh": ("sparkrig.files:SECRETS_FILE",),
     "operations/serving_begin.sh": (
         "sparkrig.serving.served:STATE",
         "sparkrig.serving.served:TRIAL",
@@ -95,7 +94,7 @@ SHARED = {
     "runs/journal_intends_holds.sh": ("sparkrig.runs.journal:RUNS",),
     "runs/journal_keeps.sh": (
         "sparkrig.runs.journal:ABSENT",
-        "sparkrig.host.secrets:PATH",
+        "sparkrig.files:SECRETS_FILE",
     ),
     "runs/journal_left.sh": ("sparkrig.runs.journal:RUNS",),
     "runs/journal_note.sh": (
@@ -181,10 +180,7 @@ def test_what_python_and_a_program_both_name_is_one_value() -> None:
         assert re.search(rf"(?<![\w.-]){value}(?![\w-])", read(name)), "as a whole word"
 
     each_row([(name, each) for name, all_of in SHARED.items() for each in all_of], holds)
-    assert (
-        " ".join(apt.LOCKS) in programs.text("facts/apt_holders.sh")
-        and " ".join(containers.TOOLKIT_PARTS) in STANDS
-    )
+    assert " ".join(apt.LOCKS) in programs.text("facts/apt_holders.sh") and PACKAGES == containers.TOOLKIT_PARTS
     assert "; ".join(f"/^{begins}/d" for begins in gid.OURS) in programs.text("runs/journal_row.sh")
     assert ",".join(nvidia_smi.FIELDS) in programs.text("facts/gpu.sh")
     assert signatures.of("nvidia-smi", "no-nvidia-smi").search(programs.text("facts/gpu.sh"))

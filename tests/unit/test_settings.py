@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from pydantic import ValidationError
 
 from sparkrig.fleet import Fleet
 from sparkrig.settings import DEFAULTS, Settings, SettingsError
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 Data = dict[str, dict[str, Any]]
 
@@ -34,175 +33,6 @@ def fabric(*addresses: str) -> Data:
     return {"spark-a": {"fabric": {f"enp{number}": address for number, address in enumerate(addresses)}}}
 
 
-def changed(change: Callable[[Data], Any]) -> Data:
-    data = pair()
-    change(data)
-    return data
-
-
-MTU = "setting mtu: a whole number from 1280 to 9216 is expected"
-
-BAD: dict[str, tuple[Data, list[str]]] = {
-    "no host": ({}, ["inventory names no host", "at least one is expected"]),
-    "misspelt": ({"spark-a": {"fabrik": {}}}, ["spark-a", "no setting fabrik", "did you mean fabric?"]),
-    "misspelt, swapped letters": ({"spark-a": {"mut": 9000}}, ["spark-a", "no setting mut", "did you mean mtu?"]),
-    "unknown, nothing near": (
-        {"spark-a": {"tint": "green"}},
-        ["spark-a", "no setting tint", "sparkrig docs settings", "x_"],
-    ),
-    "wrong type": (
-        {"spark-a": {"mtu": "jumbo"}},
-        ["spark-a", f"{MTU} (found 'jumbo')"],
-    ),
-    "not a bool": (
-        {"spark-a": {"restart_docker": "perhaps"}},
-        ["spark-a", "restart_docker: True or False is expected"],
-    ),
-    "MTU below range": (
-        {"spark-a": {"mtu": 1279}},
-        [f"{MTU} (found 1279)"],
-    ),
-    "MTU above range": (
-        {"spark-a": {"mtu": 9217}},
-        [f"{MTU} (found 9217)"],
-    ),
-    "another branch": ({"spark-a": {"driver_branch": 590}}, ["spark-a", "driver_branch", "580", "590"]),
-    "no floor": (
-        {"spark-a": {"bandwidth_floor": 0}},
-        ["spark-a", "a number above 0 or None is expected"],
-    ),
-    "odd path MTU": (
-        {"spark-a": {"bandwidth_path_mtu": 4200}},
-        ["bandwidth_path_mtu: 1024, 2048 or 4096 is expected"],
-    ),
-    "impatient": ({"spark-a": {"patience": 0.5}}, ["spark-a", "patience: a number from 1 to 20 is expected"]),
-    "two lines in a value": (
-        {"spark-a": {"environment": {"A": "1\nB=2"}}},
-        ["spark-a", "environment", "without control characters"],
-    ),
-    "two lines in a flag": (
-        {"spark-a": {"serve_flags": {"reasoning-parser": "x\nExecStartPre=/bin/sh"}}},
-        ["spark-a", "serve_flags", "without control characters"],
-    ),
-    "an escape in a name": ({"spark-a": {"pair": "a\x1b[2J"}}, ["spark-a", "setting pair", "control"]),
-    "one of the C1 controls": ({"spark-a": {"model": "a\x9b2J"}}, ["spark-a", "setting model", "control"]),
-    "a line separator in an image": ({"spark-a": {"serve_image": "a\u2028b"}}, ["serve_image", "control"]),
-    "a NUL in a name of a mapping": ({"spark-a": {"adopt": {"a\0b": "leave"}}}, ["adopt", "control"]),
-    "an API key as a flag": (
-        {"spark-a": {"serve_flags": {"api-key": "hush"}}},
-        ["spark-a", "--api-key would show a secret in the list of processes", "secrets, as VLLM_API_KEY"],
-    ),
-    "a token as a flag": ({"spark-a": {"serve_flags": {"hf-token": "hush"}}}, ["--hf-token", "as HF_TOKEN"]),
-    "a password as a flag": (
-        {"spark-a": {"serve_flags": {"ssl-keyfile-password": "hush"}}},
-        ["--ssl-keyfile-password", "secrets"],
-    ),
-    "no variable name": ({"spark-a": {"environment": {"A B": "1"}}}, ["spark-a", "environment.A B"]),
-    "number as a variable": (
-        {"spark-a": {"environment": {"A": 1}}},
-        ["spark-a", "A: a text on one line is expected (found 1)"],
-    ),
-    "fixed GID": (
-        {"spark-a": {"environment": {"NCCL_IB_GID_INDEX": "3"}}},
-        ["spark-a", "environment", "NCCL_IB_GID_INDEX", "looked up on the host", "leave it out"],
-    ),
-    "short fingerprint": (
-        {"spark-a": {"toolkit_key_fingerprint": "F796ECB0"}},
-        ["spark-a", "toolkit_key_fingerprint", "F796ECB0"],
-    ),
-    "small letters in a fingerprint": (
-        {"spark-a": {"toolkit_key_fingerprint": "c95b321b61e88c1809c4f759ddcae044f796ecb0"}},
-        ["spark-a", "toolkit_key_fingerprint"],
-    ),
-    "netdev of 16 letters": (
-        {"spark-a": {"fabric": {"abcdefghijklmnop": "10.0.0.1/24"}}},
-        ["spark-a", "fabric", "abcdefghijklmnop"],
-    ),
-    "netdev with a shell in it": (
-        {"spark-a": {"fabric": {"eth0;reboot": "10.0.0.1/24"}}},
-        ["spark-a", "eth0;reboot"],
-    ),
-    "management on the fabric": (
-        {"spark-a": {"fabric": {"enp0": "10.0.0.1/24"}, "management_interface": "enp0"}},
-        ["spark-a", "management_interface enp0 is a netdev of the fabric", "allow_management_interface"],
-    ),
-    "management with a shell in it": ({"spark-a": {"management_interface": "lo;id"}}, ["management_interface"]),
-    "empty pair": (
-        {"spark-a": {"pair": ""}},
-        ["setting pair: a name of 1 to 64 characters on one line or None is expected"],
-    ),
-    # addresses
-    "no address": (
-        fabric("spark.local"),
-        ["fabric.enp0: an IPv4 address as ADDRESS/PREFIX is", "(found 'spark.local')"],
-    ),
-    "IPv6": (fabric("fd00::11/64"), ["spark-a", "fabric.enp0: an IPv4 address", "fd00::11/64"]),
-    "no prefix": (
-        fabric("10.0.0.1"),
-        ["spark-a", "10.0.0.1/32 on enp0", "ADDRESS/PREFIX is expected"],
-    ),
-    "/32": (fabric("10.0.0.1/32"), ["spark-a", "no room for a peer"]),
-    "number for an address": ({"spark-a": {"fabric": {"enp0": 167772161}}}, ["spark-a", "no room for a peer"]),
-    "network address": (fabric("10.0.0.0/24"), ["spark-a", "10.0.0.0/24 on enp0", "no host address"]),
-    "broadcast address": (fabric("10.0.0.255/24"), ["spark-a", "10.0.0.255/24 on enp0", "no host address"]),
-    "reserved": (fabric("240.0.0.2/24"), ["240.0.0.2/24 on enp0", "not an address that a link can have"]),
-    "loopback": (fabric("127.0.0.2/8"), ["spark-a", "127.0.0.2/8 on enp0", "not an address that a link can have"]),
-    "multicast": (fabric("224.0.0.9/24"), ["spark-a", "224.0.0.9/24 on enp0", "not an address"]),
-    "twins in one subnet": (
-        fabric("192.168.100.11/24", "192.168.100.12/24"),
-        [
-            "spark-a",
-            "enp0 (192.168.100.11/24) and enp1 (192.168.100.12/24) share a subnet",
-            "each twin in its own",
-        ],
-    ),
-    "twins in nested subnets": (fabric("10.0.0.1/16", "10.0.3.1/24"), ["spark-a", "share a subnet"]),
-    # pairs
-    "address twice": (
-        changed(lambda d: d["spark-b"]["fabric"].update(enp1s0f0np0="192.168.100.11/24")),
-        ["spark-b enp1s0f0np0", "192.168.100.11", "spark-a enp1s0f0np0 too", "may stand once"],
-    ),
-    "outside the peer's subnets": (
-        changed(lambda d: d["spark-b"]["fabric"].update(enp1s0f0np0="192.168.102.12/24")),
-        [
-            "spark-a",
-            "192.168.100.11/24 on enp1s0f0np0 lies outside every subnet of its peer spark-b",
-            "expected one in 192.168.102.0/24, 192.168.101.0/24",
-        ],
-    ),
-    "prefixes differ": (
-        changed(lambda d: d["spark-b"]["fabric"].update(enp1s0f0np0="192.168.100.12/25")),
-        ["spark-a", "192.168.100.11/24", "spark-b", "192.168.100.0/25"],
-    ),
-    "a rail that ends nowhere": (
-        changed(lambda d: d["spark-b"]["fabric"].pop("enP2p1s0f0np0")),
-        ["spark-a", "192.168.101.11/24 on enP2p1s0f0np0", "spark-b", "expected one in 192.168.100.0/24"],
-    ),
-    "three in a pair": (
-        changed(lambda d: d.update({"spark-c": {"pair": "sparks"}})),
-        [
-            "pair sparks",
-            "found 3",
-            "spark-a, spark-b, spark-c",
-            "exactly two hosts are expected",
-            "cluster in place of",
-        ],
-    ),
-    "one in a pair": (
-        changed(lambda d: d["spark-b"].update(pair="sparcs")),
-        ["pair sparks", "found 1", "spark-a", "exactly two hosts are expected"],
-    ),
-    "pair without fabric": (
-        {"spark-a": {"pair": "sparks"}, "spark-b": {"pair": "sparks"}},
-        ["pair sparks", "spark-a and spark-b declare no fabric", "for each cabled netdev is expected"],
-    ),
-    "half a pair without fabric": (
-        changed(lambda d: d["spark-b"].pop("fabric")),
-        ["spark-b", "fabric is empty", "spark-a", "192.168.100.0/24, 192.168.101.0/24 is expected"],
-    ),
-}
-
-
 def test_bad_input_is_one_sentence() -> None:
     def holds(data: Data, words: list[str]) -> None:
         with pytest.raises(SettingsError) as caught:
@@ -216,7 +46,7 @@ def test_bad_input_is_one_sentence() -> None:
             caught.value.__suppress_context__ or not caught.value.__context__
         )
 
-    each_row(BAD, holds)
+    each_row(table(__file__, "bad"), holds)
 
 
 # the words of pydantic's own messages, of any version

@@ -132,7 +132,7 @@ def test_a_journal_keeps_files_alone_and_says_what_else_stands_there(tmp_path: P
     spark = Spark(tmp_path)
     paths = {kind: f"/etc/{kind}.conf" for kind in SPECIAL}
     for kind, path in paths.items():
-        make(kind, spark.file(path))
+        make(kind, spark.at(path))
     spark.holders.start("1")
     done = spark.sh(journal.BEGIN, "1", lock.given("1", "ann@laptop", "x", "0"), "", *paths.values())
     assert done.returncode == 0, done.stderr
@@ -153,14 +153,14 @@ def test_an_undo_waits_for_no_fifo_that_took_a_file_s_place(tmp_path: Path) -> N
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
     spark.end("1")
-    spark.file(NCCL).unlink()
-    make("fifo", spark.file(NCCL))
+    spark.at(NCCL).unlink()
+    make("fifo", spark.at(NCCL))
     (change,) = spark.plan("1").changes
     done = spark.sh(undo.RESTORE, f"{lock.RUNS}/1/before/files", stdin=f"merge {NCCL} 00 QQ==\n")
     spark.holders.cut()
     assert (change.act, change.why) == ("foreign", "it is fifo now")
-    assert (done.returncode, done.stdout) == (0, f"changed {spark.file(NCCL)}\n")
-    assert spark.file(NCCL).is_fifo()
+    assert (done.returncode, done.stdout) == (0, f"changed {spark.at(NCCL)}\n")
+    assert spark.at(NCCL).is_fifo()
 
 
 @pytest.mark.slow
@@ -168,14 +168,14 @@ def test_an_undo_puts_back_each_byte_and_a_link_that_leads_nowhere(tmp_path: Pat
     stood = b'{"label": "caf\xe9"}\r\n'
     spark = Spark(tmp_path)
     (spark.bin / "sync").unlink()
-    spark.file(NCCL).symlink_to("/nowhere/at/all")
-    spark.file(DAEMON).write_bytes(stood)
+    spark.at(NCCL).symlink_to("/nowhere/at/all")
+    spark.at(DAEMON).write_bytes(stood)
     spark.begin("1")
-    spark.file(NCCL).unlink()
+    spark.at(NCCL).unlink()
     spark.write("1", NCCL, "A=1\n")
     spark.write("1", DAEMON, "{}\n")
     spark.end("1")
     spark.undo("1", "2")
     spark.holders.cut()
-    assert spark.file(DAEMON).read_bytes() == stood
-    assert spark.file(NCCL).readlink() == Path("/nowhere/at/all")
+    assert spark.at(DAEMON).read_bytes() == stood
+    assert spark.at(NCCL).readlink() == Path("/nowhere/at/all")

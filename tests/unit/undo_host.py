@@ -3,37 +3,37 @@
 from __future__ import annotations
 
 import base64
-import re
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from sparkrig.host import containers
 from sparkrig.io.shell import script
 from sparkrig.operations.files import WRITE
 from sparkrig.operations.journal import noted
 from sparkrig.rdma import environment
+from sparkrig.resources import containers
 from sparkrig.runs import journal, lock, undo, undo_merge
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.undo import Plan
 from tests.unit.holders import Holders
-from tests.unit.shells import sh, tool
+from tests.unit.simulated import SimulatedHost
 
 DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
 PATHS = (DAEMON, NCCL, environment.GID_MODULE)
 
 
-class Spark:
+class Spark(SimulatedHost):
     """A host below a folder: its /etc, /run and /var/lib, and what stands in for apt-mark and docker."""
 
+    environment: ClassVar = {"SSH_CONNECTION": "10.0.2.2 5 10.0.2.15 22"}
+
     def __init__(self, root: Path) -> None:
-        self.root, self.bin = root, root / "bin"
+        super().__init__(root)
         for name in ("etc/docker", "var/lib/sparkrig", "var/lib/dpkg", "run"):
             (root / name).mkdir(parents=True)
         self.held, self.restarts = root / "var/lib/dpkg/status", root / "restarts"
         self.held.write_text("")
-        tool(
-            self.bin,
+        self.tool(
             "apt-mark",
             f"""case $1 in
 showhold) cat {self.held} ;;
@@ -41,30 +41,10 @@ hold) shift; cat {self.held} >{root}/new; printf '%s\\n' "$@" >>{root}/new; mv {
 unhold) grep -vx "$2" {self.held} >{root}/new; mv {root}/new {self.held} ;;
 esac""",
         )
-        tool(self.bin, "dpkg-query", "")
-        tool(self.bin, "docker", "")
-        tool(self.bin, "dockerd", "")
-        tool(self.bin, "sync", "")
-        tool(self.bin, "chown", "")
-        tool(self.bin, "systemctl", f"echo x >>{self.restarts}")
+        for name in ("dpkg-query", "docker", "dockerd", "sync", "chown"):
+            self.tool(name)
+        self.tool("systemctl", f"echo x >>{self.restarts}")
         self.holders = Holders(self.here)
-
-    def here(self, text: str) -> str:
-        """The text as it is meant on this host: nothing outside of its folder is written."""
-        places = rf"(?<!{re.escape(str(self.root))})/(?:etc|var/lib|usr/local/lib|run/sparkrig)\b"
-        return re.sub(places, lambda path: f"{self.root}{path[0]}", text)
-
-    def sh(self, text: str, *words: str, stdin: str = "") -> Any:
-        return sh(
-            self.here(text),
-            *map(self.here, words),
-            path=self.bin,
-            env={"SSH_CONNECTION": "10.0.2.2 5 10.0.2.15 22"},
-            stdin=self.here(stdin),
-        )
-
-    def file(self, path: str) -> Path:
-        return Path(f"{self.root}{path}")
 
     def begin(self, run: str, undoes: str = "") -> None:
         self.holders.cut()  # whoever held it is gone

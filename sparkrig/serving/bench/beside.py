@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-
-from pydantic import BaseModel, ConfigDict
+from dataclasses import dataclass
 
 from sparkrig.serving.bench.workload import WORKLOADS, Workload
 from sparkrig.serving.model import Figure, Metric, Model
@@ -18,14 +17,13 @@ METRICS: tuple[Metric, ...] = (
 """Those that a benchmark measures as well."""
 
 
-class Told(BaseModel):
+@dataclass(frozen=True)
+class Told:
     """One figure of the catalogue: low to high over the settings that a source measured it with.
 
     cold: of a prompt that was in no cache, as far as the source states; nodes: Sparks; of: the settings or
     workloads, as the source has them; source: a key of models/sources.yaml.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     metric: Metric
     low: float

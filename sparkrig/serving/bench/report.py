@@ -1,15 +1,14 @@
 """The report of a benchmark: each workload measured, beside what others measured, and what it comes to.
 
-The models are the JSON that `sparkrig bench --json` prints (docs/schema/bench.json); fields are only ever added.
+`Report` is the JSON that `sparkrig bench --json` prints (docs/schema/bench.json); fields are only ever added.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.serving.bench import beside
 from sparkrig.serving.bench.beside import Told
@@ -19,14 +18,9 @@ from sparkrig.serving.bench.workload import Workload
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.text import listed
 
-SCHEMA: Literal["sparkrig.bench/2"] = "sparkrig.bench/2"
 
-
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Measured(_Model):
+@dataclass(frozen=True)
+class Measured:
     """One workload.
 
     meaning: in words; concurrency: requests at a time; figures: by the engine's tool; others: what the catalogue
@@ -37,10 +31,11 @@ class Measured(_Model):
     meaning: str
     concurrency: int
     figures: Figures
-    others: list[Told] = []
+    others: list[Told]
 
 
-class Left(_Model):
+@dataclass(frozen=True)
+class Left:
     """A workload that was not measured, and why. failed: it came to nothing; else the server cannot take it."""
 
     name: str
@@ -48,7 +43,8 @@ class Left(_Model):
     failed: bool
 
 
-class Report(_Model):
+@dataclass(frozen=True, kw_only=True)
+class Report:
     """All workloads.
 
     host, service: of the server, empty for the one without a name; engine: its id; model: as the server calls it,
@@ -58,7 +54,7 @@ class Report(_Model):
     full stop.
     """
 
-    schema_: Literal["sparkrig.bench/2"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
+    schema: Literal["sparkrig.bench/2"] = "sparkrig.bench/2"
     version: str
     host: str
     service: str
@@ -74,9 +70,6 @@ class Report(_Model):
     left: list[Left]
     elsewhere: list[Told]
     sources: dict[str, Source]
-
-    def dumps(self) -> str:
-        return self.model_dump_json(by_alias=True, indent=1)
 
 
 def measured(asked: Workload, figures: Figures, model: Model | None) -> Measured:

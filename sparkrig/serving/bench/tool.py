@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from sparkrig.parsing import bounds
 from sparkrig.serving import arguments, engines
 from sparkrig.serving.bench.workload import Workload
@@ -20,18 +18,16 @@ from sparkrig.serving.runtimes import SGLANG, VLLM, runtime
 RESULT = "result.json"
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Spread(_Model):
+@dataclass(frozen=True)
+class Spread:
     """Of all requests: the median, and what 99 of 100 are at least as good as: the bad end."""
 
     p50: float
     p99: float
 
 
-class Figures(_Model):
+@dataclass(frozen=True)
+class Figures:
     """What the tool measured.
 
     asked, done: requests, and how many were answered; seconds: of all of them together; prompt_tokens, tokens: of

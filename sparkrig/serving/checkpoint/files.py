@@ -1,6 +1,7 @@
 """The catalogue's entry of a checkpoint, made from its files: config.json, hf_quant_config.json, index of weights.
 
-Nothing of it was tried: each number that the files do not state is estimated, and a sentence says how.
+Nothing of it was tried: each number that the files do not state is estimated, and a sentence says how. How many
+parameters it has is in its name, and not computed: no judgement of its memory needs them.
 """
 
 from __future__ import annotations
@@ -11,23 +12,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sparkrig.parsing import hub
-from sparkrig.serving.budget import BITS, GIB, Use, fewest_nodes
-from sparkrig.serving.checkpoint import blocks, parameters, quantization, shape
-from sparkrig.serving.checkpoint.blocks import Block
+from sparkrig.serving.budget import GIB, Use, fewest_nodes
+from sparkrig.serving.checkpoint import layers, quantization, shape
 from sparkrig.serving.checkpoint.config import Config, Missing, Unreadable, table
-from sparkrig.serving.checkpoint.parameters import Parameters
-from sparkrig.serving.model import Checkpoint, Format, Model, Shape
+from sparkrig.serving.checkpoint.layers import Mixer
+from sparkrig.serving.model import Checkpoint, Model, Shape
 
 SOURCE = "checkpoint-files"
 INDEX_CHARS = 67_108_864  # an index of 200,000 tensors has 25 MB
 UNVERIFIED = "not verified by anyone: computed from its own config.json"
-# families whose count was compared with their publishers' figures (tests/unit/serving/test_checkpoint_files.py)
-_COMPARED = """
-deepseek_v3 deepseek_v32 deepseek_v4 gemma3_text gemma4_text glm4_moe glm_moe_dsa gpt_oss kimi_k2 llama
-minimax_m2 mistral mixtral nemotron_h phi3 qwen3 qwen3_5_moe_text qwen3_5_text qwen3_moe qwen3_next
-qwen3_vl_moe_text qwen3_vl_text step3p5
-"""
-_APART = 0.1  # of a count of parameters from what the files hold
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 # the same weights once more, for other programs; templates/serving leaves them out of a download, too
 _ELSEWHERE = re.compile(r"consolidated|adapter|/")
 
@@ -50,46 +44,28 @@ def read(id: str, files: Files) -> Model:
     """The model of a checkpoint. id: OWNER/NAME on the hub. Raises Unreadable, in one sentence."""
     if not hub.ID.fullmatch(id):
         raise Unreadable(f"{id} is no OWNER/NAME of a checkpoint")
-    config, said = Config.of(files.config), list[str]()
+    config, said = Config.of(files.config), ["its figures are computed from its own files"]
     index = table(files.index, "model.safetensors.index.json", INDEX_CHARS) if files.index else {}
     beside = table(files.quantization, "hf_quant_config.json") if files.quantization else {}
-    found = blocks.blocks(config, said)
-    kind = quantization.quantization(config, beside, said)
-    size, names = _size(files, index, said), _names(index)
-    counted = _counted(config, found, kind.format, size, said)
-    return _made(id, config, found, kind, size, names, counted, said)
-
-
-def _made(
-    id: str,
-    config: Config,
-    found: Sequence[Block],
-    kind: quantization.Quantization,
-    size: int | None,
-    names: Sequence[str],
-    counted: Parameters,
-    said: list[str],
-) -> Model:
-    draft = shape.draft_weights(config, names)
+    mixers = layers.mixers(config, said)
+    kind, size = quantization.quantization(config, beside, said), _size(files, index, said)
     checkpoint = Checkpoint(
         id=id,
         format=kind.format,
         weights_gib=None if size is None else max(0.01, round(size / GIB, 2)),
-        draft=draft,
+        draft=shape.draft_weights(config, _names(index)),
         note=kind.note,
         source=SOURCE,
     )
     title = id.partition("/")[2]
-    cache = _shape(config, found, said)
+    cache = _shape(config, mixers, said)
     longest = shape.context(config, said)
     if config.whole.get("vision_config"):
-        said.append("its vision part is not among the parameters, but in the size of the files")
+        said.append("its vision part is in the size of the files")
     model = Model(
         name=entry_name(title),
         title=title,
-        architecture=_architecture(found),
-        parameters_b=_billions(counted.total),
-        active_b=_billions(counted.active),
+        architecture=_architecture(config, mixers),
         context=longest,
         nodes=1,
         standing="unknown",
@@ -102,9 +78,9 @@ def _made(
     return model.model_copy(update={"nodes": fewest_nodes(model, checkpoint, Use()) or 2})
 
 
-def _shape(config: Config, found: Sequence[Block], said: list[str]) -> Shape | None:
+def _shape(config: Config, mixers: Sequence[Mixer], said: list[str]) -> Shape | None:
     try:
-        return shape.shape(config, found, said, SOURCE)
+        return shape.shape(config, mixers, said, SOURCE)
     except Missing as error:
         said.append(f"the KV cache cannot be computed: {error}")
         return None
@@ -118,15 +94,13 @@ def entry_name(title: str) -> str:
     return name
 
 
-def _architecture(found: Sequence[Block]) -> Literal["dense", "moe", "dense hybrid", "moe hybrid"]:
-    hybrid = any(each.mixer in ("deltanet", "mamba") for each in found)
-    if any(each.feed in ("experts", "both") for each in found):
+def _architecture(
+    config: Config, mixers: Sequence[Mixer]
+) -> Literal["dense", "moe", "dense hybrid", "moe hybrid"]:
+    hybrid = any(mixer in ("deltanet", "mamba") for mixer in mixers)
+    if config.count(*_EXPERTS):
         return "moe hybrid" if hybrid else "moe"
     return "dense hybrid" if hybrid else "dense"
-
-
-def _billions(count: int) -> float:
-    return max(0.001, float(f"{count / 1e9:.3g}"))
 
 
 def _names(index: Mapping[str, Any]) -> Sequence[str]:
@@ -152,31 +126,3 @@ def _size(files: Files, index: Mapping[str, Any], said: list[str]) -> int | None
     else:
         said.append("neither the files of the weights nor an index with their size is there")
     return None
-
-
-def _counted(
-    config: Config, found: Sequence[Block], kind: Format, size: int | None, said: list[str]
-) -> Parameters:
-    """The count by the shapes; where it cannot be made, all that the files can hold."""
-    bits = BITS.get(kind)
-    held = int(size * 8 / bits) if size and bits else None
-    foreign = any(each.mixer == "unknown" for each in found) and not config.values.get("compress_ratios")
-    try:
-        counted = None if foreign else parameters.parameters(config, found, said)
-    except Missing as error:
-        said.append(f"the parameters cannot be counted: {error}")
-        counted = None
-    if counted is None:
-        if held is None:
-            raise Unreadable(
-                f"the parameters of {config.kind or 'the model'} can be counted neither by its config.json nor by "
-                "the size of its files"
-            )
-        said.append(f"the parameters are estimated by the size of the files at {bits:g} bits, all of them active")
-        return Parameters(held, held)
-    if config.kind not in _COMPARED.split():
-        said.append(f"{config.kind or 'its model_type'} is no family whose count was compared with anything")
-    said.append("the parameters are estimated: the matrices of the language model, counted by their shapes")
-    if held and kind in ("bf16", "fp16") and abs(held / counted.total - 1) > _APART:
-        said.append(f"the files hold {held / 1e9:.3g} billion parameters at 16 bits, and the count does not")
-    return counted

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Literal
 
-from sparkrig.serving.checkpoint.blocks import Block, Mixer
 from sparkrig.serving.checkpoint.config import Config
+from sparkrig.serving.checkpoint.layers import Mixer
 from sparkrig.serving.model import Full, Latent, Layers, Recurrent, Shape, Sliding
 
 _INDEX_BYTES = 4  # of the scale beside each 128 values of an indexer's key (vLLM, DeepseekV32IndexerCache)
@@ -22,22 +22,21 @@ _MTP = re.compile(r"(?:^|\.)mtp\.(?:layers\.)?(\d+)?")
 _LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
 
 
-def shape(config: Config, found: Sequence[Block], said: list[str], source: str) -> Shape | None:
-    """said: takes what had to be assumed, in sentences."""
-    mixers = sorted((each for each in _cached(config, found, said) if each in _ORDER), key=_ORDER.index)
-    if not mixers or any(each.mixer == "unknown" for each in found):
+def shape(config: Config, mixers: Sequence[Mixer], said: list[str], source: str) -> Shape | None:
+    """mixers: of each layer; said: takes what had to be assumed, in sentences."""
+    cached = sorted((mixer for mixer in _cached(config, mixers, said) if mixer in _ORDER), key=_ORDER.index)
+    if not cached or "unknown" in mixers:
         return None
     if config.under("sparse_attention_config"):  # MiniMax M3
         said.append("its sparse attention keeps an index beside each token, which is not counted")
-    kinds = [_layers(config, mixer, len([*group]), said) for mixer, group in groupby(mixers)]
+    kinds = [_layers(config, mixer, len([*group]), said) for mixer, group in groupby(cached)]
     layers, hidden = (*kinds, *_indexer(config, said)), config.count("hidden_size", "n_embd")
     heads = config.count("num_attention_heads", "n_head")
     return Shape(layers=layers, hidden=hidden, draft=draft_layers(config), heads=heads, source=source)
 
 
-def _cached(config: Config, found: Sequence[Block], said: list[str]) -> list[Mixer]:
+def _cached(config: Config, mixers: Sequence[Mixer], said: list[str]) -> Sequence[Mixer]:
     """The kinds of all layers that have a cache of their own."""
-    mixers = [each.mixer for each in found]
     shared = config.count("num_kv_shared_layers") or 0
     if shared:
         said.append(f"the last {shared} layers read the KV cache of earlier ones, and have none of their own")

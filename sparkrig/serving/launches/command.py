@@ -128,25 +128,19 @@ def starts_ray(words: Sequence[str]) -> bool:
     )
 
 
-def installs_ray(words: Sequence[str]) -> bool:
-    """Whether a command installs Ray, be it by a line that sed writes into a script."""
+def installs(words: Sequence[str]) -> set[str]:
+    """Which of ray and vllm a command installs, Ray be it by a line that sed writes into a script."""
     if "install" in words:
-        return any(re.match(r"ray\b", each) for each in words)
-    return (
-        bool(words)
-        and words[0] == "sed"
-        and any(re.search(r"(?m)^(?>.*?install\b).*\bray\b", each) for each in words)
-    )
+        ray = any(re.match(r"ray\b", each) for each in words)
+        vllm = any(re.match(r"(?:git\+\S*/)?vllm(?:\b|$)|\S*/vllm-\d", each) for each in words)
+        return {name for name, there in (("ray", ray), ("vllm", vllm)) if there}
+    written = words[:1] == ["sed"] and any(re.search(r"(?m)^(?>.*?install\b).*\bray\b", each) for each in words)
+    return {"ray"} if written else set()
 
 
 def enters(words: Sequence[str]) -> bool:
     """Whether a command is `docker exec` or its like, in a container that something else started."""
     return "exec" in words and any(base(word) in (*CONTAINER_ENGINES, "kubectl") for word in words)
-
-
-def installs_vllm(words: Sequence[str]) -> bool:
-    """Whether a command installs a vLLM over the one that is there."""
-    return "install" in words and any(re.match(r"(?:git\+\S*/)?vllm(?:\b|$)|\S*/vllm-\d", each) for each in words)
 
 
 def twice_a_shell(words: Sequence[str]) -> str:

@@ -44,13 +44,15 @@ _SET = re.compile(
 class World:
     """What all shells of one text share.
 
-    containers, functions: names of what it starts and has; elsewhere: scripts that it runs and has not.
+    containers, functions: names of what it starts and has; elsewhere: scripts that it runs and has not; installs:
+    ray and vllm, where it installs them.
     """
 
     containers: set[str] = field(default_factory=set)
     functions: set[str] = field(default_factory=set)
     errors: list[Unreadable] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
+    installs: set[str] = field(default_factory=set)
     left: int = _MOST_READ
     depth: int = 0
 
@@ -66,20 +68,14 @@ class Shell:
         self.world = world or World()
         self.launches: list[Launch] = []
         self.inside = False  # whether what follows is typed in a container
-        self.starts_ray = self.installs_ray = self.installs_vllm = False
+        self.starts_ray = False
         self.line = 1
 
     def read(self, text: str) -> list[Launch]:
         """The launches of a script. Raises Unreadable, NotRead where it depends on what is not read."""
         self._follow(text)
-        return [
-            replace(
-                each,
-                installs_ray=each.installs_ray or self.installs_ray,
-                installs_vllm=each.installs_vllm or self.installs_vllm,
-            )
-            for each in self.launches
-        ]
+        ray, vllm = "ray" in self.world.installs, "vllm" in self.world.installs
+        return [replace(launch, installs_ray=ray, installs_vllm=vllm) for launch in self.launches]
 
     def command(self, words: Sequence[str]) -> list[Launch]:
         """The launches of a command whose words another shell has parted."""
@@ -138,11 +134,9 @@ class Shell:
         trial._statements(block.body)
         if trial.launches:
             raise self._not_read(f"launches in {name}")
-        self.installs_ray, self.installs_vllm = trial.installs_ray, trial.installs_vllm
         why = f"{self._line} sets in {name} what the launch needs"
         changed = {*trial.variables.changed, *([block.name] if block.word in ("for", "select") else [])}
         self.variables.exported |= trial.variables.exported
-        self.variables.all_exported |= trial.variables.all_exported
         self.variables.doubted |= trial.variables.doubted
         if block.word == "function":  # which may be called from here on, whatever is set before
             self.world.functions.add(block.name)
@@ -154,7 +148,6 @@ class Shell:
         """A shell that starts with what is known here, and changes nothing of it."""
         made = Shell(self.source, {}, self.world)
         made.variables, made.inside = self.variables.copy(), self.inside
-        made.installs_ray, made.installs_vllm = self.installs_ray, self.installs_vllm
         return made
 
     # --- one command
@@ -210,14 +203,13 @@ class Shell:
     def _run(self, words: list[str], lead: Mapping[str, str]) -> None:
         self.world.left -= sum(map(len, words))
         name = command.base(words[0]) if words else ""
-        self.installs_ray = self.installs_ray or command.installs_ray(words)
-        self.installs_vllm = self.installs_vllm or command.installs_vllm(words)
+        self.world.installs |= command.installs(words)
         self.starts_ray = self.starts_ray or command.starts_ray(words)
-        if name == "printf" and words[1:2] == ["-v"]:
-            self.variables.hide("".join(words[2:3]))
-        elif not words or name in _PRINTS or words[0].startswith("["):
+        for variable in _sets(name, words):
+            self.variables.hide(variable)
+        if not words or name in _PRINTS or words[0].startswith("["):
             return
-        elif name in self.world.functions or name in _REMOTE:
+        if name in self.world.functions or name in _REMOTE:
             self._elsewhere(words)
         elif not self._changes(name, words):
             self._starts(words, {**self.variables.environment, **lead, **command.assigned(words)})
@@ -244,23 +236,11 @@ class Shell:
             why = f"{self._line} may set by `eval` what the launch needs"
             self._nested(" ".join(words[1:]), self)
             self.variables.question([*self.variables.values] if "$" in "".join(words) else [], why)
-        elif name == "let" or words[0].startswith("(("):
-            why = f"{self._line} computes what the launch needs"
-            self.variables.question(_SET.findall(" ".join(words)), why)
-        elif found := _ELEMENT.match(words[0]):
-            self.variables.question([found[1]], f"{self._line} sets one word of {found[1]}")
-        elif name in _READS:
-            for each in words[1:]:
-                if each.isidentifier():
-                    self.variables.hide(each)
         elif name == "unset":
             for each in words[1:]:
                 self.variables.forget(each)
         elif name == "set" and "--" in words:
             self.variables.question(ARGUMENTS, f"{self._line} sets the arguments of the script")
-        elif name == "set":
-            on, off = {"-a", "allexport"} & {*words}, "+a" in words
-            self.variables.all_exported = bool(on) or (self.variables.all_exported and not off)
         elif name == "exit":
             self.inside = False
         else:
@@ -299,8 +279,6 @@ class Shell:
             shell = Shell(self.source, environment, self.world)
             shell.inside = self.inside
             found = self._nested(text, shell, words[words.index(text) + 2 :])
-            self.installs_ray |= shell.installs_ray
-            self.installs_vllm |= shell.installs_vllm
         else:
             found = [*command.bare(words, environment, self.source)]
             file = command.script_file(words) or ""
@@ -345,6 +323,16 @@ class Shell:
         else:
             found = [*command.contained(described, source)]
         return [command.within(each, described) for each in found]
+
+
+def _sets(name: str, words: Sequence[str]) -> list[str]:
+    """The variables to which a command gives a value that is not known."""
+    if name in _READS or (name == "printf" and words[1:2] == ["-v"]):
+        return [word for word in words[1:] if word.isidentifier()]
+    if name == "let" or "".join(words[:1]).startswith("(("):
+        return _SET.findall(" ".join(words))
+    element = _ELEMENT.match("".join(words[:1]))
+    return [element[1]] if element else []
 
 
 def _passed(described: Described, environment: Mapping[str, str | None]) -> dict[str, str | None]:

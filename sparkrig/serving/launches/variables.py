@@ -48,15 +48,13 @@ class Variables:
     def __init__(self, given: Mapping[str, str | None] | None = None) -> None:
         self.values: dict[str, Value] = {name: value for name, value in (given or {}).items() if value is not None}
         self.exported: dict[str, None] = dict.fromkeys(given or {})
-        self.all_exported = False
         self.changed: set[str] = set()
         self.local: set[str] = set()
         self.doubted: dict[str, str] = {}
 
     def copy(self) -> Variables:
         made = Variables()
-        made.values, made.exported, made.all_exported = {**self.values}, {**self.exported}, self.all_exported
-        made.doubted = {**self.doubted}
+        made.values, made.exported, made.doubted = {**self.values}, {**self.exported}, {**self.doubted}
         return made
 
     @property
@@ -71,7 +69,7 @@ class Variables:
             value = _symbol(name) if isinstance(value, str) else (_symbol(name, array=True),)
         self.changed.add(name)
         self.values[name] = f"\0{self.doubted[name]}\0" if name in self.doubted else value
-        if exported or self.all_exported:
+        if exported:
             self.exported[name] = None
 
     def hide(self, name: str) -> None:

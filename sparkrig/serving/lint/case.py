@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from sparkrig.parsing import hub
 from sparkrig.serving.container import Container
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.launch import SERVER, Launch
-from sparkrig.serving.lint.families import Family, Trait, named
+from sparkrig.serving.lint.families import Family, named
 from sparkrig.serving.lint.version import Version, version
+from sparkrig.serving.model import Checkpoint, Model
 
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
@@ -35,47 +36,9 @@ _SHARED = 0.8  # of experts x size: Mixtral's share their attention, 46.7 B of 8
 _VLLM_FILE = re.compile(r"/(?:dist|site)-packages/vllm/")
 # speculative decoding by what its own model is called, where the method is not named
 _DRAFTS = ("dspark", "dflash", "eagle3", "mtp")
+# scales and layers of 16 bits beside the 4 bits of the name: 75 GiB of Nemotron-3-Super, of which it shows 63
+_BESIDE = 1.19
 _BITS = {"bf16": 16, "fp8": 8, "nvfp4": 4.5, "mxfp4": 4.25, "int4-gptq": 4, "int4-awq": 4, "int4": 4}
-
-
-class Checkpoint(Protocol):
-    """Of the catalogue: one set of weights.
-
-    nodes: how many Sparks it was run on; draft: None where it is not known whether MTP weights are in it.
-    """
-
-    @property
-    def id(self) -> str: ...
-    @property
-    def format(self) -> str: ...
-    @property
-    def weights_gib(self) -> float | None: ...
-    @property
-    def nodes(self) -> int: ...
-    @property
-    def draft(self) -> bool | None: ...
-    @property
-    def bad(self) -> str: ...
-
-
-class Model(Protocol):
-    """Of the catalogue.
-
-    architecture: `dense`, `moe`, `dense hybrid` or `moe hybrid`; standing: `avoid` where it is advised against.
-    """
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def architecture(self) -> str: ...
-    @property
-    def parameters_b(self) -> float: ...
-    @property
-    def standing(self) -> str: ...
-    @property
-    def why(self) -> str: ...
-    @property
-    def checkpoints(self) -> Sequence[Checkpoint]: ...
 
 
 Find = Callable[[str], Model | None]
@@ -162,7 +125,13 @@ class Case:
         known = self.tables.families if self.tables else ()
         return tuple(each for each in known if named(each.model, self.name))
 
-    def _family(self, trait: Trait) -> bool:
+    def has(self, trait: str) -> bool:
+        """Whether a trait of models/lint/ holds: of the launch, or else of the family that the name tells."""
+        name = trait.replace("-", "_")
+        own = getattr(self, name) if hasattr(Case, name) else getattr(self.launch, name, None)
+        return self._family(trait) if own is None else bool(own)
+
+    def _family(self, trait: str) -> bool:
         return any(trait in each.traits for each in self.families)
 
     @property
@@ -185,12 +154,6 @@ class Case:
         path = next((each for each in reversed(self.launch.names) if each.startswith("/")), "the model")
         return cached or path.rpartition("/")[2]
 
-    @property
-    def said(self) -> str:
-        """The model and its format, and how that is known."""
-        known = "in the catalogue" if self.checkpoint else "by its name"
-        return f"{self.called} is {self.format} {known}"
-
     @cached_property
     def mixture(self) -> bool:
         known = self.model.architecture if self.model else ""
@@ -200,16 +163,6 @@ class Case:
     def hybrid(self) -> bool:
         """Whether it has layers with a state, be they GatedDeltaNet's or Mamba's."""
         return self._family("hybrid") or bool(self.model and "hybrid" in self.model.architecture)
-
-    @cached_property
-    def latent(self) -> bool:
-        """Whether it has multi-head latent attention."""
-        return self._family("latent")
-
-    @property
-    def wide_heads(self) -> bool:
-        """Whether its full attention has heads of 256."""
-        return self._family("wide-heads")
 
     @cached_property
     def pooling(self) -> bool:
@@ -240,13 +193,6 @@ class Case:
         return self.launch.text("quantization").lower()
 
     @property
-    def table_on_disk(self) -> bool:
-        """Whether a table of embeddings is read from the disk, so that not all of the weights are loaded."""
-        return (
-            self.launch.variable("VLLM_PLE_TABLE_MEMORY") == "disk" or self.launch.variable("VLLM_PLE_MMAP") == "1"
-        )
-
-    @property
     def weights_gib(self) -> float | None:
         """What all nodes load together; half of it where BF16 becomes FP8."""
         if self.checkpoint is None or self.checkpoint.weights_gib is None:
@@ -263,11 +209,17 @@ class Case:
         return self.parameters_b * 1e9 * bits / 8 / 2**30
 
     @property
+    def each_gib(self) -> float:
+        """What each node loads, 0 where that is not known."""
+        told = self.weights_gib is None and self.served_format not in ("bf16", "fp8")
+        return (self.loaded_gib or 0) * (_BESIDE if told else 1) / (self.world or 1)
+
+    @property
     def parameters_b(self) -> float:
         """In billions: the catalogue's word, else what the name has, else none."""
-        said = _PARAMETERS.search(self.name)
-        if self.model or said is None:
-            return self.model.parameters_b if self.model else 0
+        said, known = _PARAMETERS.search(self.name), self.model.parameters_b if self.model else None
+        if known or said is None:
+            return known or 0
         return float(said[2]) * (int(said[1]) * _SHARED if said[1] else 1)
 
     @cached_property
@@ -307,11 +259,6 @@ class Case:
     @property
     def container(self) -> Container:
         return self.launch.container or Container()
-
-    @property
-    def contained_pair(self) -> bool:
-        """Whether it is a container of a pair, and no script adds options to it."""
-        return self.paired and self.contained
 
     @property
     def contained(self) -> bool:
@@ -370,21 +317,6 @@ class Case:
     def fork(self) -> bool:
         """Whether what serves may know more than that release."""
         return not self.released
-
-    @property
-    def severity(self) -> Severity | None:
-        """Of a hit: the rule's own for that very release, a note where a fork may know more."""
-        return None if self.released else "note"
-
-    @property
-    def attention(self) -> tuple[str, str]:
-        """What sets the attention backend, and the backend in capitals."""
-        flag, table = self.launch.text("attention-backend"), self.launch.table("attention-config")
-        if flag:
-            return f"--attention-backend {flag}", flag.upper()
-        if "backend" in table:
-            return f"--attention-config.backend {table['backend']}", str(table["backend"]).upper()
-        return "", ""
 
     def missing(self, *names: str) -> list[str]:
         """Variables that are not set; empty where the environment is not all known."""

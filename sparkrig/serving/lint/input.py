@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import engines
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.text import listed
 
 _WHOLE = (
@@ -84,14 +84,3 @@ def secret_argument(case: Case) -> Iterator[Hit]:
     for name, value in case.launch.flags.items():
         if isinstance(value, (str, list)) and value and shows_a_secret(name, value):
             yield Hit(f"--{name} shows a secret in the list of processes")
-
-
-CHECKS: Mapping[str, Check] = {
-    "not-json": not_json,
-    "not-a-number": not_a_number,
-    "extra-words": extra_words,
-    "no-model": no_model,
-    "unseen": unseen,
-    "other-engine": other_engine,
-    "secret-argument": secret_argument,
-}

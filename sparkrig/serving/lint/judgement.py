@@ -7,27 +7,31 @@ know, the name shows what it can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from sparkrig.serving.engines import VLLM
 from sparkrig.serving.lint import (
-    cache,
     conditions,
-    container,
-    environment,
     input,  # noqa: A004 - the topic, which shadows no call here
     memory,
     nodes,
-    quantization,
     weights,
     words,
 )
 from sparkrig.serving.lint.case import Case, Check, Hit, Severity
-from sparkrig.serving.lint.rule import Rule
+from sparkrig.serving.lint.claims import Claim
+from sparkrig.serving.lint.rule import Rule, Topic
 
-_TOPICS = (memory, cache, quantization, weights, nodes, container, environment, input, words)
-CHECKS: Mapping[str, Check] = {id: check for topic in _TOPICS for id, check in topic.CHECKS.items()}
+_TOPICS = (memory, weights, nodes, input, words)
+# what code computes: each public function of these by its name
+CHECKS: Mapping[str, Check] = {
+    name.replace("_", "-"): check
+    for topic in _TOPICS
+    for name, check in vars(topic).items()
+    if name[0] != "_" and getattr(check, "__module__", "") == topic.__name__
+}
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
 
 
@@ -35,17 +39,21 @@ _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothi
 class Finding:
     """A rule that a launch breaks.
 
-    found: what was seen, without a full stop; better: what to set; severity: the rule's, or a milder one.
+    meaning: what holds where it is kept; found: what was seen, without a full stop; better: what to set; holds: of
+    which versions; reasons, against: the sources that ask for it, and those against it; severity: the rule's, or a
+    milder one; contested: a warning with both, which does not make exit code 2.
     """
 
-    rule: Rule
+    rule: str
+    severity: Severity
+    contested: bool
+    topic: Topic
+    meaning: str
     found: str
     better: str
-    severity: Severity
-
-    @property
-    def contested(self) -> bool:
-        return self.severity == "warning" and self.rule.contested
+    holds: str
+    reasons: tuple[Claim, ...]
+    against: tuple[Claim, ...]
 
     @property
     def fails(self) -> bool:
@@ -53,24 +61,67 @@ class Finding:
         return self.severity != "note" and not self.contested
 
 
+@dataclass(frozen=True)
+class Launched:
+    """One launch.
+
+    source: what it was read from; engine: vllm, or another one, whose flags are not judged; model: as it was
+    given; known: its name in the catalogue, None where it is not there; image: empty where it is not seen; vllm:
+    its version, None where that is not known; gpus: how many it wants, None where that cannot be read.
+    """
+
+    source: str
+    engine: str
+    model: str
+    known: str | None
+    image: str
+    vllm: str | None
+    gpus: int | None
+    findings: list[Finding]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What each launch in a text does that it should not."""
+
+    schema: Literal["sparkrig.lint/1"] = "sparkrig.lint/1"
+    launches: list[Launched]
+
+
 def judge(case: Case, rules: Iterable[Rule]) -> list[Finding]:
     """What a launch breaks, the worst first."""
     asked = [rule for rule in rules if rule.concerns(case.version) and _is_asked(rule, case)]
-    found = [
-        Finding(rule, hit.found, _better(case, rule, hit), hit.severity or rule.severity)
-        for rule in asked
-        for hit in _hits(rule, case)
-    ]
-    return sorted(found, key=_weight)
+    return sorted((_finding(case, rule, hit) for rule in asked for hit in _hits(rule, case)), key=_weight)
 
 
 def _hits(rule: Rule, case: Case) -> Iterable[Hit]:
     """A row with conditions is matched, any other one computed."""
+    if any(conditions.holds(exception, case) for exception in rule.unless):
+        return ()
     return conditions.broken(rule, case) if rule.when else CHECKS[rule.id](case)
 
 
-def _better(case: Case, rule: Rule, hit: Hit) -> str:
-    return hit.better or (rule.composed if case.launch.composed else "") or rule.better
+def _finding(case: Case, rule: Rule, hit: Hit) -> Finding:
+    severity = hit.severity or _severity(case, rule)
+    return Finding(
+        rule=rule.id,
+        severity=severity,
+        contested=severity == "warning" and rule.contested,
+        topic=rule.topic,
+        meaning=rule.meaning,
+        found=hit.found,
+        better=hit.better or (rule.composed if case.launch.composed else "") or rule.better,
+        holds=rule.holds,
+        reasons=rule.reasons,
+        against=rule.against,
+    )
+
+
+def _severity(case: Case, rule: Rule) -> Severity:
+    """The rule's own, or a milder one where a fork may know more, or the version is not known."""
+    if rule.elsewhere and case.fork:
+        return rule.elsewhere
+    return (rule.undated if case.version is None else None) or rule.severity
 
 
 def _weight(finding: Finding) -> int:
@@ -87,3 +138,22 @@ def _is_asked(rule: Rule, case: Case) -> bool:
 def exit_code(found: Iterable[Finding]) -> int:
     """2 where there is an error, or a warning that no source contests, else 0."""
     return 2 if any(each.fails for each in found) else 0
+
+
+def report(cases: Sequence[Case], found: Sequence[Sequence[Finding]]) -> Report:
+    """The document of launches, each with the rules that it breaks."""
+    return Report(launches=[_launched(case, each) for case, each in zip(cases, found, strict=True)])
+
+
+def _launched(case: Case, found: Sequence[Finding]) -> Launched:
+    launch = case.launch
+    return Launched(
+        source=launch.source,
+        engine=launch.engine,
+        model=launch.model,
+        known=case.model.name if case.model else None,
+        image=case.container.image,
+        vllm=".".join(map(str, case.version)) if case.version else None,
+        gpus=case.gpus if launch.engine == VLLM else None,
+        findings=[*found],
+    )

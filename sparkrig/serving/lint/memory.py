@@ -1,78 +1,33 @@
-"""Computed rules of what vLLM may take of a memory that CPU and GPU share."""
+"""Computed rules of memory: whether the weights fit, and one request of the longest context."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from typing import get_args
 
-from sparkrig.serving import engines
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving import arguments, budget, engines, model
+from sparkrig.serving.lint.case import Case, Hit
 
-MEMORY_GIB = 121.7  # what vLLM sees of a Spark's 128 GB [@docai-122b]
-# by [@eugr-dsv4-1m]: refused at 0.95; about 0.912 is free while the weights are read
-REFUSED, HIGHEST, USUAL, SAFE = 0.95, 0.912, 0.85, 0.80
+MEMORY_GIB = 121.69  # by which vLLM counts, of a Spark's 128 GB [@docai-122b, @eugr-dsv4-1m, @eugr-396]
+_HIGHEST, _SAFE = 0.90, 0.80
 _DEFAULT = 0.92
+_STEP = 0.01
 _TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-37995]
-# Qwen3.6-35B-A3B in BF16, 65 GiB, is verified without a share, and 75 GiB fail [@vllm-recipes, @vllm-recipes-632]
-_LARGE = 0.6
-# scales and layers of 16 bits beside the 4 bits of the name: 75 GiB of Nemotron-3-Super, of which it shows 63
-_BESIDE = 1.19
-_BF16_GIB = 100e9 / 2**30  # BF16 fits where the weights are below about 100 GB [@conselara-models]
+# the activations of a longer step were never logged: it is bounded by the requests [@chenboju]
+_LONGEST_STEP = 32768
+_NODES: tuple[model.Nodes, ...] = get_args(model.Nodes)
 
 
-def _utilization(case: Case) -> float | None:
-    return case.launch.number("gpu-memory-utilization")
-
-
-def utilization_refused(case: Case) -> Iterator[Hit]:
-    share = _utilization(case)
-    if share is not None and share >= REFUSED:
-        yield Hit(_leaves(share))
-
-
-def utilization_above_0_91(case: Case) -> Iterator[Hit]:
-    share = _utilization(case)
-    if share is not None and HIGHEST < share < REFUSED:
-        yield Hit(_leaves(share))
-
-
-def utilization_high(case: Case) -> Iterator[Hit]:
-    share = _utilization(case)
-    if share is not None and SAFE < share <= HIGHEST:
-        yield Hit(_leaves(share), severity="note" if share <= USUAL else None)
-
-
-def _leaves(share: float) -> str:
-    left = f"{MEMORY_GIB * (1 - share):.1f} GiB" if share < 1 else "nothing"
-    return f"--gpu-memory-utilization {share:g} leaves {left} for all else"
-
-
-def _unset(case: Case) -> bool:
-    flags = {"gpu-memory-utilization", "kv-cache-memory-bytes", "config"}
-    return not case.pooling and not flags & {*case.launch.flags}
-
-
-def utilization_unset_large(case: Case) -> Iterator[Hit]:
-    if _unset(case) and _each(case) > MEMORY_GIB * _LARGE:
-        yield Hit(f"no --gpu-memory-utilization, and {_each(case):.0f} GiB of weights")
-
-
-def _each(case: Case) -> float:
-    """GiB of weights on each Spark, 0 where that is not known."""
-    told = case.weights_gib is None and case.served_format not in ("bf16", "fp8")
-    return (case.loaded_gib or 0) * (_BESIDE if told else 1) / (case.world or 1)
-
-
-def utilization_unset(case: Case) -> Iterator[Hit]:
-    if _unset(case) and not [*utilization_unset_large(case)]:
-        yield Hit("no --gpu-memory-utilization")
+def _share(case: Case) -> float:
+    return case.launch.number("gpu-memory-utilization") or _DEFAULT
 
 
 def weights_too_large(case: Case) -> Iterator[Hit]:
     # another engine has its share by another name: more than all it cannot have, a table on the disk aside
     other = case.launch.engine != engines.VLLM
-    share = 1.0 if other else min(_utilization(case) or _DEFAULT, 1.0)
+    share = 1.0 if other else min(_share(case), 1.0)
     least = _least(case)
-    if least is None or not case.gpus or not case.world or case.table_on_disk:
+    if least is None or not case.gpus or not case.world:
         return
     each, room = least / case.world, MEMORY_GIB * share
     if each - (_TABLE_GIB if other else 0.0) > room:
@@ -90,42 +45,56 @@ def _least(case: Case) -> float | None:
     return case.loaded_gib if told else case.weights_gib
 
 
+def _smaller(case: Case) -> str:
+    """A checkpoint of the model that fits, with half of what is left for the KV cache."""
+    for each in case.model.checkpoints if case.model else ():
+        if each.weights_gib and not each.bad and each.weights_gib < MEMORY_GIB * _SAFE:
+            return f"{each.id} ({each.format}, {each.weights_gib:.0f} GiB)"
+    return ""
+
+
 def pair_needed(case: Case) -> Iterator[Hit]:
     if case.checkpoint and case.checkpoint.nodes > (case.gpus or 1) and not [*weights_too_large(case)]:
         yield Hit(f"{case.checkpoint.id} was only run on {case.checkpoint.nodes} Sparks, and this is for one")
 
 
-def _smaller(case: Case) -> str:
-    """A checkpoint of the model that fits, with half of what is left for the KV cache."""
-    for each in case.model.checkpoints if case.model else ():
-        if each.weights_gib and not each.bad and each.weights_gib < MEMORY_GIB * SAFE:
-            return f"{each.id} ({each.format}, {each.weights_gib:.0f} GiB)"
-    return ""
-
-
-def bf16_large(case: Case) -> Iterator[Hit]:
-    if case.told_format != "bf16" or case.quantization or not case.world:
+def kv_cache_short(case: Case) -> Iterator[Hit]:
+    """By the budget, of a model of the catalogue whose shape is known."""
+    nodes = next((each for each in _NODES if each == case.world), None)
+    tokens = case.launch.whole_number("max-model-len", 0)
+    if not case.model or not case.checkpoint or not tokens or tokens < 0 or nodes is None or case.quantization:
         return
-    known = case.weights_gib is not None
-    each = (case.weights_gib or 2e9 * case.parameters_b / 2**30) / case.world
-    if each > _BF16_GIB and not [*weights_too_large(case)]:
-        size = f"{each * 2**30 / 1e9:.0f} GB of BF16 weights on each Spark"
-        yield Hit(size if known else f"{size}, by the parameters in its name", _smaller(case))
+    use = _use(case, tokens, nodes)
+    made = budget.budget(case.model, case.checkpoint, use)
+    given = arguments.whole_number(case.launch.text("kv-cache-memory-bytes"))
+    left = given / budget.GIB if given else made.kv
+    if left is None or made.needed is None or made.needed <= left:
+        return
+    # of a long step it is never more than a note
+    spread = float("inf") if use.step > _LONGEST_STEP else 0.0 if given else budget.spread(nodes)
+    room = max(left, 0)
+    fits = int(tokens * room / made.needed) // 1024 * 1024
+    share = _share(case) + (made.needed - left) / MEMORY_GIB
+    better = [f"--max-model-len {fits}"] if fits else []
+    better += [f"--gpu-memory-utilization {-(-share // _STEP) * _STEP:g}"] if share <= _HIGHEST else []
+    yield Hit(
+        f"{tokens} tokens need {made.needed:.1f} GiB of KV cache, and {room:.1f} are left at {_share(case):g}",
+        " or ".join(better),
+        "note" if made.needed - room < spread else None,
+    )
 
 
-def memory_limit(case: Case) -> Iterator[Hit]:
-    if case.container.memory:
-        yield Hit(f"a memory limit of {case.container.memory}")
-
-
-CHECKS: Mapping[str, Check] = {
-    "utilization-refused": utilization_refused,
-    "utilization-above-0.91": utilization_above_0_91,
-    "utilization-high": utilization_high,
-    "utilization-unset-large": utilization_unset_large,
-    "utilization-unset": utilization_unset,
-    "weights-too-large": weights_too_large,
-    "pair-needed": pair_needed,
-    "bf16-large": bf16_large,
-    "memory-limit": memory_limit,
-}
+def _use(case: Case, tokens: int, nodes: model.Nodes) -> budget.Use:
+    flags = case.launch.flags
+    return budget.Use(
+        context=tokens,
+        sequences=1,
+        utilization=_share(case),
+        kv="fp8" if case.launch.text("kv-cache-dtype").startswith("fp8") else "bf16",
+        nodes=nodes,
+        drafted=case.drafted,
+        step=case.launch.whole_number("max-num-batched-tokens", 0) or budget.DEFAULT_STEP,
+        prefix_caching=flags.get("enable-prefix-caching") is not False,
+        graphs=not case.launch.on("enforce-eager"),
+        stages=case.launch.whole_number("pipeline-parallel-size", 1) or 1,
+    )

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from sparkrig.serving import layout
-from sparkrig.serving.lint.case import Case, Check, Hit
-from sparkrig.serving.model import Model
+from sparkrig.serving.lint.case import Case, Hit
 
-_NO_RAY = (26, 5)  # the first of NVIDIA's images without it [@nvidia-playbook]
 # the flags that set where the copies of data parallelism run
 _COPIES = frozenset(
     {"data-parallel-size-local", "data-parallel-rank", "data-parallel-start-rank", "data-parallel-backend"}
@@ -58,11 +55,6 @@ def second_node(case: Case) -> Iterator[Hit]:
         yield Hit(f"{_sizes(case)}, and nothing says where the other copy runs", "--data-parallel-size-local 1")
 
 
-def ray_with_nnodes(case: Case) -> Iterator[Hit]:
-    if case.nnodes > 1 and case.ray:
-        yield Hit(f"--nnodes {case.nnodes} and --distributed-executor-backend ray")
-
-
 def nnodes_not_gpus(case: Case) -> Iterator[Hit]:
     if case.nnodes > 1 and case.world and case.world != case.nnodes and case.gpus == case.world:
         yield Hit(f"--nnodes {case.nnodes}, and one copy of the model on {case.world} GPU{'s' * (case.world > 1)}")
@@ -70,67 +62,16 @@ def nnodes_not_gpus(case: Case) -> Iterator[Hit]:
 
 def heads_not_divided(case: Case) -> Iterator[Hit]:
     size = case.launch.whole_number("tensor-parallel-size", 1)
-    shape = case.model.shape if isinstance(case.model, Model) else None
+    shape = case.model.shape if case.model else None
     if size and size > 1 and shape and shape.heads:
         if not layout.divides(size, shape):
             kv = " and ".join(map(str, shape.kv_heads))
-            yield Hit(
-                f"--tensor-parallel-size {size} of {shape.heads} heads, and {kv or 'no'} of keys",
-                severity=case.severity,
-            )
+            yield Hit(f"--tensor-parallel-size {size} of {shape.heads} heads, and {kv or 'no'} of keys")
     elif size and size > 1 and size & (size - 1):
-        yield Hit(
-            f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is",
-            severity=case.severity,
-        )
-
-
-def draft_with_stages(case: Case) -> Iterator[Hit]:
-    stages = case.launch.whole_number("pipeline-parallel-size", 1)
-    if stages and stages > 1 and case.drafting:
-        milder = "note" if case.drafting.startswith("eagle") else case.severity
-        yield Hit(f"--pipeline-parallel-size {stages}, and {case.drafting} drafts", severity=milder)
+        yield Hit(f"--tensor-parallel-size {size} is no power of two, as the number of heads mostly is")
 
 
 def node_rank(case: Case) -> Iterator[Hit]:
     rank = case.launch.whole_number("node-rank", 0)
     if rank is not None and not 0 <= rank < case.nnodes:
         yield Hit(f"--node-rank {rank} of {case.nnodes} node{'s' * (case.nnodes > 1)}")
-
-
-def master_address(case: Case) -> Iterator[Hit]:
-    address = case.launch.text("master-addr")
-    if case.nnodes > 1 and (not address or re.match(r"127\.|localhost|::1|0\.0\.0\.0", address)):
-        yield Hit(f"--master-addr {address}" if address else "--nnodes without --master-addr")
-
-
-def headless(case: Case) -> Iterator[Hit]:
-    rank = case.launch.whole_number("node-rank", 0)
-    if case.nnodes > 1 and rank and not case.launch.on("headless"):
-        yield Hit(f"--node-rank {rank} without --headless")
-
-
-def ray_dropped(case: Case) -> Iterator[Hit]:
-    later = case.ngc is not None and case.ngc >= _NO_RAY
-    if case.ray and (case.stock or later) and not case.launch.installs_ray:
-        yield Hit(f"Ray in {case.container.image}")
-
-
-def ray_or_not(case: Case) -> Iterator[Hit]:
-    if case.ray and case.paired and case.nnodes == 1:
-        yield Hit("--distributed-executor-backend ray")
-
-
-CHECKS: Mapping[str, Check] = {
-    "gpus-beyond-sparks": gpus_beyond_sparks,
-    "second-node": second_node,
-    "ray-with-nnodes": ray_with_nnodes,
-    "nnodes-not-gpus": nnodes_not_gpus,
-    "heads-not-divided": heads_not_divided,
-    "draft-with-stages": draft_with_stages,
-    "node-rank": node_rank,
-    "master-address": master_address,
-    "headless": headless,
-    "ray-dropped": ray_dropped,
-    "ray-or-not": ray_or_not,
-}

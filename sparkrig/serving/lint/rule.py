@@ -18,8 +18,24 @@ Topic = Literal[
     "memory", "quantization", "kernels", "weights", "nodes", "container", "environment", "serving", "input"
 ]
 TOPICS: tuple[Topic, ...] = get_args(Topic)
-Trait = Literal["fork", "official", "paired", "patched", "released", "stock"] | families.Trait
+_Own = Literal[
+    "contained",
+    "fork",
+    "installs-ray",
+    "official",
+    "paired",
+    "patched",
+    "ray",
+    "released",
+    "replaced",
+    "shells",
+    "stock",
+    "wrapper",
+]
+Traits = Annotated[tuple[_Own | families.Trait, ...], Field(strict=False)]
 Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
+_CONTAINER = r"^(architecture|capabilities|devices|gpus|image|ipc|memory|network|privileged|limits\.[a-z]+)$"
+_Field = Annotated[str, StringConstraints(pattern=_CONTAINER)]
 Claims = Annotated[tuple[Claim, ...], Field(strict=False)]
 
 
@@ -28,7 +44,10 @@ class _Strict(BaseModel):
 
 
 class Range(_Strict):
-    """Of a value that is given: its bounds as a number, and words that it is none of; `*` stands for anything."""
+    """Of a value that is given: its bounds as a number, and words that it is none of; `*` stands for anything.
+
+    A list, which may be empty, has none of the words of `other`.
+    """
 
     least: Annotated[float | None, Field(alias="from", strict=False)] = None
     most: Annotated[float | None, Field(alias="to", strict=False)] = None
@@ -59,20 +78,29 @@ Asked = Annotated[
 class Condition(_Strict):
     """What a launch has, all of it.
 
-    model: a part of its name, from one dash to another; is: what follows from the launch, as Case has it; format:
-    of the weights; image: a part of its name; gpus: that one copy takes; drafting: how tokens are drafted;
-    attention: the backend; flags, variables: by name, a field of a JSON object as FLAG.FIELD.
+    severity: a milder one than the rule's; model: a part of its name, from one dash to another; is: what follows
+    from the launch, as Case has it; not: what must not; format: of the weights as vLLM computes with them, stored:
+    as they lie in the checkpoint; weights: GiB of them on each Spark, 0 where that is not known; image: a part of
+    its name; nvidia: the year and month of NVIDIA's image, 26.05; gpus: that one copy takes; drafting: how tokens
+    are drafted; flags, variables: by name, a field of a JSON object as FLAG.FIELD; container: what docker gives
+    it, as Container has it; mounts: SOURCE:TARGET each. One of several names is enough: `mmap|mlock`.
     """
 
+    severity: Severity | None = None
     model: Words = ()
-    traits: Annotated[tuple[Trait, ...], Field(alias="is", strict=False)] = ()
+    traits: Annotated[Traits, Field(alias="is")] = ()
+    lacks: Annotated[Traits, Field(alias="not")] = ()
     format: Words = ()
+    stored: Words = ()
+    weights: Range | None = None
     image: Words = ()
+    nvidia: Range | None = None
     gpus: int | None = None
     drafting: Words = ()
-    attention: Words = ()
     flags: Mapping[str, Asked] = {}
     variables: Mapping[str, Asked] = {}
+    container: Mapping[_Field, Asked] = {}
+    mounts: Words | Range = ()
 
     @model_validator(mode="after")
     def _asks(self) -> Condition:
@@ -89,7 +117,8 @@ class Rule(_Strict):
     in words; since, before: the same of vLLM, the second no longer among them; undated: the severity where the
     version is not known, None for the same, or for no question where the rule has ended; elsewhere: the severity
     for a fork of vLLM, None for the same; engines: whose launches it is asked of, empty for all; when: any of
-    these breaks it, unless one of the others holds. What code computes has no `when`.
+    these breaks it, the first that holds, unless one of the others does; found: what was seen, in words, empty for
+    what `when` asks. What code computes has no `when`.
     """
 
     id: str
@@ -108,6 +137,7 @@ class Rule(_Strict):
     engines: Words = ("vllm",)
     when: Annotated[tuple[Condition, ...], Field(strict=False)] = ()
     unless: Annotated[tuple[Condition, ...], Field(strict=False)] = ()
+    found: str = ""
 
     @model_validator(mode="before")
     @classmethod

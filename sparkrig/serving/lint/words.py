@@ -12,10 +12,8 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
 from sparkrig.serving.flags import Flag, Knowledge, Table
-from sparkrig.serving.lint.case import Case, Check, Hit
+from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.serving.lint.version import Version
-from sparkrig.serving.runtimes import LLAMA
-from sparkrig.text import listed
 
 # what vLLM is given by sparkrig itself or by a script, and never reads
 _NOT_FLAGS = frozenset({"model"})
@@ -30,12 +28,6 @@ _INSTEAD = (("ATTENTION", "attention-backend"), ("_MOE_", "moe-backend"), ("GEMM
 _PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
 _SPARSE = "B12X_MLA_SPARSE"
-
-
-# as llama.cpp's images are tagged: server-cuda13-b10884
-_LLAMA_BUILD = re.compile(r"(?:^|-)b(\d{4,6})(?:-|@|$)")
-_LOADS = ("mmap", "no-mmap", "mlock", "direct-io", "dio", "no-direct-io", "ndio")
-_NO_MMAP = 10884  # the first build that was seen to refuse them [@tscibilia]
 
 
 def _table(case: Case) -> Table | None:
@@ -59,7 +51,7 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
             why = (
                 f"gone since {_minor(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
             )
-            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant), case.severity)
+            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant))
 
 
 def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
@@ -102,7 +94,7 @@ def flag_value(case: Case) -> Iterator[Hit]:
         elif table and flag and _accepts(case, flag, value) is False:
             meant = flag.nearest(value)
             better = f"--{name} {meant}, if that is meant" if meant else _some(flag)
-            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better, case.severity)
+            yield Hit(f"--{name} {value}: {_release(table)} has no such value", better)
 
 
 def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
@@ -148,7 +140,7 @@ def variable_unknown(case: Case) -> Iterator[Hit]:
             continue
         gone, ever = case.tables.variable_removed(name), name in case.tables.variables
         if name.startswith("VLLM__"):
-            yield Hit(f"{name}: no variable of vLLM has two underscores")
+            yield Hit(f"{name}: no variable of vLLM has two underscores", severity="warning")
         elif table and (ever or case.contained):
             yield _ignored(case, name, value, f"{name}: {_release(table)} does not read it")
         elif table is None and gone and _went_long_ago(case.tables, gone):
@@ -175,17 +167,10 @@ def _moot(case: Case, name: str) -> bool:
 def _ignored(case: Case, name: str, value: str | None, found: str, *, sure: bool = True) -> Hit:
     """A variable that chooses something and is not read is no note: something else is used."""
     chooses = _CHOICE.search(name) and value not in (None, "", "0", "false", "False") and not _moot(case, name)
-    severity = case.severity if chooses and sure else "note"
+    severity: Severity | None = None if chooses and sure else "note"
     if name == "VLLM_ATTENTION_BACKEND" and value:
         return Hit(found, f"--attention-backend {value}", severity)
     return Hit(found, "--moe-backend" if "MOE_BACKEND" in name else "", severity)
-
-
-def llama_load_mode(case: Case) -> Iterator[Hit]:
-    gone = [f"--{name}" for name in _LOADS if name in case.launch.flags]
-    tag = _LLAMA_BUILD.search(case.image.rpartition(":")[2])
-    if case.launch.engine == LLAMA.id and gone and (tag is None or int(tag[1]) >= _NO_MMAP):
-        yield Hit(f"{listed(gone)}: gone since b{_NO_MMAP}", severity=None if tag else "note")
 
 
 def version_newer(case: Case) -> Iterator[Hit]:
@@ -193,12 +178,3 @@ def version_newer(case: Case) -> Iterator[Hit]:
         newest = case.tables.newest
         known = f"{newest.version} of {newest.released}"
         yield Hit(f"vLLM {_minor(case.version)} is newer than the newest that these rules know, {known}")
-
-
-CHECKS: Mapping[str, Check] = {
-    "flag-unknown": flag_unknown,
-    "flag-value": flag_value,
-    "variable-unknown": variable_unknown,
-    "llama-load-mode": llama_load_mode,
-    "version-newer": version_newer,
-}

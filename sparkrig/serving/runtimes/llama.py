@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import ACTIVATION_BYTES, GIB, HIDDEN, NON_TORCH_GIB, Budget, Paging, Use, budget
+from sparkrig.serving.engines import OTHERS
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
 from sparkrig.serving.runtimes.runtime import Flags, Runtime
@@ -52,20 +53,7 @@ class LlamaCpp(Runtime):
     ours = frozenset(
         {"docker-repo", "hf-file", "hf-repo", "host", "model", "model-url", "models-dir", "port", "rpc"}
     )
-    aliases = {
-        "m": "model",
-        "hf": "hf-repo",
-        "hfr": "hf-repo",
-        "c": "ctx-size",
-        "a": "alias",
-        "ngl": "n-gpu-layers",
-        "gpu-layers": "n-gpu-layers",
-        "np": "parallel",
-        "ub": "ubatch-size",
-        "ctk": "cache-type-k",
-        "ctv": "cache-type-v",
-        "cram": "cache-ram",
-    }
+    aliases = OTHERS["llama.cpp"].short
     stretches = frozenset({"rope-scaling", "rope-scale", "rope-freq-base", "rope-freq-scale", "yarn-orig-ctx"})
     beyond = "would go on with what the model never learned"
     ends: ClassVar[Mapping[str, tuple[str, ...]]] = {

@@ -16,6 +16,7 @@ from typing import ClassVar
 
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, Budget, Paging, Use, budget
+from sparkrig.serving.engines import OTHERS
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
 from sparkrig.serving.runtimes.runtime import Flags, Free, Metrics, Runtime
@@ -55,16 +56,7 @@ class SGLang(Runtime):
             "port",
         }
     )
-    aliases = {
-        "model": "model-path",
-        "tp": "tensor-parallel-size",
-        "tp-size": "tensor-parallel-size",
-        "pp": "pipeline-parallel-size",
-        "pp-size": "pipeline-parallel-size",
-        "dp": "data-parallel-size",
-        "dp-size": "data-parallel-size",
-        "nccl-init-addr": "dist-init-addr",
-    }
+    aliases = OTHERS["sglang"].short
     stretches = frozenset({"json-model-override-args", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"})
     ends: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "engine": ("Load weight begin",),

@@ -1,8 +1,8 @@
 #!/bin/sh
 # $1 the user, $2 the peer, $3 the folder of the checkpoint. A file that is there in its size is not copied again;
 # one that broke off begins anew. The names are the publisher's: they cross as data, for ssh would hand them to a
-# shell, and none leads out of the folder.
-
+# shell, and none leads out of the folder. It runs as root on both, for docker's root writes the weights that are
+# downloaded (weights_download.sh), and their modes are the publisher's; ssh alone is the user's, whose key opens.
 
 set -e
 there() {

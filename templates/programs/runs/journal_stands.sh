@@ -1,5 +1,5 @@
 #!/bin/sh
-# stands PATH...: what stands there, a row each, holds and the toolkit's packages too. Of plain files without a GID
+# stands PATH...: what stands there, a row each, holds and the packages in $noted too. Of plain files without a GID
 # block all are asked by one stat and one sha256sum; the others by `row`. Paths have no blanks.
 
 . ./journal_row.sh
@@ -24,6 +24,7 @@ stands() {
     done
   fi
   apt-mark showhold | sed 's/^/hold /; s/$/ held/'
-  dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' \
-    nvidia-container-toolkit nvidia-container-toolkit-base libnvidia-container-tools libnvidia-container1 2>/dev/null | sed -n 's/^installed /package /p'
+  # shellcheck disable=SC2086 # names of packages have no blanks
+  dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' ${noted:?} 2>/dev/null |
+    sed -n 's/^installed /package /p'
 }

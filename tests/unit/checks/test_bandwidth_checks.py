@@ -10,10 +10,10 @@ from typing import Any, cast
 from sparkrig.bandwidth import records
 from sparkrig.bandwidth.bands import Expected
 from sparkrig.bandwidth.records import Record
-from sparkrig.checks import bandwidth
-from sparkrig.checks.check import Check, Subject
 from sparkrig.cure import cure_of
 from sparkrig.files import MEASURED, Found
+from sparkrig.resources.bandwidth import BANDWIDTH
+from sparkrig.resources.check import Check, Subject
 from tests.tables import each_row
 from tests.unit import clusters_measured
 
@@ -46,7 +46,7 @@ def checked(
         probe=cure_of("the probe"),
         apply=cure_of("the deploy"),
     )
-    return {check.id: check for check in bandwidth.checks(cast(Subject, subject))}
+    return {check.id: check for check in BANDWIDTH.checks(cast(Subject, subject))}
 
 
 def without(*peers: int) -> Callable[[dict[tuple[str, str], Record]], None]:

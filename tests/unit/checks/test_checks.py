@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from sparkrig.checks import resources
-from sparkrig.checks.check import wrong
 from sparkrig.cure import cure_of
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
+from sparkrig.resources.check import wrong
 from tests.plan.conftest import REBOOTED
 from tests.tables import each_row
 from tests.unit.states import (

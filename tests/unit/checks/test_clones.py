@@ -6,12 +6,12 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from sparkrig.checks.check import Check
 from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, are_one, clones
 from sparkrig.facts.identity import Identity as Fact
 from sparkrig.host import identity
 from sparkrig.look.state import State
 from sparkrig.onboarding import card
+from sparkrig.resources.check import Check
 from tests.tables import each_row
 from tests.unit.candidates import fleet as inventory
 from tests.unit.candidates import pair as proposed

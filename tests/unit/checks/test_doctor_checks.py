@@ -12,7 +12,6 @@ import pytest
 
 from sparkrig import login
 from sparkrig.checks import access, remedy
-from sparkrig.checks.check import Check, Status
 from sparkrig.checks.condition import judged as of_verdict
 from sparkrig.checks.consistency import judged
 from sparkrig.checks.root_causes import roots
@@ -28,6 +27,7 @@ from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.operations.subject import subjects
+from sparkrig.resources.check import Check, Status
 from sparkrig.verdict import Verdict
 from tests.unit import states as declared
 from tests.unit.doctored import CROSSES, EXAMINED, HEARD, Change, checks_of, fleet, state

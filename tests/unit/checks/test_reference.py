@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.checks.kind import CATEGORIES, Category, Kind
 from sparkrig.checks.reference import KINDS, kind, kinds, means
 from sparkrig.fleet import Fleet
+from sparkrig.resources.kind import CATEGORIES, Category, Kind
 from tests.tables import each_row
 from tests.unit import states
 from tests.unit.doctored import checks_of, fleet

@@ -6,10 +6,10 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from sparkrig.checks import releases
-from sparkrig.checks.check import Check
 from sparkrig.host import driver
 from sparkrig.host.releases import Releases
+from sparkrig.resources.check import Check
+from sparkrig.resources.releases import RELEASES
 from tests.plan import recordings
 from tests.unit import updates
 
@@ -22,7 +22,7 @@ def checked(kernel: str = updates.KERNEL, known: Releases | None = None) -> Chec
         releases=updates.known("sparketa") if known is None else known,
     )
     subject: Any = SimpleNamespace(found=found, inventory="inventories/my pair.py")
-    (check,) = releases.checks(subject)
+    (check,) = RELEASES.checks(subject)
     return check
 
 

@@ -27,7 +27,7 @@ CATALOGUE = catalogue_files.catalogue()
 
 def measured(asked: int = 1, done: int = 1) -> Measured:
     found = tool.parse(figures("vllm", completed=done), asked)
-    return Measured(name="short", meaning="", concurrency=1, figures=found)
+    return Measured(name="short", meaning="", concurrency=1, figures=found, others=[])
 
 
 def test_a_recorded_result_is_read_whole() -> None:
@@ -116,7 +116,7 @@ def test_a_host_tells_of_its_servers_in_one_look(tmp_path: Path) -> None:
     file = record().file()
     spark.has(file.path, file.content)
     program(spark.root / "bin", "curl", "printf 200")
-    found = Servers().process(spark.sh(Servers().command()).splitlines())
+    found = Servers().process(spark.prints(Servers().command()).splitlines())
     own = {path.removeprefix(str(spark.root)): each for path, each in found.files.items()}
     server = chosen({"a": replace(found, files=own)})
     assert server is not None and (server.host, server.record) == ("a", record())

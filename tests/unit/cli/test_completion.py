@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.checks.check import Status
 from sparkrig.cli.main import _VERBS
 from sparkrig.io import drift_files
 from sparkrig.reports.drift import Host, Report, Row
+from sparkrig.resources.check import Status
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {"PATH": f"{BIN}:{os.environ['PATH']}", "HOME": "/nonexistent"}

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from sparkrig.checks.kind import to_read
 from sparkrig.checks.reference import KINDS
 from sparkrig.cli import docs
+from sparkrig.resources.kind import to_read
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]

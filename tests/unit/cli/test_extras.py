@@ -24,9 +24,8 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 ASKED = {
     "zeroconf": ("zeroconf", ["onboard"], "sparkrig onboard needs zeroconf"),
     "the editor of inventories": ("libcst", ["onboard", "nvidia@spark-a"], "sparkrig onboard needs libcst"),
-    "matplotlib": ("matplotlib", ["bandwidth", PAIR, "--html", "x.html"], "a report with plots needs matplotlib"),
     "the protocol of clients": ("mcp", ["mcp", PAIR], "sparkrig mcp needs mcp"),
-    "apprise": ("apprise", ["schedule", PAIR, "--cron", "--notify", "x"], "a notice needs apprise"),
+    "apprise": ("apprise", ["schedule", PAIR, "--now", "--notify", "x"], "a notice needs apprise"),
     "QEMU's monitor": ("qemu", ["lab", "up"], "sparkrig lab needs qemu"),
     "the lab": ("lab", ["lab", "up"], "the virtual Sparks are built from sparkrig's repository"),
 }

@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 from sparkrig import inventory, login
 from sparkrig.cli import doctor
 from sparkrig.cli.main import sparkrig
+from sparkrig.deploys.step import steps
 from sparkrig.io import project
-from sparkrig.look.state import parts
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,7 +48,7 @@ def test_a_project_has_what_the_repository_has(made: Path) -> None:
 
 def test_each_deploy_that_users_type_has_a_file(made: Path) -> None:
     names = {file.stem for file in (made / "deploys").iterdir()}
-    assert names == {*parts("sparkrig.deploys"), "cluster", "probe", "serve"}
+    assert names == {*steps(), "cluster", "probe", "serve"}
     for file in (made / "deploys").iterdir():
         text = file.read_text()
         assert ast.get_docstring(ast.parse(text)) and f'run("{file.stem}")' in text

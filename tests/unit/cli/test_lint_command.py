@@ -128,7 +128,7 @@ def test_the_verdict_and_the_exit_code(text: str, code: int, last: str) -> None:
 def test_what_is_contested_takes_a_line_and_both_sides_are_asked_for() -> None:
     text = f"{SERVE} --gpu-memory-utilization 0.87"
     shown = typed("-", text=text).stdout
-    assert "utilization-high (contested): --gpu-memory-utilization 0.87 leaves 15.8 GiB" in shown
+    assert "utilization-high (contested): --gpu-memory-utilization 0.87" in shown
     assert not re.search(r"because|but |try", shown)
     whole = typed("-v", "-", text=text).stdout
     assert re.search(r"because .*\[nvidia-playbook, 2026-11-20\]", whole)

@@ -1,5 +1,6 @@
-"""The catalogue of models: what the articles speak of is in it, its figures make sense, and no file says what it
-may not. The figures themselves stand in models/ alone, each with its source.
+"""The catalogue of models: what articles type is in it, its figures make sense, and odd files are refused.
+
+The figures themselves stand in models/ alone, each with its source.
 """
 
 from __future__ import annotations
@@ -39,50 +40,6 @@ SCHEMAS = Path(__file__).parents[3] / "docs" / "schema"
 
 # --- the articles
 
-
-def test_what_else_the_tables_of_articles_000_and_001_say_of_sizes() -> None:
-    assert found("gpt-oss-120b").context == 128 * 1024
-    resident = found("Qwen3-235B-A22B").best().resident_gib[2]
-    assert resident == pytest.approx(60 / 1.0737, rel=0.05)
-    assert "234 GB" in found("Qwen3.5-122B-A10B").checkpoint("Qwen/Qwen3.5-122B-A10B").note
-
-
-CHECKPOINTS = {
-    "conselara-models, to avoid": ("nvidia/Qwen3-235B-A22B-NVFP4", "#?22906"),
-    "conselara-benchmarks": ("bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4", ""),
-    "forum-365083": ("Qwen/Qwen3.5-35B-A3B", ""),
-    "forum-365083, eugr": ("Qwen/Qwen3.5-35B-A3B-FP8", ""),
-    "docai-122b, first": ("Sehyo/Qwen3.5-122B-A10B-NVFP4", ""),
-    "docai-122b, second": ("txn545/Qwen3.5-122B-A10B-NVFP4", ""),
-    "docai-122b, third": ("RedHatAI/Qwen3.5-122B-A10B-NVFP4", ""),
-    "docai-122b, eugr's recipe": ("Qwen/Qwen3.5-122B-A10B-FP8", ""),
-    "docai-122b, AutoRound": ("Intel/Qwen3.5-122B-A10B-int4-AutoRound", ""),
-    "docai-122b, in production": ("Qwen/Qwen3.6-35B-A3B-FP8", ""),
-    "nvidia-playbook": ("nvidia/Qwen3.6-35B-A3B-NVFP4", ""),
-}
-
-
-def test_checkpoints_of_the_articles() -> None:
-    def holds(id: str, bad: str) -> None:
-        checkpoint = next(each for each in found(id).checkpoints if each.id == id)
-        assert bool(checkpoint.bad) == bool(bad)
-        assert bad.removeprefix("#?") in checkpoint.bad
-
-    each_row(CHECKPOINTS, holds)
-
-
-@pytest.mark.parametrize(
-    ("id", "draft"),
-    [
-        ("Sehyo/Qwen3.5-122B-A10B-NVFP4", True),
-        ("RedHatAI/Qwen3.5-122B-A10B-NVFP4", True),
-        ("txn545/Qwen3.5-122B-A10B-NVFP4", False),
-    ],
-)
-def test_whether_the_draft_weights_are_in_it(id: str, draft: bool) -> None:
-    assert next(each for each in found(id).checkpoints if each.id == id).draft is draft
-
-
 # what was typed, word by word: model, title of its launch, text
 TYPED = {
     "forum-365083": (
@@ -120,56 +77,6 @@ def options(text: str) -> dict[str, list[str]]:
     return {name: given for name, given in found.items() if name not in ("detach", "name", "env")}
 
 
-# what was told of a launch: model, source, nodes, flags that must be among the launch's, variables
-LAUNCHES: dict[str, tuple[str, str, int, dict[str, Any], dict[str, str]]] = {
-    "conselara-benchmarks": (
-        "qwen3-235b-a22b",
-        "conselara-benchmarks",
-        2,
-        {
-            "tensor-parallel-size": 2,
-            "enable-expert-parallel": True,
-            "attention-backend": "TRITON_ATTN",
-            "quantization": "gptq_marlin",
-            "kv-cache-dtype": "fp8",
-            "gpu-memory-utilization": 0.87,
-            "distributed-executor-backend": "ray",
-        },
-        {},
-    ),
-    "docai-122b, eugr's recipe for a pair": (
-        "qwen3.5-122b-a10b",
-        "docai-122b",
-        2,
-        {"tensor-parallel-size": 2},
-        {},
-    ),
-    "nvidia-playbook": (
-        "qwen3.6-35b-a3b",
-        "nvidia-playbook",
-        1,
-        {
-            "kv-cache-dtype": "fp8",
-            "attention-backend": "flashinfer",
-            "moe-backend": "marlin",
-            "gpu-memory-utilization": 0.4,
-            "load-format": "fastsafetensors",
-            "speculative-config": {"method": "mtp", "num_speculative_tokens": 3, "moe_backend": "triton"},
-        },
-        {},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", LAUNCHES.values(), ids=LAUNCHES)
-def test_launches_of_the_articles(case: tuple[str, str, int, dict[str, Any], dict[str, str]]) -> None:
-    name, source, nodes, flags, variables = case
-    fitting = [each for each in KNOWN.models[name].launches if (each.source, each.nodes) == (source, nodes)]
-    assert any(
-        flags.items() <= each.flags.items() and variables.items() <= each.environment.items() for each in fitting
-    )
-
-
 def test_a_fork_of_vllm_is_not_taken_for_an_image() -> None:
     (fork,) = [each for each in found("Qwen3.6-27B").launches if "fork" in each.title]
     assert (fork.image, "mitkox/vllm-dflash-ddtree" in fork.note) == ("", True)
@@ -182,43 +89,6 @@ def test_the_page_has_the_image_or_why_there_is_none() -> None:
     assert "digest sha256:6a4570896a2f" in shown and "not stated; the deploy records the ID" in shown
     assert "does not start by its name alone: the catalogue names no image" in run("show", "mixtral-8x7b").stdout
     assert "not by its name: vllm-node is a name that eugr's" in run("show", "qwen3.5-122b-a10b").stdout
-
-
-def test_eugr_s_recipe_of_article_003() -> None:
-    typed = [each.typed for each in found("Qwen/Qwen3.5-35B-A3B").launches]
-    assert "./run-recipe.sh recipes/qwen3.5-35b-a3b-fp8.yaml --setup --solo" in typed
-
-
-# what articles claim, and whether something stands against it: model, words
-CLAIMS = {
-    "000: no 72B": ("qwen3.6-27b", "no Qwen3.6-72B", False),
-    "000: 122B is pure MoE": ("qwen3.5-122b-a10b", "pure MoE", True),
-    "000: 35B is pure MoE": ("qwen3.6-35b-a3b", "pure MoE", True),
-    "000: 397B fits a pair": ("qwen3.5-397b-a17b", "fits a pair", True),
-    "001: NVFP4 is the only path": ("qwen3.5-122b-a10b", "NVFP4 is the only", True),
-    "001: the only verified checkpoint": ("qwen3.5-122b-a10b", "bjk110", True),
-    "003: rebuild loads Qwen3-0.6B": ("qwen3.5-35b-a3b", "Qwen3-0.6B", True),
-    "003: SM120 is the datacenter's": ("qwen3.5-35b-a3b", "datacenter", True),
-    "004: FLASHINFER_CUTLASS": ("qwen3.5-122b-a10b", "VLLM_USE_FLASHINFER_MOE_FP4=0", True),
-    "004: three draft tokens": ("qwen3.5-122b-a10b", "three draft tokens", False),
-    "004: prefix caching is experimental": ("qwen3.5-122b-a10b", "experimental", True),
-}
-
-
-def test_claims_of_the_articles() -> None:
-    def holds(name: str, words: str, contested: bool) -> None:
-        claim = next(each for each in KNOWN.models[name].claims if words in each.says)
-        assert bool(claim.against) is bool(claim.against_source) is contested
-
-    each_row(CLAIMS, holds)
-
-
-MENTIONED = ("Qwen3-Coder-30B-A3B", "Qwen3-Next-80B-A3B", "Mixtral-8x7B", "Qwen3.5-35B-A3B")
-
-
-@pytest.mark.parametrize("title", MENTIONED)
-def test_models_that_the_articles_mention(title: str) -> None:
-    assert found(title).title == title
 
 
 def found(wanted: str) -> Model:
@@ -247,6 +117,7 @@ def test_weights_are_as_large_as_their_format_makes_them() -> None:
     def holds(model: Model, checkpoint: Checkpoint) -> None:
         gib = checkpoint.weights_gib or sum(nodes * each for nodes, each in checkpoint.resident_gib.items())
         least, most = MIXED.get(checkpoint.id) or BITS[checkpoint.format.partition("-")[0]]
+        assert model.parameters_b and model.active_b
         assert not gib or least <= gib * 2**30 * 8 / (model.parameters_b * 1e9) <= most
         for nodes, each in checkpoint.resident_gib.items():
             assert nodes * each == pytest.approx(gib, rel=0.06)
@@ -397,7 +268,7 @@ BROKEN = {
         "checkpoints.0.weights_gib: Input should be greater than 0",
     ),
     "an unknown field": ("nodes: 1", "nodes: 1\nspeed: 9", "speed: Extra inputs are not permitted"),
-    "a field that is missing": ("active_b: 12.9\n", "", "active_b: Field required"),
+    "a field that is missing": ("standing: works\n", "", "standing: Field required"),
     "nine nodes": ("nodes: 1", "nodes: 9", "nodes: Input should be 1, 2, 3, 4, 5, 6, 7 or 8"),
     "a format": ("format: bf16", "format: int3", "checkpoints.0.format: Input should be 'bf16'"),
     "a kind of layers": ("kind: full", "kind: fall", "shape.layers.0: Input tag 'fall'"),
@@ -653,18 +524,13 @@ def test_a_folder_is_computed(tmp_path: Path, user: Path) -> None:
     os.truncate(folder / "model.safetensors", 21 * 2**30)
     shown = " ".join(run("show", str(folder), "--id", "nvidia/Qwen3.6-27B-NVFP4").stdout.split())
     for text in (
-        "Qwen3.6-27B-NVFP4 dense hybrid · ~26.9 B · ~26.9 B active · context 262,144",
+        "Qwen3.6-27B-NVFP4 dense hybrid · context 262,144",
         "not verified by anyone",
         "nvfp4 · 21 GiB · one Spark",
         "several formats: fp8 in",
         "fits one Spark: 4 sequences of 32,768 tokens",
         "fits a pair",
-        "16 layers keep all tokens, 4 KV heads of 256",
-        "48 layers keep a state of 786,432 values for each sequence",
-        "1 more in its head that drafts",
-        "262,144 ",
-        "the parameters are estimated",
-        "its vision part is not among the parameters",
+        "its vision part is in the size of the files",
     ):
         assert text in shown
 
@@ -785,8 +651,6 @@ def test_a_name_of_the_hub_without_a_network_says_what_to_do(user: Path) -> None
 
 def test_a_folder_that_cannot_be_computed_is_one_sentence(tmp_path: Path, user: Path) -> None:
     folder = checkpoint(tmp_path, "moonshotai/Kimi-K3")
-    done = run("show", str(folder), "--id", "moonshotai/Kimi-K3")
-    assert done.exit_code == 1 and "the parameters of kimi_linear can be counted neither" in done.stderr
     assert run("show", str(tmp_path)).stderr.startswith(f"Error: {tmp_path} has no config.json")
     assert "is no OWNER/NAME" in run("show", str(folder), "--id", "../x").stderr
 

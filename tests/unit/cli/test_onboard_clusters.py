@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from sparkrig import inventory, inventory_file
-from sparkrig.host import trust
+from sparkrig.resources import trust
+from sparkrig.resources.trust import TRUST
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import joined, sections
 from tests.schemas import complaints
@@ -299,7 +300,7 @@ QWEN = "weights Qwen/Qwen3-8B whole 16400000000\n"
 
 def trusting(cluster: Cluster, place: int, former: str = "", weights: str = "") -> str:
     """A converged host that lets its peers in. former: the key by which it knows the last one, if an old one."""
-    seen = [trust.parse(sections(cluster.converged(each))["trust"].splitlines()) for each in range(cluster.count)]
+    seen = [TRUST.parse(sections(cluster.converged(each))["trust"].splitlines()) for each in range(cluster.count)]
     keys = [*OWN[:2], former or OWN[2]]
     hosts = [(*each.host_keys[:1],) for each in seen]
     peers = [

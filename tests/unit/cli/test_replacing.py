@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from sparkrig import inventory, inventory_file
 from sparkrig.cli.onboard import onboard
-from sparkrig.host import trust
 from sparkrig.reports.drift import Host, Report, Row
+from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC
 from tests.plan.trusting import trusting
 from tests.schemas import complaints

@@ -18,9 +18,10 @@ from docs.make import with_metrics
 from sparkrig.checks import reference
 from sparkrig.cli.docs import MONITORING, _section
 from sparkrig.host import blackbox
+from sparkrig.render import drift_prom
 from tests.tables import each_row
 from tests.unit.blackbox_host import written_by
-from tests.unit.prometheus import OTHERS, ROOT, programs
+from tests.unit.prometheus import DRIFTED, OTHERS, ROOT, programs
 
 RULES: dict[str, dict[str, Any]] = {
     rule["alert"]: rule for group in yaml.safe_load(alerts.rules())["groups"] for rule in group["rules"]
@@ -63,9 +64,7 @@ THROTTLE = "sparkrig_gpu_throttle_active"
 UP = f"up{{{ON}}}"
 ROW = f"sparkrig_blackbox_row_timestamp_seconds{{{ON}}}"
 TIME = {f"node_time_seconds{{{ON}}}": "0+10x2000"}
-RAN, LATE = (
-    f'sparkrig_schedule_{each}{{inventory="pair.py"}}' for each in ("run_timestamp_seconds", "late_seconds")
-)
+RAN = 'sparkrig_report_timestamp_seconds{inventory="pair.py"}'
 CASES: dict[str, list[Case]] = {
     "SparkMemoryLow": [memory(50, 49)],
     "SparkMemoryEnds": [memory(30, 29)],
@@ -110,12 +109,11 @@ CASES: dict[str, list[Case]] = {
     "SparksUnwatched": [Case({UP: (1, "gone", 1)})],
     "SparkServerDown": [gauge("sparkrig_serving_up", 1, 0, 'unit="sparkrig-serve"')],
     "SparkServerQueue": [gauge("sparkrig_serving_requests_waiting", 0, 1, 'unit="sparkrig-serve"')],
-    "SparkDrift": [gauge("sparkrig_schedule_differing_checks", 0, 1, 'host="a",inventory="pair.py"')],
-    "SparkUnread": [gauge("sparkrig_schedule_host_read", 1, 0, 'host="a",inventory="pair.py"')],
-    "SparkDriftFailed": [gauge("sparkrig_schedule_failed", 0, 1, 'inventory="pair.py"')],
+    "SparkDrift": [gauge("sparkrig_drift_items", 0, 1, 'host="a",inventory="pair.py",mover="host"')],
+    "SparkUnread": [gauge("sparkrig_up", 1, 0, 'host="a",inventory="pair.py"')],
     "SparkDriftNotRun": [
-        Case({RAN: ("late 100", "late 101", "late 100")}, {LATE: "100+0x2000"}),
-        Case({RAN: ("late 0", "gone", "late 0")}, {LATE: "100+0x2000"}),
+        Case({RAN: ("late 90000", "late 90001", "late 90000")}),
+        Case({RAN: ("late 0", "gone", "late 0")}),
     ],
 }
 # what needs no limit: another kind of device, a reason that is no fault, and a counter that a boot set back
@@ -283,9 +281,8 @@ def test_the_limits_are_those_of_the_guard_where_it_has_them() -> None:
 
 
 def test_every_metric_that_is_asked_for_is_one_that_is_written() -> None:
-    from sparkrig.render import schedule_prom
-
-    ours = written_by() | set(schedule_prom.NAMES)
+    report = drift_prom.metrics(DRIFTED)
+    ours = written_by() | set(re.findall(r"^# TYPE (\w+)", report, re.MULTILINE))
     asked = set(re.findall(r"\b(?:sparkrig|node)_[a-zA-Z_]+", alerts.rules() + alerts.DASHBOARD.read_text()))
     assert asked - ours == OTHERS
     left = ours - asked  # what a rule or a graph has no use for
@@ -293,8 +290,9 @@ def test_every_metric_that_is_asked_for_is_one_that_is_written() -> None:
         "sparkrig_guard_enabled",
         "sparkrig_blackbox_rows_total",
         "sparkrig_blackbox_write_seconds",
-        "sparkrig_schedule_duration_seconds",
-        "sparkrig_schedule_exit_code",
-        "sparkrig_schedule_runs_total",
-        "sparkrig_schedule_unknown_checks",
+        "sparkrig_accepted_items",
+        "sparkrig_check_status",
+        "sparkrig_last_success_timestamp_seconds",
+        "sparkrig_report_duration_seconds",
+        "sparkrig_unknown_items",
     }

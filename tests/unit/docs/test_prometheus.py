@@ -20,13 +20,10 @@ from pathlib import Path
 import pytest
 
 from docs import alerts
-from sparkrig.render import schedule_prom
-from sparkrig.reports.drift import Host as Drifted
-from sparkrig.reports.drift import Report, Row
-from sparkrig.reports.schedule import Ran, Schedule, State
+from sparkrig.render import drift_prom
 from tests.unit.blackbox_host import AER, FOLDER, KILLED, METRICS, NVRM, STAT
 from tests.unit.engine_metrics import ENGINES, record, says, serving
-from tests.unit.prometheus import Prometheus, programs, waited
+from tests.unit.prometheus import DRIFTED, Prometheus, programs, waited
 from tests.unit.shells import tool
 from tests.unit.sshd import free_ports
 
@@ -108,21 +105,12 @@ def short(text: str) -> str:
 
 
 def drifted(place: Path) -> None:
-    """What schedules of two inventories leave: one drifts, of the other a run failed long ago."""
-    rows = [Row.model_validate({"id": "driver.hold", "status": "drift", "want": "x", "found": "y"})]
-    hosts = [Drifted(name="spark-a", exit=2, rows=rows), Drifted(name="spark-b", exit=3, unread="refused")]
-    now = datetime.now(UTC)
-    report = Report.model_validate(
-        {"schema": "sparkrig.drift/1", "version": "1", "inventory": "pair.py", "started": now, "seconds": 1}
-        | {"exit": 3, "hosts": hosts}
+    """What drift of two inventories left: one drifts, the other was last looked at long ago."""
+    long_ago = DRIFTED.model_copy(
+        update={"inventory": "old.py", "hosts": [], "started": datetime(2020, 1, 1, tzinfo=UTC)}
     )
-    good, bad = (Schedule(inventory=f"/srv/{name}.py", every_s=3600) for name in ("pair", "old"))
-    ran = Ran(started=now, seconds=1, exit=3)
-    late = Ran(started=datetime(2020, 1, 1, tzinfo=UTC), seconds=1, exit=1, trouble="it is broken")
-    (place / "sparkrig-pair.prom").write_text(
-        schedule_prom.metrics(good, State(ran=ran, runs=1), report, "pair-1")
-    )
-    (place / "sparkrig-old.prom").write_text(schedule_prom.metrics(bad, State(ran=late, runs=2), None, "old-1"))
+    (place / "sparkrig-pair.prom").write_text(drift_prom.metrics(DRIFTED))
+    (place / "sparkrig-old.prom").write_text(drift_prom.metrics(long_ago))
 
 
 @contextmanager

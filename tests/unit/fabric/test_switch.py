@@ -234,7 +234,7 @@ def test_links_that_are_slow_on_all_ports_alike_are_one_finding() -> None:
     found = shown(4, "switch", at_speed(100_000, *NAMES[:4]))
     assert said(found) == [("degraded", "switch-speed", "cluster")] and found.findings[0].rails == (0, 1)
     verdict = found.findings[0].verdict
-    assert "p0 of spark-c and p0 of spark-d negotiated 100 Gb/s with the switch" in verdict.evidence
+    assert "p0 of spark-c and p0 of spark-d and the switch negotiated 100 Gb/s" in verdict.evidence
     assert "or use a switch and cables made for it" in verdict.cure
     three = said(shown(4, "switch", at_speed(100_000, *NAMES[:3])))
     assert three == [("degraded", "switch-speed", f"{name} p0") for name in NAMES[:3]]

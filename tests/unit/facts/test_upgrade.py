@@ -17,7 +17,6 @@ from sparkrig.host import driver, repositories, update_limits, upgrade
 from sparkrig.host.releases import Recipe
 from tests.unit import updates
 from tests.unit.look.world import PLACES, World
-from tests.unit.shells import tool
 
 INSTALLED = [
     ("nvidia-driver-580-open", "580.173.02-1", "hold"),
@@ -54,7 +53,6 @@ def system(
 ) -> World:
     """A Spark of apt's alone. installed: names, versions and what dpkg wants; offered: what each needs."""
     found = World(tmp_path)
-    found.tools.mkdir()
     for place in PLACES:
         (tmp_path / place).mkdir(parents=True, exist_ok=True)
     for folder in (
@@ -237,7 +235,7 @@ def test_nothing_of_the_host_changes(world: World, look: str) -> None:
 
 
 def test_what_apt_was_shown_goes_with_a_look_that_is_broken_off(world: World) -> None:
-    tool(world.tools, "apt-get", "sleep 1")
+    world.tool("apt-get", "sleep 1")
     look = shlex.quote(Upgrade().command())
     rows, _ = world.look(
         f"touch /var/lib/apt/lists/x_Release; sh -c {look} >/dev/null & sleep 0.5; ls /run | grep -c ^sparkrig-\n"
@@ -247,7 +245,7 @@ def test_what_apt_was_shown_goes_with_a_look_that_is_broken_off(world: World) ->
 
 
 def test_a_forecast_ends_before_the_look_is_cut_off(world: World) -> None:
-    tool(world.tools, "apt-get", "exec sleep 60")
+    world.tool("apt-get", "exec sleep 60")
     world.file("/var/lib/apt/lists/x_Release").write_text("")
     began = time.monotonic()
     rows, _ = world.look(Upgrade().command(within=5))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from sparkrig.operations import apt as operations
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
+from tests.unit.simulated import SimulatedHost
 
 FRONTEND = "/var/lib/dpkg/lock-frontend"
 ROOT = Path(__file__).resolve().parents[3]
@@ -121,62 +122,54 @@ def test_the_wait_ends_with_the_holder(root: Path, holder: subprocess.Popen[str]
     assert waiting.communicate(timeout=10)[0].strip() == ""
 
 
-class Fake:
-    """A host that answers with one text after the other, and keeps what it logs."""
-
-    name = "spark-b"
-
-    def __init__(self, *answers: str) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-        self.logged: list[str] = []
-
-    def log_styled(self, message: str, **_: Any) -> None:
-        self.logged.append(message)
-
-
 @pytest.fixture
-def ask(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shell(at: Fake, _text: str, *words: str, seconds: int) -> str:
-        at.asked += words
-        return at.answers.pop(0) if len(at.answers) > 1 else at.answers[0]
+def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """A host that answers with one text after the other, the last one for ever, and what it was asked with."""
 
-    monkeypatch.setattr(remote, "shell", shell)
+    def made(*answers: str) -> tuple[Any, list[str]]:
+        left, asked = list(answers), list[str]()
+
+        def shell(_host: Any, _text: str, *words: str, seconds: int) -> str:
+            asked.extend(words)
+            return left.pop(0) if len(left) > 1 else left[0]
+
+        monkeypatch.setattr(remote, "shell", shell)
+        return SimulatedHost(tmp_path), asked
+
+    return made
 
 
 ROW = f"lock {FRONTEND} 123 unattended-upgr\n"
 
 
-@pytest.mark.usefixtures("ask")
-def test_one_exec_where_nobody_holds_a_lock() -> None:
-    host: Any = Fake("\n")
+def test_one_exec_where_nobody_holds_a_lock(busy: Callable[..., Any]) -> None:
+    host, asked = busy("\n")
     assert operations.wait(host, 1) is False
-    assert (host.asked, host.logged) == (["0"], [])
+    assert (asked, host.logged) == (["0"], [])
 
 
-@pytest.mark.usefixtures("ask")
-def test_each_ten_seconds_a_line() -> None:
-    host: Any = Fake(ROW, ROW, "\n")
+def test_each_ten_seconds_a_line(busy: Callable[..., Any]) -> None:
+    host, asked = busy(ROW, ROW, "\n")
     assert operations.wait(host, 1) is True
-    assert host.asked == ["0", "10", "10"]
+    assert asked == ["0", "10", "10"]
     assert len(host.logged) == 2
     assert "unattended-upgr (process 123) holds the dpkg lock; waiting, 300 s left" in host.logged[0]
 
 
-@pytest.mark.usefixtures("ask")
-def test_the_end_of_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_end_of_patience(busy: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(operations, "WAIT_S", 0)
-    host: Any = Fake(ROW)
+    host, _ = busy(ROW)
     with pytest.raises(Refusal, match="apt is still busy after 0 s: unattended-upgr"):
         operations.wait(host, 1)
 
 
-def test_a_host_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_that_does_not_answer(busy: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _ = busy("")
+
     def lost(*_: Any, **__: Any) -> str:
         raise remote.Lost("spark-b does not answer (timed out)")
 
     monkeypatch.setattr(remote, "shell", lost)
-    host: Any = Fake("")
     with pytest.raises(Refusal, match=r"cannot be read \(spark-b does not answer"):
         operations.wait(host, 1)
 

@@ -20,7 +20,6 @@ from sparkrig.host.driver import SIMULATION
 from sparkrig.operations.apt import KEEP, KEEP_FIRST
 from tests.tables import each_row
 from tests.unit.look.world import SIMULATED, USUAL, settled
-from tests.unit.shells import tool
 
 LOOK = f"{programs.text('facts/apt_simulation.sh')}\napt_simulation"
 STATUS = "/var/lib/dpkg/status"
@@ -93,12 +92,12 @@ class Spark:
         self.record = self.world.file(SIMULATION)
         for path in THERE:
             self.world.file(path).write_text("before\n")
-        tool(self.world.tools, "change", CHANGE)
+        self.world.tool("change", CHANGE)
         self.apt()
 
     def apt(self, more: str = ":", rows: str = SIMULATED, status: int = 0) -> None:
         """apt-get, which also does something else."""
-        tool(self.world.tools, "apt-get", f"echo x >>/var/lib/asked; {more}; echo '{rows}'; exit {status}")
+        self.world.tool("apt-get", f"echo x >>/var/lib/asked; {more}; echo '{rows}'; exit {status}")
 
     def keep(self) -> bool:
         """What the end of a deploy does; whether a record is there then."""

@@ -9,7 +9,7 @@ import pytest
 
 from sparkrig.host.identity import Identity, is_spark, judge, parse
 from sparkrig.refusal import Refusal
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 BASE = """\
 hostname=spark-a
@@ -159,59 +159,8 @@ def test_vendor_label() -> None:
     )
 
 
-SPARKS = {
-    "GB10 by PCI": ({"pci": ("10de:2e12",)}, "10de:2e12"),
-    "GB10 beside another GPU": ({"pci": ("10de:2684", "10de:2e12")}, "10de:2e12"),
-    "GB10 by nvidia-smi": ({"gpu": ("NVIDIA GB10",)}, "nvidia-smi"),
-    "by release, while the driver does not load": ({"release": {"DGX_NAME": "DGX Spark"}}, "dgx-release"),
-    "by release, beside a GPU whose id its family shares": (
-        {"pci": ("10de:2e2a",), "release": {"DGX_NAME": "DGX Spark"}},
-        "dgx-release",
-    ),
-    "the same at the ends of the family's ids": (
-        {"pci": ("10de:2e00", "10de:2e3f"), "release": {"DGX_NAME": "DGX Spark"}},
-        "dgx-release",
-    ),
-    "an id of the family, and nvidia-smi answers": (
-        {"pci": ("10de:2e2b",), "gpu": ("NVIDIA GB10",)},
-        "nvidia-smi",
-    ),
-    "by the pretty name alone": ({"release": {"DGX_PRETTY_NAME": "NVIDIA DGX Spark"}}, "dgx-release"),
-}
-OTHERS = {
-    "N1X": ({"pci": ("10de:2e03",)}, "N1X"),
-    "N1X, other stepping, with a release": (
-        {"pci": ("10de:2e06",), "release": {"DGX_NAME": "DGX Spark"}, "gpu": ("NVIDIA GB10",)},
-        "N1X",
-    ),
-    "N1X beside GB10": ({"pci": ("10de:2e03", "10de:2e12")}, "N1X"),
-    "H100 with the release of a DGX H100": (
-        {"gpu": ("NVIDIA H100 80GB HBM3",), "release": {"DGX_NAME": "DGX Server"}},
-        "NVIDIA H100 80GB HBM3",
-    ),
-    "H100 with the release of a Spark": (
-        {"gpu": ("NVIDIA H100 80GB HBM3",), "release": {"DGX_NAME": "DGX Spark"}},
-        "NVIDIA H100 80GB HBM3",
-    ),
-    "H100 by PCI": ({"pci": ("10de:2330",), "release": {"DGX_NAME": "DGX Spark"}}, "10de:2330"),
-    "an id of the family alone": (
-        {"pci": ("10de:2e2a",)},
-        "10de:2e2a, of GB10's family, with no /etc/dgx-release",
-    ),
-    "an id of the family, another DGX": (
-        {"pci": ("10de:2e2a",), "release": {"DGX_NAME": "DGX Server"}},
-        "of GB10's family",
-    ),
-    "an id of the family, and nvidia-smi names another": (
-        {"pci": ("10de:2e2a",), "gpu": ("NVIDIA N2X",), "release": {"DGX_NAME": "DGX Spark"}},
-        "NVIDIA N2X",
-    ),
-    "an id beside the family's": ({"pci": ("10de:2e40",), "release": {"DGX_NAME": "DGX Spark"}}, "10de:2e40"),
-    "release of another DGX, no GPU seen": ({"release": {"DGX_NAME": "DGX Server"}}, "no GB10"),
-    "name that only begins like it": ({"gpu": ("NVIDIA GB100",)}, "NVIDIA GB100"),
-    "DMI alone": ({"dmi": {"product_name": "NVIDIA_DGX_Spark", "sys_vendor": "NVIDIA"}}, "no GB10"),
-    "nothing": ({}, "no GB10"),
-}
+SPARKS = table(__file__, "sparks")
+OTHERS = table(__file__, "others")
 
 
 def test_is_a_spark() -> None:

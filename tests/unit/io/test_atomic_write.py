@@ -110,6 +110,7 @@ WRITERS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.fault(51)
 def test_no_writer_follows_a_link_that_another_user_can_have_put_there(tmp_path: Path) -> None:
     def holds(shape: str, of: str, writer: str) -> None:
         desk = Path(tempfile.mkdtemp(dir=tmp_path))

@@ -161,8 +161,9 @@ def test_a_key_opens_the_door_and_words_stay_words(home: Path, server: Server) -
             entered.shell("echo ouch >&2; exit 3")
         with pytest.raises(Failed, match="exit 124"):
             entered.shell("sleep 20", seconds=1)
-        with pytest.raises(Failed, match="it printed more than 2 MB"):
-            entered.shell("yes", seconds=60)
+        for endless in ("yes", "yes >&2", "sleep 9 & yes >&2"):
+            with pytest.raises(Failed, match="it printed more than 2 MB"):
+                entered.shell(endless, seconds=60)
 
 
 @pytest.mark.slow

@@ -36,8 +36,9 @@ from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("sparkrig", "operations", "facts", "deploys", "inventories")
-# the place itself: pyinfra's and click's own ways to print, and rich's
-PLACE = {"sparkrig/io/terminal.py", "sparkrig/io/screen.py"}
+# the place itself: pyinfra's and click's own ways to print, and rich's; a picture is no terminal, and its template
+# makes every text plain (tests/unit/render/test_picture.py)
+PLACE = {"sparkrig/io/terminal.py", "sparkrig/io/screen.py", "sparkrig/render/picture.py"}
 PRINTS = {
     *("print", "pprint", "click.echo", "click.secho", "click.prompt", "click.confirm", "click.echo_via_pager"),
     *("Console", "rich.print", "rich.get_console", "sys.stdout.write", "sys.stderr.write"),
@@ -213,7 +214,7 @@ def test_a_refusal_and_an_answer_are_one_line_and_have_an_end() -> None:
 
 
 def test_the_holes_of_a_page_and_of_a_drawing_are_plain() -> None:
-    jinja = templates.template("topology.svg.j2").environment
+    jinja = templates.template("picture.svg.j2").environment
     hole = jinja.from_string('<a title="{{ x }}">{{ x }}{{ y }}</a>')
     text = hole.render(x=f'"><script>{"".join(CODES)}', y=Markup("<b>\x1b</b>"))
     assert not codes(text) and "<script>" not in text and "<b> </b>" in text

@@ -12,6 +12,7 @@ from sparkrig.facts.network import Network
 from sparkrig.io import remote
 from tests.unit import manager
 from tests.unit.shells import sh, tool
+from tests.unit.simulated import SimulatedHost
 
 BUSCTL = """
 echo asked >>"{folder}/asked"
@@ -46,30 +47,20 @@ def test_one_that_does_not_come_is_not_waited_for_for_ever(tmp_path: Path, unit:
     assert asked == times
 
 
-class Host:
-    name = "spark-b"
-
-    def __init__(self) -> None:
-        self.said: list[str] = []
-
-    def log_styled(self, message: str, **_: Any) -> None:
-        self.said.append(message)
-
-
 @pytest.mark.parametrize(
     ("answer", "lines"), [(remote.Lost("spark-b does not answer (x)"), 1), (remote.Failed("rc 1"), 0)]
 )
 def test_a_step_without_a_connection_is_said_to_be_unknown(
-    monkeypatch: pytest.MonkeyPatch, answer: Exception, lines: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Exception, lines: int
 ) -> None:
     def shell(*_: Any, **__: Any) -> str:
         raise answer
 
     monkeypatch.setattr(remote, "shell", shell)
-    host: Any = Host()
+    host: Any = SimulatedHost(tmp_path, "spark-b")
     spark._say_if_lost(host)
-    assert len(host.said) == lines
-    for line in host.said:
+    assert len(host.logged) == lines
+    for line in host.logged:
         assert (
             "its state is unknown (spark-b does not answer (x)). Try: ssh spark-b true, and run the same" in line
         )

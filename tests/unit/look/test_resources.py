@@ -1,54 +1,45 @@
-"""A resource registers by its name, once: what a room looks for under that name is there, and nothing else is."""
+"""A resource registers once: what is derived from it is there, and nothing else is."""
 
 from __future__ import annotations
 
-import ast
 from dataclasses import fields
+from importlib import import_module
 from pathlib import Path
 
-from sparkrig.checks import resources
-from sparkrig.facts.noun import Noun
+from sparkrig.deploys.step import steps
 from sparkrig.facts.spark import NOUNS
-from sparkrig.look.state import RESOURCES, State, parts
+from sparkrig.look.state import RESOURCES, State
+from sparkrig.resources.resource import Resource
 from sparkrig.runs import managed_files
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_each_resource_has_its_checks_and_what_they_mean() -> None:
-    assert tuple(parts("sparkrig.checks")) == RESOURCES
-    for name, module in parts("sparkrig.checks").items():
-        assert module.KINDS and callable(module.checks), name
+    for resource in RESOURCES:
+        assert resource.kinds and type(resource).checks is not Resource.checks, resource.name
+    assert len({each.name for each in RESOURCES}) == len(RESOURCES)
 
 
-def test_what_is_judged_or_written_is_asked_in_a_room_that_is_registered() -> None:
-    """A `judge` or `due` in a module that no resource is called by would never be asked."""
-    deaf = {
-        f"{file.stem}.{node.name}"
-        for file in (ROOT / "sparkrig" / "checks").glob("*.py")
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef) and node.name in ("judge", "due") and file.stem not in RESOURCES
-    }
-    assert deaf == {f"resources.{resources.due.__name__}"}
+def test_each_file_of_the_room_is_registered() -> None:
+    rooms = {file.stem for file in (ROOT / "sparkrig" / "resources").glob("*.py")}
+    assert rooms - {each.name for each in RESOURCES} == {"__init__", "check", "file_diff", "kind", "resource"}
 
 
 def test_each_fact_that_a_deploy_looks_at_is_a_field_of_what_it_saw() -> None:
-    seen = parts("sparkrig.facts")
-    assert set(NOUNS) == {*seen, "files"} <= {field.name for field in fields(State)}
-    for name, module in seen.items():
-        assert issubclass(getattr(module, name.capitalize()), Noun), name
-    registered = {field.name for field in fields(State)} & set(RESOURCES)
-    assert registered == set(seen)  # a field that no fact fills would stay unread
+    names = {field.name for field in fields(State)}
+    assert {*NOUNS} <= names
+    assert names & {each.name for each in RESOURCES} == {*NOUNS} - {"files"}  # else a field would stay unread
+    for each in RESOURCES:
+        if each.script:  # pyinfra INVENTORY fact sparkrig.facts.time.Time
+            fact = getattr(import_module(f"sparkrig.facts.{each.name}"), each.name.capitalize())
+            assert (fact.script, fact.__name__) == (each.script, NOUNS[each.name].__name__)
 
 
 def test_each_deploy_of_a_resource_is_a_part_of_the_whole() -> None:
-    applied = {
-        file.stem
-        for file in (ROOT / "deploys").glob("*.py")
-        for node in ast.parse(file.read_text()).body
-        if isinstance(node, ast.FunctionDef) and node.name == "apply"
-    }
-    assert applied == set(parts("sparkrig.deploys")) <= set(RESOURCES)
+    written = {file.stem: file.read_text() for file in (ROOT / "deploys").glob("*.py")}
+    applied = {stem for stem, text in written.items() if "\ndef apply(" in text or "\napply = " in text}
+    assert applied == {*steps()}
 
 
 def test_a_file_is_managed_once() -> None:

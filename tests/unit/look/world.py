@@ -10,7 +10,6 @@ import os
 import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from sparkrig.facts.files import Files
@@ -18,7 +17,7 @@ from sparkrig.files import Found
 from sparkrig.network.profiles import terse
 from tests.plan.conftest import converged, sections
 from tests.unit import manager
-from tests.unit.shells import tool
+from tests.unit.simulated import SimulatedHost
 
 PLACES = (
     "etc",
@@ -49,25 +48,18 @@ sh -c 'echo $$' >"$tree/last"
 """
 
 
-@dataclass(frozen=True)
-class World:
+class World(SimulatedHost):
     """One Spark below a folder."""
-
-    root: Path
-
-    @property
-    def tools(self) -> Path:
-        return self.root / "bin"
 
     def file(self, path: str) -> Path:
         """Where a file of the Spark is; its folder is made."""
-        place = self.root / path.lstrip("/")
+        place = self.at(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         return place
 
     def says(self, name: str, text: str) -> None:
         """A stand-in that prints a text."""
-        tool(self.tools, name, _SAYS.format(text=text.rstrip("\n")))
+        self.tool(name, _SAYS.format(text=text.rstrip("\n")))
 
     def look(
         self, command: str, env: Mapping[str, str] | None = None, over: Mapping[str, Path] | None = None
@@ -85,7 +77,7 @@ class World:
             text=True,
             check=False,
             timeout=60,
-            env={**os.environ, "SUDO_USER": "root", **(env or {}), "PATH": f"{self.tools}:{os.environ['PATH']}"},
+            env={**os.environ, "SUDO_USER": "root", **(env or {}), "PATH": f"{self.bin}:{os.environ['PATH']}"},
         )
         assert done.returncode == 0 and (self.root / "last").exists(), done.stderr
         first, last = (int((self.root / name).read_text()) for name in ("first", "last"))
@@ -131,8 +123,7 @@ def _packages(world: World, rows: Iterable[str]) -> None:
     known = [row.split(" ")[1:] for row in rows if row.startswith("dpkg ")]
     lines = [f"{want} {status} {name} {version}" for want, status, name, version in known]
     world.file("/var/lib/dpkg/status").write_text("\n".join([*lines, ""]))
-    tool(
-        world.tools,
+    world.tool(
         "dpkg-query",
         """while read -r want status name version; do
   printf '%s ok %s %s %s %s\\n' "$status" "$want" "$name" "$name" "$version"
@@ -162,7 +153,7 @@ def _network(world: World, rows: Iterable[str]) -> None:
     case = (
         f"case $* in *route*) echo {shlex.quote(first['route'])} ;; *) echo {shlex.quote(first['addr'])} ;; esac"
     )
-    tool(world.tools, "ip", case)
+    world.tool("ip", case)
     by_word = {word: [rest for each, rest in told if each == word] for word, _ in told}
     files = {uuid: file for uuid, _, file in (terse(row, 3) for row in by_word["profile"])}
     blocks = [row.partition(":")[2] for row in by_word["property"] if row.startswith("connection.uuid:")]
@@ -196,8 +187,7 @@ def _services(world: World, parts: Mapping[str, str]) -> None:
     source = "Types: deb\nURIs: https://nvidia.github.io/libnvidia-container/stable/deb\n"
     world.file("/etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources").write_text(source)
     world.file("/run/systemd/timesync/synchronized").write_text("")
-    tool(
-        world.tools,
+    world.tool(
         "systemctl",
         """between=
 for word; do

@@ -29,20 +29,6 @@ OLD_FILE = f"/etc/NetworkManager/system-connections/{OLD}.nmconnection"
 
 
 @pytest.fixture
-def host() -> Host:
-    return Host()
-
-
-@pytest.fixture
-def ready() -> Host:
-    """A host on which everything is as it should be."""
-    made = Host()
-    made.ours(A)
-    made.ours(B)
-    return made
-
-
-@pytest.fixture
 def synced(host: Host) -> Host:
     """What NVIDIA's helper left: its file, and what netplan rendered from it, active; and an old profile."""
     host.netplan[CX7] = CABLED

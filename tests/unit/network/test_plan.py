@@ -19,20 +19,6 @@ from tests.tables import each_row
 from tests.unit.network_host import A1, B1, FABRIC, LINK_LOCAL, MANAGEMENT, WIRED, A, B, Declared, Host, link, v4
 
 
-@pytest.fixture
-def host() -> Host:
-    return Host()
-
-
-@pytest.fixture
-def ready() -> Host:
-    """A host on which everything is as it should be."""
-    made = Host()
-    made.ours(A)
-    made.ours(B)
-    return made
-
-
 def refusal(host: Host, **options: Any) -> Refusal:
     with pytest.raises(Refusal) as caught:
         host.plan(**options)

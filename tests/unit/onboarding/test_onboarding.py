@@ -412,7 +412,7 @@ def test_a_plan_counts_what_somebody_would_notice() -> None:
     ],
 )
 def test_a_refusal_names_the_option_that_cures_it(refusal: Refusal | None, option: str) -> None:
-    from sparkrig.host import containers
+    from sparkrig.resources import containers
 
     known = fleet(spark_b={})
     busy = seen("b")

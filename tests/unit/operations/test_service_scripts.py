@@ -30,9 +30,9 @@ def spark(tmp_path: Path) -> Spark:
     for path in EMBED.paths:
         made.has(path, "old")
     made.has(served.EVENTS, DID)
-    made.sh(serving.PLACED)
-    made.sh(EMBED.of(serving.PLACED))
-    made.calls  # noqa: B018 - what was done until now
+    made.prints(serving.PLACED)
+    made.prints(EMBED.of(serving.PLACED))
+    made.did  # noqa: B018 - what was done until now
     return made
 
 
@@ -44,26 +44,26 @@ def untouched(spark: Spark) -> None:
     """The first server is as it was, and none of its units was asked anything."""
     assert spark.holds() == dict.fromkeys(served.PATHS, "first") and spark.enabled
     assert spark.at(served.EVENTS).read_text() == DID
-    assert not [line for line in spark.calls if any(unit in line for unit in OTHERS)]
+    assert not [line for line in spark.did if any(unit in line for unit in OTHERS)]
     assert not spark.at(served.TRIAL).exists()
 
 
 def test_a_trial_of_one_that_fails_takes_back_that_one_alone(spark: Spark) -> None:
-    spark.sh(EMBED.of(serving.BEGIN), *EMBED.kept)
+    spark.prints(EMBED.of(serving.BEGIN), *EMBED.kept)
     assert spark.at(EMBED.of(served.TRIAL)).exists()
     for path in EMBED.paths[:3]:
         spark.has(path, "new")
-    spark.sh(EMBED.of(serving.PLACED), *EMBED.paths[3:])
+    spark.prints(EMBED.of(serving.PLACED), *EMBED.paths[3:])
     assert set(holds(spark)) == {*EMBED.paths[:3]}
-    spark.sh(EMBED.of(serving.ROLL_BACK), *EMBED.kept)
+    spark.prints(EMBED.of(serving.ROLL_BACK), *EMBED.kept)
     assert holds(spark) == dict.fromkeys(EMBED.paths, "old")
     assert spark.log.read_text().splitlines()[-1] == "start sparkrig-serve-embed.service"
     untouched(spark)
 
 
 def test_a_trial_of_one_that_holds_opens_its_port_alone(spark: Spark) -> None:
-    spark.sh(EMBED.of(serving.BEGIN), *EMBED.kept)
-    spark.sh(EMBED.of(serving.COMMIT))
+    spark.prints(EMBED.of(serving.BEGIN), *EMBED.kept)
+    spark.prints(EMBED.of(serving.COMMIT))
     assert spark.log.read_text().splitlines()[-1] == "start sparkrig-serve-embed-port.socket"
     assert not spark.at(EMBED.of(served.TRIAL)).exists()
     untouched(spark)
@@ -72,7 +72,7 @@ def test_a_trial_of_one_that_holds_opens_its_port_alone(spark: Spark) -> None:
 def test_one_that_goes_leaves_nothing_but_what_it_compiled(spark: Spark) -> None:
     spark.has(EMBED.of(served.RAY_ENV), "RAY_AUTH_TOKEN=x\n")
     spark.has(EMBED.of(served.EVENTS), DID)
-    spark.sh(EMBED.of(serving.REMOVE), *EMBED.paths)
+    spark.prints(EMBED.of(serving.REMOVE), *EMBED.paths)
     assert holds(spark) == {} and not spark.at(EMBED.of(served.ENABLED)).is_symlink()
     for folder in (
         "/etc/sparkrig/serve/embed",
@@ -85,12 +85,12 @@ def test_one_that_goes_leaves_nothing_but_what_it_compiled(spark: Spark) -> None
 
 
 def test_an_undo_of_one_starts_or_ends_that_one_alone(spark: Spark) -> None:
-    spark.sh(EMBED.of(undo.SERVE))
+    spark.prints(EMBED.of(undo.SERVE))
     assert spark.log.read_text().splitlines()[-1] == "start --no-block sparkrig-serve-embed.service"
     untouched(spark)
     for path in EMBED.paths:
         spark.at(path).unlink()
-    spark.sh(EMBED.of(undo.SERVE))
+    spark.prints(EMBED.of(undo.SERVE))
     assert not spark.at(EMBED.of(served.ENABLED)).is_symlink()
     untouched(spark)
 
@@ -127,7 +127,7 @@ def test_names_that_are_none_of_ours_are_not_looked_at(spark: Spark) -> None:
 
 
 def test_the_files_of_each_are_read(spark: Spark) -> None:
-    printed = spark.sh(Files.script)
+    printed = spark.prints(Files.script)
     found = {path.removeprefix(str(spark.root)): each for path, each in parse(printed.splitlines()).items()}
     assert {*found} >= {*EMBED.paths} and found[EMBED.record].content == "old"
     assert EMBED.of(served.RAY_ENV) not in found
@@ -151,7 +151,7 @@ def test_a_run_notes_the_files_of_a_new_service_and_an_undo_takes_them_away(tmp_
     done = host.sh(journal.BEGIN, RUN, given, "", *journal.PATHS, *EMBED.paths)
     assert done.returncode == 0, done.stderr
     for path in EMBED.paths[:2]:
-        host.file(path).parent.mkdir(parents=True, exist_ok=True)
+        host.at(path).parent.mkdir(parents=True, exist_ok=True)
         host.write(RUN, path, "of the service")
     done = host.sh(journal.END, RUN, "", *journal.PATHS)
     assert done.returncode == 0, done.stderr

@@ -64,13 +64,13 @@ def test_what_the_watch_did_is_read_and_nothing_else_of_its_file(spark: Spark) -
 def test_a_trial_and_a_deploy_begin_without_what_the_watch_did_before(spark: Spark) -> None:
     for script, words in ((serving.BEGIN, served.KEPT), (serving.COMMIT, ()), (serving.ROLL_BACK, served.KEPT)):
         spark.has(served.EVENTS, DID)
-        spark.sh(script, *words)
+        spark.prints(script, *words)
         assert not spark.at(served.EVENTS).exists()
 
 
 def test_a_host_that_serves_nothing_is_not_looked_at(spark: Spark) -> None:
     assert spark.look() == served.Serving()
-    assert spark.calls == []
+    assert spark.did == []
 
 
 def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
     checkpoint(folder / "a" / "partial", SHARDS[1])
     checkpoint(folder / "a" / "no-index", index=False)
     for name in ("whole", "damaged"):
-        spark.sh(weights.SEAL, str(checkpoint(folder / "b" / name)))
+        spark.prints(weights.SEAL, str(checkpoint(folder / "b" / name)))
     (folder / "b" / "damaged" / SHARDS[0]).write_text("cut off")
     (checkpoint(folder / "b" / "coming") / "x.incomplete").write_text("")
     found = spark.look(str(folder))
@@ -154,7 +154,7 @@ def test_a_folder_may_itself_be_a_link_to_another_disk(spark: Spark, tmp_path: P
 
 def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: Path) -> None:
     folder = tmp_path / "own weights"
-    spark.sh(weights.SEAL, str(checkpoint(folder / "a" / "b")))
+    spark.prints(weights.SEAL, str(checkpoint(folder / "a" / "b")))
     (port,) = free_ports(1)
     record = served.Record("m", "a/b", ID, "vllm:1", "solo", 1, 0, 8000, port, str(folder))
     spark.has(served.RECORD, record.file().content)
@@ -196,7 +196,7 @@ FOLDER = "/var/lib/sparkrig/models/a/b"
 
 def test_weights_cross_whole_and_go_on_where_they_broke_off(spark: Spark, peer: Spark) -> None:
     here, there = peer.at(FOLDER), checkpoint(spark.at(FOLDER))
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     here.mkdir(parents=True)
     (here / SHARDS[0]).write_text((there / SHARDS[0]).read_text())
     (here / f"{SHARDS[1]}.part").write_text("half of")
@@ -205,7 +205,7 @@ def test_weights_cross_whole_and_go_on_where_they_broke_off(spark: Spark, peer: 
     assert {each.name: each.read_bytes() for each in here.rglob("*") if each.is_file()} == {
         each.name: each.read_bytes() for each in there.rglob("*") if each.is_file()
     }
-    copied = [line for line in peer.calls if line.startswith("ssh")]
+    copied = [line for line in peer.did if line.startswith("ssh")]
     assert not any(SHARDS[0] in line for line in copied), "what is there is not copied again"
     assert any("read me.txt" in line for line in copied)
 
@@ -218,45 +218,45 @@ def test_names_of_files_cross_as_data(spark: Spark, peer: Spark) -> None:
     here, there = peer.at(FOLDER), checkpoint(spark.at(FOLDER))
     for name in ODD:
         (there / name).write_text(name * 3)
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
     assert {each.name for each in here.iterdir()} >= {*ODD} and not any(Path.cwd().glob("PWNED"))
     assert all((here / name).read_text() == name * 3 for name in ODD)
     assert not [*spark.root.rglob("PWNED"), *peer.root.rglob("PWNED")]
-    asked = {line.partition(" sudo")[2].partition(" /")[0] for line in peer.calls if line.startswith("ssh")}
+    asked = {line.partition(" sudo")[2].partition(" /")[0] for line in peer.did if line.startswith("ssh")}
     assert asked == {" -n xargs -0 cat --"}, "a command has no name in it"
 
 
 @pytest.mark.parametrize("path", ["../../../etc/cron.d/x", "/etc/cron.d/x", "more/../../x", ".."])
 def test_a_manifest_that_leads_out_of_the_folder_copies_nothing(spark: Spark, peer: Spark, path: str) -> None:
     there = checkpoint(spark.at(FOLDER))
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     manifest = there / served.MANIFEST
     manifest.write_text(f"{manifest.read_text()}3 {path}\n")
-    done = sh(peer.text(weights.COPY_WEIGHTS), "nvidia", "spark-a", str(peer.at(FOLDER)), path=peer.root / "bin")
+    done = peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
     assert done.returncode == 1 and "lists a file outside of" in done.stderr
     assert [each.name for each in peer.at(FOLDER).rglob("*")] == [f"{served.MANIFEST}.new"]
 
 
 def test_a_name_with_a_line_break_is_no_checkpoint(spark: Spark) -> None:
     (checkpoint(spark.at(FOLDER)) / "a\n3 ..").write_text("x")
-    done = sh(spark.text(weights.SEAL), str(spark.at(FOLDER)), path=spark.root / "bin")
+    done = spark.sh(weights.SEAL, str(spark.at(FOLDER)))
     assert done.returncode == 1 and "a file with a line break in its name" in done.stderr
     assert not (spark.at(FOLDER) / served.MANIFEST).exists()
 
 
 def test_weights_that_change_under_the_copy_are_no_whole_ones(spark: Spark, peer: Spark) -> None:
     there = checkpoint(spark.at(FOLDER))
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     (there / SHARDS[1]).write_text("shorter")
-    done = sh(peer.text(weights.COPY_WEIGHTS), "nvidia", "spark-a", str(peer.at(FOLDER)), path=peer.root / "bin")
+    done = peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
     assert done.returncode == 1 and f"{SHARDS[1]} came in another size" in done.stderr
     assert not (peer.at(FOLDER) / served.MANIFEST).exists()
 
 
 def test_an_empty_folder_is_no_checkpoint(spark: Spark) -> None:
     spark.at(FOLDER).mkdir(parents=True)
-    done = sh(spark.text(weights.SEAL), str(spark.at(FOLDER)), path=spark.root / "bin")
+    done = spark.sh(weights.SEAL, str(spark.at(FOLDER)))
     assert done.returncode == 1 and "is empty" in done.stderr
 
 
@@ -266,11 +266,11 @@ COMMIT, LATER = "b5c939de8f754692c1647ca79fbf85e8c1e70f8a", "dc61ed29c478a29c510
 
 def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> None:
     words = (ID, "/var/lib/sparkrig/models", "a/b", "/etc/sparkrig/secrets.env", COMMIT)
-    spark.sh(weights.DOWNLOAD, *words, DOWNLOAD)
-    assert not any("--env-file" in line for line in spark.calls)
+    spark.prints(weights.DOWNLOAD, *words, DOWNLOAD)
+    assert not any("--env-file" in line for line in spark.did)
     spark.has("/etc/sparkrig/secrets.env", "HF_TOKEN=hf_canary\n")
-    spark.sh(weights.DOWNLOAD, *words, DOWNLOAD)
-    removed, *lines = spark.calls
+    spark.prints(weights.DOWNLOAD, *words, DOWNLOAD)
+    removed, *lines = spark.did
     call = "\n".join(lines)
     assert removed == "docker rm -f sparkrig-hf"
     assert f"--env-file {spark.at('/etc/sparkrig/secrets.env')}" in call and "hf_canary" not in call
@@ -298,7 +298,7 @@ def hub(spark: Spark, tmp_path: Path) -> Callable[[str], tuple[list[str], dict[s
 
     def download(commit: str) -> tuple[list[str], dict[str, Any]]:
         words, more = json.loads(
-            spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", commit, DOWNLOAD)
+            spark.prints(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", commit, DOWNLOAD)
         )
         return words, more
 
@@ -324,7 +324,7 @@ def test_a_download_names_a_commit_and_stays_with_it(spark: Spark, hub: Callable
 
 def test_the_commit_crosses_with_the_weights_and_is_seen(spark: Spark, peer: Spark) -> None:
     (checkpoint(spark.at(FOLDER)) / served.REVISION).write_text(f"{COMMIT}\n")
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     peer.sh(weights.COPY_WEIGHTS, "nvidia", "spark-a", FOLDER)
     for each in (spark, peer):
         assert each.look("/var/lib/sparkrig/models").weights["a/b"].revision == COMMIT
@@ -343,11 +343,11 @@ def test_what_hf_downloaded_tells_its_commit_by_the_notes_of_its_library(spark: 
     checkpoint(spark.at(FOLDER))
     for number, name in enumerate(("config.json", "more/read me.txt")):
         spark.has(f"{FOLDER}/{notes}/{name}.metadata", f"{COMMIT}\n{number:040}\n1712656091.123\n")
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     assert beside.read_text() == f"{COMMIT}\n"
     beside.unlink()
     spark.has(f"{FOLDER}/{notes}/{SHARDS[0]}.metadata", f"{LATER}\n{0:040}\n1712656091.123\n")
-    spark.sh(weights.SEAL, FOLDER)
+    spark.prints(weights.SEAL, FOLDER)
     assert not beside.exists(), "these are of two"
 
 
@@ -355,8 +355,8 @@ def test_a_download_takes_the_proxies_that_are_set(spark: Spark, monkeypatch: py
     for name in PROXIES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
-    spark.sh(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", "", DOWNLOAD)
-    call = "\n".join(spark.calls)
+    spark.prints(weights.DOWNLOAD, ID, "/var/lib/sparkrig/models", "a/b", "/none", "", DOWNLOAD)
+    call = "\n".join(spark.did)
     assert "--env HTTPS_PROXY --entrypoint" in call and "http_proxy" not in call
 
 
@@ -377,21 +377,21 @@ def test_what_systemd_run_is_given_has_nothing_that_systemd_fills_in(text: str) 
 
 
 def begun(spark: Spark) -> None:
-    spark.sh(serving.BEGIN, *served.KEPT)
+    spark.prints(serving.BEGIN, *served.KEPT)
 
 
 def placed(spark: Spark, *paths: str, text: str) -> None:
     for path in paths:
         spark.has(path, text)
-    spark.sh(serving.PLACED, *(path for path in served.PATHS if path not in paths and spark.at(path).exists()))
+    spark.prints(serving.PLACED, *(path for path in served.PATHS if path not in paths and spark.at(path).exists()))
 
 
 def test_a_trial_that_holds_leaves_nothing_of_the_old(spark: Spark) -> None:
     placed(spark, *served.PATHS, text="old")
-    spark.calls.clear()
+    spark.did.clear()
     begun(spark)
     assert spark.at(served.TRIAL).exists()
-    assert [line for line in spark.calls if line.startswith("stop")] == [
+    assert [line for line in spark.did if line.startswith("stop")] == [
         f"stop {unit}"
         for unit in (
             "sparkrig-serve-port.socket",
@@ -403,9 +403,9 @@ def test_a_trial_that_holds_leaves_nothing_of_the_old(spark: Spark) -> None:
     ]
     placed(spark, served.SERVICE, served.SOCKET, served.RECORD, text="new")
     assert set(spark.holds()) == {served.SERVICE, served.SOCKET, served.RECORD} and spark.enabled
-    spark.sh(serving.COMMIT)
+    spark.prints(serving.COMMIT)
     assert not spark.at(served.TRIAL).exists() and not spark.at(f"{served.STATE}/before").exists()
-    assert spark.calls[-1] == "start sparkrig-serve-port.socket"
+    assert spark.did[-1] == "start sparkrig-serve-port.socket"
 
 
 def test_a_trial_that_fails_gives_back_the_old_and_starts_it(spark: Spark) -> None:
@@ -413,10 +413,10 @@ def test_a_trial_that_fails_gives_back_the_old_and_starts_it(spark: Spark) -> No
     placed(spark, *old, text="old")
     begun(spark)
     placed(spark, served.SERVICE, served.WATCHER, served.RECORD, text="new")
-    spark.calls.clear()
-    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    spark.did.clear()
+    spark.prints(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
-    assert spark.calls[-1] == "start sparkrig-serve.service"
+    assert spark.did[-1] == "start sparkrig-serve.service"
     assert not spark.at(served.TRIAL).exists()
 
 
@@ -424,10 +424,10 @@ def test_a_first_one_that_fails_leaves_nothing(spark: Spark) -> None:
     begun(spark)
     placed(spark, *served.PATHS, text="new")
     assert spark.enabled
-    spark.calls.clear()
-    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    spark.did.clear()
+    spark.prints(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == {} and not spark.enabled
-    assert not [line for line in spark.calls if line.startswith("start")]
+    assert not [line for line in spark.did if line.startswith("start")]
 
 
 def test_a_trial_that_broke_off_still_knows_the_old_one(spark: Spark) -> None:
@@ -436,7 +436,7 @@ def test_a_trial_that_broke_off_still_knows_the_old_one(spark: Spark) -> None:
     placed(spark, served.SERVICE, served.RECORD, text="tried")
     begun(spark)
     placed(spark, served.SERVICE, served.RECORD, text="tried again")
-    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    spark.prints(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == {served.SERVICE: "old", served.RECORD: "old"}
 
 
@@ -445,7 +445,7 @@ def test_a_trial_that_broke_off_still_knows_the_old_one(spark: Spark) -> None:
 
 def shared(spark: Spark, text: str) -> None:
     spark.at(served.RAY_ENV).parent.mkdir(parents=True, exist_ok=True)
-    done = sh(spark.text(serving.NEW_TOKEN), path=spark.root / "bin", stdin=text)
+    done = spark.sh(serving.NEW_TOKEN, stdin=text)
     assert done.returncode == 0 and text not in done.stdout + done.stderr, done.stderr
 
 
@@ -469,7 +469,7 @@ def test_a_token_comes_back_with_the_configuration_that_asks_for_it(spark: Spark
     begun(spark)
     shared(spark, served.token("other"))
     placed(spark, *old, text="of another form")
-    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    spark.prints(serving.ROLL_BACK, *served.KEPT)
     assert spark.at(served.RAY_ENV).read_text() == served.token("c4n4ry")
     assert spark.at(served.RAY_ENV).stat().st_mode & 0o777 == 0o600
     begun(spark)
@@ -485,14 +485,14 @@ def test_what_was_not_begun_is_not_rolled_back(spark: Spark) -> None:
     with pytest.raises(AssertionError, match="No space left"):
         begun(spark)
     (spark.root / "bin" / "cp").unlink()
-    spark.sh(serving.ROLL_BACK, *served.KEPT)
+    spark.prints(serving.ROLL_BACK, *served.KEPT)
     assert spark.holds() == dict.fromkeys(old, "old") and spark.enabled
-    assert spark.calls[-1] == "start sparkrig-serve.service"
+    assert spark.did[-1] == "start sparkrig-serve.service"
 
 
 def test_one_that_ended_too_often_is_started_all_the_same(spark: Spark) -> None:
-    spark.sh(serving.START)
-    assert spark.calls == ["reset-failed sparkrig-serve.service", "start sparkrig-serve.service"]
+    spark.prints(serving.START)
+    assert spark.did == ["reset-failed sparkrig-serve.service", "start sparkrig-serve.service"]
 
 
 # --- asking it
@@ -514,11 +514,11 @@ def standin(*words: str) -> Iterator[int]:
 
 
 def pulse(spark: Spark, port: int | str, seconds: int = 10, before: str = "0") -> list[str]:
-    return spark.sh(serving.PULSE, str(port), before, str(seconds)).splitlines()
+    return spark.prints(serving.PULSE, str(port), before, str(seconds)).splitlines()
 
 
 def ask(spark: Spark, port: int, path: str = smoke.CHAT) -> str:
-    return spark.sh(serving.ASK, str(port), path, smoke.request("gpt", path), "10")
+    return spark.prints(serving.ASK, str(port), path, smoke.request("gpt", path), "10")
 
 
 @pytest.mark.slow  # waits for a server
@@ -617,10 +617,10 @@ def test_an_entrypoint_is_kept_where_it_starts_what_it_is_given(
 run*) echo tried >>{spark.log}; while [ "$1" != image:1 ]; do shift; done; shift; exec {own} "$@" ;;
 esac""",
     )
-    found = spark.sh(serving.PROBE, "image:1", "print()").splitlines()
+    found = spark.prints(serving.PROBE, "image:1", "print()").splitlines()
     assert found == ["has vllm", *expected]
     tried = entrypoint.startswith("/") and "llama" not in entrypoint
-    assert bool(spark.calls) is tried, "a server is not started for a look"
+    assert bool(spark.did) is tried, "a server is not started for a look"
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "llama.cpp"])
@@ -638,4 +638,4 @@ def test_an_image_is_known_by_the_engine_that_is_in_it(spark: Spark, tmp_path: P
         "docker",
         f'case "$*" in *--entrypoint*) shift 7; shift; {shell.replace("$7", "$1")} ;; esac',
     )
-    assert spark.sh(serving.PROBE, "image:1", "print()").splitlines() == [f"has {engine}"]
+    assert spark.prints(serving.PROBE, "image:1", "print()").splitlines() == [f"has {engine}"]

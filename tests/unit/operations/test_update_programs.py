@@ -18,7 +18,6 @@ from sparkrig.host.update_record import FOLDER, Record, Standing
 from sparkrig.host.upgrade import Move
 from sparkrig.operations import update
 from tests.unit.look.world import PLACES, World
-from tests.unit.shells import tool
 
 MENU = (Path(__file__).parents[2] / "fixtures" / "boot" / "ubuntu-24.04-saved.cfg").read_text()
 OLD, NEW = "6.17.0-1008-nvidia", "6.17.0-1014-nvidia"
@@ -62,7 +61,6 @@ class Spark(World):
     """A Spark with three kernels, of which one runs."""
 
     def made(self, runs: str = OLD) -> Spark:
-        self.tools.mkdir()
         for place in PLACES:
             (self.root / place).mkdir(parents=True, exist_ok=True)
         for name, text in {
@@ -77,7 +75,7 @@ class Spark(World):
             **{name: CALLED.format(name=name) for name in ("apt-mark", "systemctl", "systemd-run", "grub-reboot")},
             "grub-editenv": CALLED.format(name="grub-editenv"),
         }.items():
-            tool(self.tools, name, text)
+            self.tool(name, text)
         alternatives = Path("/etc/alternatives/awk")  # which /usr/bin/awk leads to
         if alternatives.is_symlink():
             self.file(str(alternatives)).symlink_to(alternatives.readlink())
@@ -93,7 +91,7 @@ class Spark(World):
         return self
 
     def runs(self, kernel: str) -> None:
-        tool(self.tools, "uname", f"echo {kernel}")
+        self.tool("uname", f"echo {kernel}")
 
     def does(self, program: str, *words: str, stdin: str = "") -> tuple[int, str]:
         """Exit code and last words of a program."""
@@ -156,10 +154,10 @@ def test_what_was_agreed_to_is_kept_whole_and_once(spark: Spark) -> None:
 
 
 def test_plan_and_steps_come_at_once_and_what_a_power_cut_left_is_no_obstacle(spark: Spark) -> None:
-    tool(spark.tools, "mv", "exit 1")
+    spark.tool("mv", "exit 1")
     assert spark.does(update.BEGIN, "", stdin=update_record.text(RECORD))[0] == 1
     assert not (spark.root / FOLDER.lstrip("/")).exists()
-    (spark.tools / "mv").unlink()
+    (spark.bin / "mv").unlink()
     assert spark.begun().standing.record == RECORD
 
 
@@ -343,7 +341,7 @@ def test_a_server_stops_and_does_not_start_with_the_next_boot(spark: Spark) -> N
     wants.write_text("")
     code, said = spark.begun().does(update.DRAIN, "sparkrig-serve")
     assert (code, said) == (1, "sparkrig-serve.service does not stop\n")  # the stand-in says that it is active
-    tool(spark.tools, "systemctl", f'{CALLED.format(name="systemctl")}\n[ "$2" != is-active ]')
+    spark.tool("systemctl", f'{CALLED.format(name="systemctl")}\n[ "$2" != is-active ]')
     assert spark.does(update.DRAIN, "sparkrig-serve") == (0, "")
     assert not wants.exists()
     assert spark.standing.steps == (), "the host that has the update notes it, once both have stopped"
@@ -358,13 +356,13 @@ def test_the_record_is_kept_as_the_last_one(spark: Spark) -> None:
 
 @pytest.mark.parametrize("code", [0, 2])
 def test_firmware_that_was_taken_or_is_there_is_staged(spark: Spark, code: int) -> None:
-    tool(spark.tools, "fwupdmgr", f"{CALLED.format(name='fwupdmgr')}\nexit {code}")
+    spark.tool("fwupdmgr", f"{CALLED.format(name='fwupdmgr')}\nexit {code}")
     assert spark.begun().does(update.FIRMWARE, 40 * "a") == (0, "")
     assert spark.called == [f"fwupdmgr update --no-reboot-check {40 * 'a'}"]
 
 
 def test_firmware_that_is_not_taken_is_not_staged(spark: Spark) -> None:
-    tool(spark.tools, "fwupdmgr", "exit 1")
+    spark.tool("fwupdmgr", "exit 1")
     code, said = spark.begun().does(update.FIRMWARE, 40 * "a")
     assert code == 1 and "did not take the firmware" in said
     assert spark.standing.steps == ()
@@ -436,7 +434,7 @@ def test_the_way_back_ends_the_trial(spark: Spark) -> None:
 
 
 def test_the_step_is_noted_before_grub_has_anything_to_boot_once(spark: Spark) -> None:
-    tool(spark.tools, "grub-reboot", "exit 1")
+    spark.tool("grub-reboot", "exit 1")
     code, _ = spark.begun().does(update.BOOT, NEW, "900s")
     assert code == 1 and spark.standing.done("boot") is not None
     assert spark.standing.task == "drain"  # of the same boot: asked for again

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sparkrig.checks import rdma
 from sparkrig.files import File, Found
 from sparkrig.parsing import line_ends
 from sparkrig.rdma import environment, gid
-from sparkrig.runs import file_diff, merge
+from sparkrig.resources import file_diff, rdma
+from sparkrig.runs import merge
 from sparkrig.runs.change import of_file
 from tests.tables import each_row
 

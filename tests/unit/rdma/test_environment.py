@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.operations.environment import wanted
 from sparkrig.rdma import environment, gid
 from sparkrig.rdma.environment import Node, container, nccl, node
 from sparkrig.rdma.rdma import Device, Rdma
 from sparkrig.refusal import Refusal
+from sparkrig.resources.environment import wanted
 
 RECORDED = Path(__file__).resolve().parent.parent.parent / "fixtures" / "nccl"
 A, B = "enp1s0f0np0", "enP2p1s0f0np0"

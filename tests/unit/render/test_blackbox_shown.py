@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from sparkrig.host.blackbox import Act, BlackBox, Zone
+from sparkrig.cli.blackbox import page
+from sparkrig.host.blackbox import Act, BlackBox
 from sparkrig.host.blackbox_rows import parse
 from sparkrig.io.remote import Failed
 from sparkrig.io.screen import Screen
 from sparkrig.render import blackbox
-from sparkrig.render.blackbox_html import html, panels
 from tests.unit.blackboxes import END, Step, box, falling, printed
+from tests.unit.pages import is_whole_and_loads_nothing
 
 
 def shown(found: BlackBox, width: int, *, seconds: float = 1800, encoding: str = "utf-8") -> list[str]:
@@ -60,7 +61,6 @@ def test_the_worst_of_a_column_counts_and_where_nothing_was_kept_nothing_is_draw
 
 def test_a_single_row_is_a_picture_too() -> None:
     assert any(line.startswith("  page cache          █ 18 → 18 GiB") for line in shown(box(count=1), 80))
-    assert "spark-b" in html({"spark-b": box(count=1)}, 1800, "now")
 
 
 def test_figures_that_no_host_can_have_are_drawn_all_the_same() -> None:
@@ -71,9 +71,7 @@ def test_figures_that_no_host_can_have_are_drawn_all_the_same() -> None:
         found["gpu"]["watts"] = -10.0 - left
         found["zones"], found["gpu"]["celsius"] = {}, -40.0
 
-    reset = box(odd)
-    assert any(line.startswith("  GPU power ") for line in shown(reset, 80))
-    assert "spark-b" in html({"spark-b": reset}, 1800, "now")
+    assert any(line.startswith("  GPU power ") for line in shown(box(odd), 80))
 
 
 def test_what_was_not_shown_has_no_row() -> None:
@@ -85,32 +83,24 @@ def test_what_was_not_shown_has_no_row() -> None:
     assert "GPU" not in lines and "temperature" not in lines and "waiting" not in lines and "NVRM" not in lines
 
 
-def test_the_page_escapes_what_a_host_calls_things() -> None:
+def test_who_had_the_memory_and_what_the_kernel_said_at_last() -> None:
+    lines = shown(box(falling), 200)
+    assert any(
+        line.startswith("  who had the memory at last: VLLM::Worker_TP (pid 4242) 27.6 GiB") for line in lines
+    )
+    assert len([line for line in lines if line.startswith("  kernel: NVRM: nvCheckOkFailed")]) == 1
+
+
+def test_the_page_is_the_same_picture_and_escapes_what_a_host_calls_things() -> None:
     def named(_: int, found: Step) -> None:
         found["top"] = [["<b>x", 1, 9]]
         found["log"] = {"nvrm": [9, "NVRM: <script>"]}
 
-    page = html({"spark-<i>": box(named), "spark-a": BlackBox(True), "spark-c": BlackBox()}, 1800, "now")
-    assert "<b>x" not in page and "<script" not in page and "spark-<i>" not in page and "&lt;b&gt;x" in page
-    assert blackbox.NO_RESET in page and blackbox.NO_BOX in page
-
-
-def test_the_page_has_what_a_guard_did_and_draws_when() -> None:
     done = Act(END - 600, "stopped <the> server: 2.1 % of the memory was available")
-    before = replace(done, at=END - 7200)
-    sentence = "Its guard stopped &lt;the&gt; server at 03:02 on 2026-11-26: 2.1 % of the memory was available."
-    found = box()
-    assert found.reset
-    page = html({"spark-b": replace(found, acts=(done,)), "spark-a": BlackBox(True)}, 1800, "now")
-    assert page.count(sentence) == 1 and "a broken line is what the guard did" in page
-    assert page.count("stroke-dasharray") == 2 * len(panels(list(found.reset.steps)))
-    page = html({"spark-b": replace(box(), acts=(before,))}, 1800, "now")
-    assert "Its guard stopped" in page and "stroke-dasharray" not in page and "broken line" not in page
-    page = html({"spark-b": BlackBox(True, zone=Zone(((END, 60),)), acts=(done,))}, 1800, "now")
-    assert f"spark-b: i{sentence[1:]}" in page
-
-
-def test_the_page_names_a_host_that_was_not_read() -> None:
-    assert "spark-c: it &lt;refused&gt;" in html(
-        {"spark-a": box(), "spark-c": Failed("it <refused>")}, 1800, "now"
-    )
+    found = {"spark-<i>": box(named), "spark-a": replace(BlackBox(True), acts=(done,)), "spark-c": BlackBox()}
+    text = page({**found, "spark-d": Failed("it <refused>\x1b[2J")}, 1800)
+    is_whole_and_loads_nothing(text)
+    assert "<b>x" not in text and "<script" not in text and "spark-<i>" not in text and "\x1b" not in text
+    for words in ("&lt;b&gt;x", "its guard stopped &lt;the&gt; server at ", "spark-d: it &lt;refused&gt;"):
+        assert words in text, words
+    assert "its black box has seen no end" in text and "it keeps no black box" in text

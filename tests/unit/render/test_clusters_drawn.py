@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
-
-import pytest
 
 from sparkrig.fabric.cabling import Topology
 from sparkrig.render import cages
-from sparkrig.render.topology_svg import svg
 from tests.tables import each_row
 from tests.unit.clustered import ELSEWHERE, half, out, ring, shown, switch
-from tests.unit.drawings import SVG, drawn
+from tests.unit.drawings import drawn
 from tests.unit.topologies import C
 
 STATES: dict[str, Topology] = {
@@ -67,26 +63,3 @@ def test_a_port_of_a_switch_has_its_sign_and_leads_to_it() -> None:
     assert len(plugs) == 8 and all(plugs[place][6] == sign for place, sign in signs.items())
     assert plugs[4].count("╌") > 5, "without a carrier"
     assert any(line.rstrip().endswith("switch") for line in lines)
-
-
-@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "narrow"])
-def test_the_svg_is_whole_and_its_labels_lie_apart(narrow: bool) -> None:
-    def holds(name: str) -> None:
-        found, text = STATES[name], svg(STATES[name], narrow=narrow)
-        root = ElementTree.fromstring(text)
-        width, height = float(root.get("width", 0)), float(root.get("height", 0))
-        pills = [each for each in root.iter(f"{SVG}rect") if "pill" in each.get("class", "")]
-        boxes = [tuple(float(each.get(key, 0)) for key in ("x", "y", "width", "height")) for each in pills]
-        for x, y, wide, high in boxes:
-            assert x >= 0 and x + wide <= width and y >= 0 and y + high <= height
-        for place, (x, y, wide, high) in enumerate(boxes):
-            for other in boxes[place + 1 :]:
-                apart = x + wide <= other[0] or other[0] + other[2] <= x or abs(y - other[1]) >= high
-                assert apart, (x, y, other)
-        wires = [each for each in root.iter(f"{SVG}path") if "quiet" not in each.get("class", "")]
-        assert len(wires) >= (len(cages.ports(found)) or len(cages.single(found)))
-        said = "".join(root.itertext())
-        assert all(host.name in said for host in found.hosts)
-        assert ("switch" in re.findall(r">(\w+)</text>", text)) is (found.form == "switch" and not narrow)
-
-    each_row(list(STATES), holds)

@@ -15,11 +15,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.cells import cell_len
 from rich.console import Console
 
-from sparkrig.checks.check import Check
 from sparkrig.refusal import Refusal
 from sparkrig.render import drift_html, drift_junit, drift_prom
 from sparkrig.render.drift import moment, show
 from sparkrig.reports.drift import Acceptance, Report
+from sparkrig.resources.check import Check
 from tests.tables import each_row
 from tests.unit.drift_reports import (
     CLEAN,

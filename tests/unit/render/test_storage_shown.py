@@ -11,8 +11,7 @@ from sparkrig.facts.storage import Storage as StorageFact
 from sparkrig.io.screen import Screen
 from sparkrig.refusal import Refusal
 from sparkrig.render.storage import Shown
-from sparkrig.reports import storage_report
-from sparkrig.reports.storage import Declared, Disk
+from sparkrig.reports.storage import Declared, Disk, host
 from sparkrig.runs.journal import Journal
 from sparkrig.serving.storage import Storage
 from tests.hostile import WORST, codes, mutated, poisoned, survives
@@ -25,7 +24,7 @@ def drawn(found: Storage, width: int = 40) -> str:
     """All that is made of it."""
     disk, file = Disk(found, Journal(NOW), Declared({ONE: "x"}, {"vllm-sm121": "y"})), io.StringIO()
     Screen(file=file, width=width).print(Shown("spark-a", disk))
-    storage_report.host(disk)
+    host(disk)
     for name in (ONE, TWO, BASE, "vllm-sm121"):
         try:
             disk.removal(name)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
 from itertools import cycle
-from xml.etree import ElementTree
 
 import pytest
 
 from sparkrig.fabric.cabling import Cage, End, Host, Topology, Twin
 from sparkrig.render.cages import loose_end
-from sparkrig.render.topology_svg import svg
 from tests.tables import each_row
 from tests.unit import topologies as made
-from tests.unit.drawings import SVG, drawn
+from tests.unit.drawings import drawn
 
 STATES = made.states()
 WIDTHS = (200, 100, 80, 50, 36)
@@ -115,77 +111,6 @@ def test_wide_names_the_addresses_and_narrow_names_them_below() -> None:
 
 def test_where_the_cables_are_listed_a_cage_without_one_is_too() -> None:
     assert " · p1 of spark-b: no carrier" in drawn(STATES["straight"], 40)
-
-
-def test_svg_stands_alone() -> None:
-    def holds(name: str) -> None:
-        text = svg(STATES[name])
-        root = ElementTree.fromstring(text)
-        assert root.tag == f"{SVG}svg" and root.get("role") == "img"
-        assert root.findtext(f"{SVG}title", "").startswith("Cabling of spark-")
-        assert STATES[name].findings[0].verdict.evidence in root.findtext(f"{SVG}desc", "")
-        assert not {"script", "image", "use"} & {element.tag.removeprefix(SVG) for element in root.iter()}
-        assert "href" not in text and "url(" not in text and "c0ffee" not in text
-        width, height = float(root.get("width", "0")), float(root.get("height", "0"))
-        for element in root.iter(f"{SVG}text"):
-            assert 0 <= float(element.get("x", "-1")) <= width
-            assert 0 <= float(element.get("y", "-1")) <= height
-
-    each_row([*STATES], holds)
-
-
-def test_svg_for_a_telephone() -> None:
-    """On 420 px, of which a page's edges take 46, letters are as large as they were meant, and none is cut off."""
-    sizes = {"netdev": 7.25, "name": 9.0}  # px a letter; 7 for the others
-
-    def holds(name: str) -> None:
-        text = svg(STATES[name], narrow=True)
-        root = ElementTree.fromstring(text)
-        width, height = float(root.get("width", "0")), float(root.get("height", "0"))
-        assert root.get("viewBox") == f"0 0 {width:g} {height:g}"
-        assert 12 * min(1, (420 - 46) / width) >= 11.5, "the smallest letters have 12 px"
-        for element in root.iter(f"{SVG}text"):
-            x, y = float(element.get("x", "-1")), float(element.get("y", "-1"))
-            said, kind = "".join(element.itertext()), (element.get("class") or "").split(" ")[0]
-            long = len(said) * sizes.get(kind, 7.0)
-            begin = x - {"end": long, "middle": long / 2}.get(element.get("text-anchor", ""), 0.0)
-            assert begin >= 0 and begin + long <= width + 1 and 0 <= y <= height, said
-        for path in root.iter(f"{SVG}path"):
-            xs, ys = _points(path.get("d", ""))
-            assert min(xs) >= 0 and max(xs) <= width - 3 and min(ys) >= 0 and max(ys) <= height, path.get("d")
-        words = [part for element in root.iter(f"{SVG}text") for part in element.itertext()]
-        for host in STATES[name].hosts:
-            assert host.name in words
-            for twin in (twin for cage in host.cages for twin in cage.twins):
-                assert twin.netdev in words and (twin.rail is None or twin.address in words)
-
-    each_row([*STATES], holds)
-
-
-def _points(path: str) -> tuple[list[float], list[float]]:
-    """The points of a path of ours, and those that bend it, which it does not pass."""
-    xs: list[float] = []
-    ys: list[float] = []
-    for letter, numbers in re.findall(r"([MHVQCh])([^MHVQCh]*)", path):
-        found = [float(number) for number in numbers.split()]
-        if letter == "h":
-            xs.append(xs[-1] + found[0])
-        else:
-            xs += {"H": found, "V": []}.get(letter, found[::2])
-            ys += {"H": [], "V": found}.get(letter, found[1::2])
-    return xs, ys
-
-
-def test_svg_draws_what_is_there_and_what_is_wanted() -> None:
-    root = ElementTree.fromstring(svg(STATES["crossed"]))
-    kinds = [path.get("class") for path in root.iter(f"{SVG}path")]
-    assert kinds.count("wire fault") == 1 and kinds.count("wire fault wanted") == 1
-
-
-def test_svg_escapes_what_hosts_are_called() -> None:
-    shown = STATES["solo"]
-    odd = replace(shown, hosts=(replace(shown.hosts[0], name="<b>&"),))
-    assert ElementTree.fromstring(svg(odd)).findtext(f"{SVG}title") == "Cabling of <b>&"
 
 
 def test_a_lit_end_that_leads_to_nobody() -> None:

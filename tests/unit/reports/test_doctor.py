@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from sparkrig.bandwidth.records import Record, age
-from sparkrig.checks.check import Check
 from sparkrig.cure import deploy, local, on_host, on_hosts, verb
 from sparkrig.fleet import Fleet
 from sparkrig.render.doctor import lines
 from sparkrig.reports.doctor import Report
+from sparkrig.resources.check import Check
 from tests.unit.doctor_reports import LOST, MTU, NETDEV, NOW, OK, PATH, ROOT, A, B, made
 
 DEPLOY = deploy("pair.py")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from sparkrig.checks import last_declaration
-from sparkrig.checks.check import Check
 from sparkrig.cure import deploy
 from sparkrig.refusal import Refusal
 from sparkrig.reports.drift import Acceptance, Report, Row, report, unexplained, without
 from sparkrig.reports.findings import accepted, holding, mends
+from sparkrig.resources.check import Check
 from tests.unit.drift_reports import (
     BEFORE,
     CLEAN,

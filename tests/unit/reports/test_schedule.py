@@ -9,14 +9,13 @@ from datetime import UTC, datetime, timedelta
 
 from sparkrig.reports import schedule as judgement
 from sparkrig.reports.drift import Acceptance, Host, Report, Row
-from sparkrig.reports.schedule import Awake, Notice, Problem, Ran, Schedule, State
+from sparkrig.reports.schedule import Known, Notice, Problem, Ran, Schedule, State
 from tests.hostile import WORST, codes
 from tests.tables import each_row
 
 NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)
 HOURLY = Schedule(inventory="/srv/inventories/pair.py", every_s=3600)
 MTU, HOLD = "net.enp1s0f0np0.mtu", "driver.hold"
-AWAKE = Awake("boot-2", 100_000.0, NOW)
 ACCEPTED = Acceptance.model_validate({"id": HOLD, "until": "2099-01-01", "why": "known"})
 
 
@@ -40,7 +39,7 @@ GONE = Host(name="a", exit=3, unread="Connection refused")
 
 
 def after(before: Sequence[Problem], *hosts: Host) -> tuple[Problem, ...]:
-    return judgement.after_run(before, report(*hosts), "", [])
+    return judgement.after_run(before, report(*hosts), "")
 
 
 def names(found: Sequence[Problem]) -> list[str]:
@@ -48,7 +47,7 @@ def names(found: Sequence[Problem]) -> list[str]:
 
 
 DRIFTED = after((), host(driver__hold="drift"))
-OWN = [Problem(host="", id=id, said=id) for id in ("run", "missing", "timer", "check")]
+FAILED = Problem(host="", id="run", said="it is broken")
 
 
 def test_what_is_open_after_a_run() -> None:
@@ -67,59 +66,16 @@ def test_what_is_open_after_a_run() -> None:
             "gone still": (after(DRIFTED, GONE), [GONE], ["a unread", "a driver.hold"]),
             "back": (after(DRIFTED, GONE), [host()], []),
             "no longer in the inventory": (DRIFTED, [host("b")], []),
-            "a run is neither missing nor failing": (OWN, [host()], []),
+            "a run succeeds": ([FAILED], [host()], []),
         },
         holds,
     )
 
 
 def test_a_run_that_fails_keeps_what_was_open_of_hosts() -> None:
-    found = judgement.after_run(DRIFTED, None, "no such file\n\x1b[2J", None)
+    found = judgement.after_run(DRIFTED, None, "no such file\n\x1b[2J")
     assert (found[0].name, found[0].said) == ("the run", "no such file  [2J")
     assert names(found) == ["the run", "a driver.hold"]
-
-
-def test_where_no_manager_answers_timers_stay_as_they_were_known() -> None:
-    assert names(judgement.after_run(OWN, report(host()), "", None)) == ["the timer", "the second timer"]
-    ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-2", clock_s=AWAKE.clock_s)
-    assert names(judgement.after_check(OWN, HOURLY, ran, AWAKE, None)) == [
-        "the timer",
-        "the second timer",
-        "the run",
-    ]
-
-
-def test_a_run_is_missing_once_this_machine_was_awake_for_two() -> None:
-    def holds(boot: str, clock_s: float, age: timedelta, here: Awake, missing: bool) -> None:
-        ran = Ran(started=NOW - age, seconds=1, exit=0, boot=boot, clock_s=clock_s)
-        found = judgement.after_check((), HOURLY, ran, here, [])
-        assert names(found) == ["a missing run"] * missing
-
-    late, hour = HOURLY.late_s, timedelta(hours=1)
-    assert late == 2 * 3600 + 1800
-    each_row(
-        {
-            "in time": ("boot-2", AWAKE.clock_s - late, hour, AWAKE, False),
-            "late": ("boot-2", AWAKE.clock_s - late - 1, hour, AWAKE, True),
-            "slept for a week": ("boot-2", AWAKE.clock_s - 60, 168 * hour, AWAKE, False),
-            "a clock that went backwards": ("boot-2", AWAKE.clock_s - late - 1, -9 * hour, AWAKE, True),
-            "booted since, for long": ("boot-1", 999_999.0, hour, AWAKE, True),
-            "booted just now": ("boot-1", 5.0, 168 * hour, Awake("boot-2", 300.0, NOW), False),
-            "no name of a boot, in time": ("", 0.0, 2 * hour, Awake("", 9e9, NOW), False),
-            "no name of a boot, late": ("", 0.0, 3 * hour, Awake("", 9e9, NOW), True),
-        },
-        holds,
-    )
-
-
-def test_a_stopped_timer_is_one_notice_and_no_missing_run_besides() -> None:
-    ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-1")
-    first = judgement.after_check((), HOURLY, ran, AWAKE, ["timer"])
-    assert names(first) == ["the timer"]
-    assert (
-        judgement.notice(HOURLY, first, judgement.after_check(first, HOURLY, ran, AWAKE, ["timer"]), "x") is None
-    )
-    assert judgement.after_check((), HOURLY, None, AWAKE, []) == (), "the first run may take its time"
 
 
 def made(before: Sequence[Problem], now: Sequence[Problem]) -> Notice:
@@ -142,7 +98,7 @@ def test_the_head_of_a_notice_counts() -> None:
             (more, DRIFTED, "1 over, 1 still", "info"),
             (more, (), "in spec again", "success"),
             (DRIFTED, after((), GONE), "1 new, 1 over", "failure"),
-            ((), OWN[:1], "1 new", "failure"),
+            ((), [FAILED], "1 new", "failure"),
         ],
         holds,
     )
@@ -187,22 +143,21 @@ CALLS = re.compile(r"@(?:everyone|here)|(?:^|[^A-Za-z0-9])@\w|<[@!#/:\w]|\]\(", 
 
 
 def test_what_stands_wrong_with_a_schedule_is_said() -> None:
-    ran = Ran(started=NOW, seconds=1, exit=0, boot="boot-2", clock_s=AWAKE.clock_s)
-    late = ran.model_copy(update={"clock_s": 0.0})
+    ran, late_s = Ran(started=NOW, seconds=1, exit=0), 2 * 3600 + 1800
 
-    def holds(state: State, stopped: list[str] | None, *said: str) -> None:
-        found = judgement.standing(HOURLY, state, AWAKE, stopped)
+    def holds(state: State, after_s: int, stopped: bool, *said: str) -> None:
+        known = Known(HOURLY, state, "systemd", stopped, NOW + timedelta(seconds=after_s))
+        found = judgement.standing(known)
         assert [words in line for words, line in zip(said, found, strict=True)] == [True] * len(said)
 
     each_row(
         {
-            "all well": (State(ran=ran), []),
-            "not known": (State(ran=ran), None),
-            "stopped": (State(ran=ran), ["timer", "check"], "runs drift was stopped", "missing run was stopped"),
-            "never": (State(), [], "no run yet"),
-            "late": (State(ran=late), [], "no run since "),
-            "failed": (State(ran=ran.model_copy(update={"trouble": "x"})), [], "the last run failed: x"),
-            "unsent": (State(ran=ran, unsent="line 1"), [], "the last notice was not taken: line 1"),
+            "all well": (State(ran=ran), late_s, False),
+            "stopped": (State(ran=ran), 0, True, "runs drift was stopped"),
+            "never": (State(), 0, False, "no run yet"),
+            "late": (State(ran=ran), late_s + 1, False, "no run since "),
+            "failed": (State(ran=ran.model_copy(update={"trouble": "x"})), 0, False, "the last run failed: x"),
+            "unsent": (State(ran=ran, unsent="line 1"), 0, False, "the last notice was not taken: line 1"),
         },
         holds,
     )

@@ -1,4 +1,4 @@
-"""What needs each checkpoint and image, when it was used last, and what is refused to be removed."""
+"""What needs each checkpoint and image, and what is refused to be removed."""
 
 from __future__ import annotations
 
@@ -15,26 +15,29 @@ from sparkrig.reports.storage import Declared, Disk
 from sparkrig.serving import recipe, recipe_launch, served
 from tests.hostile import WORST
 from tests.tables import each_row
-from tests.unit.disks import BASE, DAY, IMAGE, LOOSE, NOW, ONE, ROWS, TWO, disk, kept, record, run
+from tests.unit.disks import BASE, IMAGE, LOOSE, ONE, ROWS, TWO, disk, kept, record, run
 
 IDLE = ROWS.replace(f"record {kept(record())}\n", "").replace(" running ", " exited ")
 FIND = catalogue().find
 
 
-def needs(found: Disk, name: str, user: str = "") -> list[str]:
-    (item,) = [each for each in found.seen.checkpoints if (each.name, each.user) == (name, user)]
+def needs(found: Disk, name: str) -> list[str]:
+    (item,) = [each for each in found.seen.checkpoints if each.name == name]
     return found.needs(item)
 
 
 def of_image(found: Disk, id: str) -> list[str]:
-    return found.needs(next(each for each in found.seen.images if each.image.id == id))
+    return found.needs(next(each for each in found.seen.images if each.id == id))
 
 
 # --- what needs it
 
 
 def test_what_is_served_is_needed_by_its_record_and_its_container() -> None:
-    runs, served_now = "container sparkrig-serve, which runs", "it is served, by the record of the last deploy"
+    runs, served_now = (
+        "container sparkrig-serve, which runs",
+        "the server serves it, by the record of its last deploy",
+    )
     assert needs(disk(), ONE) == [runs, served_now] == of_image(disk(), IMAGE)
     assert needs(disk(), TWO) == [] == of_image(disk(), BASE) == of_image(disk(), LOOSE)
     assert needs(disk(IDLE), ONE) == [] and of_image(disk(IDLE), IMAGE) == [
@@ -44,12 +47,12 @@ def test_what_is_served_is_needed_by_its_record_and_its_container() -> None:
 
 def test_a_record_alone_is_enough() -> None:
     rows = ROWS.replace(" running ", " exited ")
-    assert needs(disk(rows), ONE) == ["it is served, by the record of the last deploy"]
+    assert needs(disk(rows), ONE) == ["the server serves it, by the record of its last deploy"]
     renamed = rows.replace(kept(record()), kept(record(ONE.upper(), image="sha256:old", name="vllm-sm121")))
     assert needs(disk(renamed), ONE) and of_image(disk(renamed), BASE)
     for draft in (TWO, f"/srv/models/{TWO}"):
         drafted = rows.replace(kept(record()), kept(replace(record(), weights="/srv/models", draft=draft)))
-        assert needs(disk(drafted), TWO) == ["it is served, by the record of the last deploy"], (
+        assert needs(disk(drafted), TWO) == ["the server serves it, by the record of its last deploy"], (
             "and its draft model"
         )
     aside = rows.replace(kept(record()), kept(record(rank=served.ASIDE, image="", name="")))
@@ -60,14 +63,14 @@ def test_the_folder_of_a_gguf_file_is_needed_and_what_it_was_made_of_is_not() ->
     rows = ROWS.replace(" running ", " exited ")
     llama = record(ONE, engine="llama.cpp", gguf=f"{TWO}/model-00001-of-00002.gguf")
     found = disk(rows.replace(kept(record()), kept(llama)))
-    assert needs(found, TWO) == ["it is served, by the record of the last deploy"]
+    assert needs(found, TWO) == ["the server serves it, by the record of its last deploy"]
     assert needs(found, ONE) == []
     with pytest.raises(Refusal, match="is needed"):
         found.removal(TWO)
 
 
 def test_what_a_named_service_serves_is_needed_while_it_is_stopped() -> None:
-    found = disk(f"{IDLE}\nservice embed {kept(record(TWO, BASE))}")
+    found = disk(f"{IDLE}\nrecord embed {kept(record(TWO, BASE))}")
     why = ["service embed serves it, by the record of its last deploy"]
     assert needs(found, TWO) == why == of_image(found, BASE)
 
@@ -75,7 +78,9 @@ def test_what_a_named_service_serves_is_needed_while_it_is_stopped() -> None:
 def test_what_was_served_before_a_trial_is_needed() -> None:
     found = disk(f"{IDLE}\ntrial {kept(record(TWO, BASE))}")
     assert (
-        needs(found, TWO) == ["it was served before the configuration that is on trial"] == of_image(found, BASE)
+        needs(found, TWO)
+        == ["the server served it before the configuration that is on trial"]
+        == of_image(found, BASE)
     )
 
 
@@ -100,7 +105,6 @@ def test_what_undo_brings_back_of_a_named_service_is_needed() -> None:
     assert needs(found, TWO) == ["undo of run R1 brings it back"] == of_image(found, BASE)
     assert of_image(found, LOOSE) == ["undo of run R2 brings it back"]
     assert needs(disk(rows, [run(1), run(2)]), TWO) == [], "R1 changed nothing of that service"
-    assert used(found, TWO).how == "served until then"
 
 
 def test_a_container_that_runs_needs_what_it_has_mounted() -> None:
@@ -126,12 +130,6 @@ def test_a_container_that_runs_needs_what_it_has_mounted() -> None:
     linked = IDLE.replace("weights /srv/models /srv/models", "weights /srv/models /data/models")
     for mount in ("/srv/models", "/data/models"):
         assert needs(disk(f'{linked}\ncontainer {LOOSE} running "/mine" "x"\nmounted "{mount}"'), TWO), mount
-
-
-def test_a_cache_of_the_hub_is_needed_by_containers_alone() -> None:
-    assert needs(disk(), ONE, "ann") == []
-    mounted = f'{ROWS}\ncontainer {LOOSE} running "/mine" "x"\nmounted "/home/ann/.cache/huggingface"'
-    assert needs(disk(mounted), ONE, "ann") == ["container mine, which runs"]
 
 
 TWO_SPARKS = recipe.Recipe("recipe x", recipe.VLLM, "", "org/image:1", f"vllm serve {TWO}")
@@ -211,45 +209,6 @@ def test_a_model_that_cannot_be_served_keeps_what_it_means() -> None:
     assert [*declared("Org/Unknown").checkpoints] == ["org/unknown"]
 
 
-# --- when it was used last
-
-
-def used(found: Disk, name: str = ONE, user: str = "") -> judgement.Used:
-    (item,) = [each for each in found.seen.checkpoints if (each.name, each.user) == (name, user)]
-    return found.used(item)
-
-
-def test_when_a_checkpoint_was_used_last() -> None:
-    assert used(disk()).now
-    read = used(disk(IDLE))
-    assert (read.at, read.how) == (NOW - 9 * DAY, "read, which is noted once a day")
-    assert used(disk(IDLE.replace("relatime", "all"))).how == "read"
-    for how, said in (("noatime", "mounted noatime"), ("unknown", "the disk has no note of it")):
-        assert used(disk(IDLE.replace("relatime", how))) == judgement.Used(None, said)
-    assert used(disk(IDLE), TWO).at is None, "never read since it was noted"
-    assert used(disk(), ONE, "ann").at == NOW - 2 * DAY
-
-
-def test_what_was_served_was_used_until_it_was_replaced() -> None:
-    """A read-only mount notes no reading."""
-    rows = f"{IDLE}\nkept R97 {kept(record(ONE))}\nkept R98 {kept(record(TWO, BASE))}"
-    found = disk(rows, [run(97), run(98)])
-    assert used(found) == judgement.Used(NOW - 3 * DAY, "served until then")
-    assert used(found, TWO) == judgement.Used(NOW - 2 * DAY, "served until then")
-    assert found.used(found.seen.images[1]).at == NOW - 2 * DAY
-    assert used(disk(rows, [run(97, wrote="644 root:root a")])).how.startswith("read"), (
-        "a run that did not change it"
-    )
-    stopped = ROWS.replace(" running ", " exited ").replace("stopped 0", f"stopped {NOW - 60}")
-    assert used(disk(stopped)).at == NOW - 60
-
-
-def test_what_is_not_known_of_an_image_is_said() -> None:
-    found = disk(IDLE)
-    assert found.used(found.seen.images[1]) == judgement.Used(None, "docker keeps no note of it")
-    assert disk().used(disk().seen.images[0]).now
-
-
 # --- removal
 
 
@@ -268,37 +227,27 @@ def test_what_nothing_needs_may_go() -> None:
     )
     for name in (BASE, BASE[7:19], "vllm-sm121", "vllm-sm121:latest"):
         removal = disk().removal(name)
-        assert removal and (removal.kind, removal.what, removal.shared) == ("image", BASE, 2), name
+        assert removal and (removal.kind, removal.what) == ("image", BASE), name
     dangling = disk().removal(LOOSE[7:19])
     assert dangling and dangling.what == LOOSE
     assert disk().removal("org/none") is None
 
 
 def test_what_is_needed_is_refused_with_what_needs_it() -> None:
-    assert "container sparkrig-serve, which runs; it is served" in refused(disk(), ONE)
+    assert "container sparkrig-serve, which runs; the server serves it" in refused(disk(), ONE)
     assert "container sparkrig-serve" in refused(disk(), IMAGE)
     assert "the setting model" in refused(disk(IDLE, declared=declared("gpt-oss-120b")), ONE)
 
 
-def test_a_link_a_mount_and_a_cache_of_the_hub_are_refused() -> None:
+def test_a_link_and_a_mount_are_refused() -> None:
     assert "/srv/models/org/elsewhere is a link" in refused(disk(), "org/elsewhere")
-    mounted = ROWS.replace(f"{TWO} partial 120000000000 0 0 - none", f"{TWO} partial 120000000000 0 0 - mount")
+    mounted = ROWS.replace(f"{TWO} partial 120000000000 none", f"{TWO} partial 120000000000 mount")
     assert f"/srv/models/{TWO} has a file system mounted in it" in refused(disk(mounted), TWO)
-    cached = ROWS.replace(f"cached ann {ONE}", "cached ann org/cached")
-    assert "Hugging Face cache of ann, which is only looked at" in refused(disk(cached), "org/cached")
 
 
 def test_one_name_of_two_things_is_refused() -> None:
-    rows = f"{ROWS}\nimage sha256:{'d4' * 32} 1 - {TWO}:latest"
+    rows = f"{ROWS}\nimage sha256:{'d4' * 32} 1 {TWO}:latest"
     assert "is a checkpoint and an image. Try: --remove d4d4d4d4d4d4" in refused(disk(rows), TWO)
-
-
-def test_an_image_of_two_repositories_is_refused_before_docker_does() -> None:
-    rows = ROWS.replace("- vllm-sm121:latest", "- vllm-sm121:latest vllm-sm121:2 r.io:5000/x/y:1")
-    said = refused(disk(rows), BASE)
-    assert "(r.io:5000/x/y and vllm-sm121)" in said and "docker image rm vllm-sm121:latest vllm-sm121:2" in said
-    one = ROWS.replace("- vllm-sm121:latest", f"- vllm-sm121:latest vllm-sm121:2 vllm-sm121@sha256:{'7' * 64}")
-    assert disk(one).removal(BASE)
 
 
 def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
@@ -308,14 +257,14 @@ def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
 
     each_row(
         (
-            (ROWS.replace(kept(record()), "eA=="), [], served.RECORD),
-            (f"{ROWS}\ntrial eA==", [], "the record of what was served before the one on trial"),
-            (f"{ROWS}\nservice embed eA==", [], "the record of service embed"),
-            (f"{ROWS}\nkept R1 eA==", [run(1)], "the record before run R1"),
+            (ROWS.replace(kept(record()), "eA=="), [], "the record of the server without a name"),
+            (f"{ROWS}\ntrial eA==", [], "the record of the server without a name before the trial"),
+            (f"{ROWS}\nrecord embed eA==", [], "the record of service embed"),
+            (f"{ROWS}\nkept R1 eA==", [run(1)], "the record of the server without a name before run R1"),
             (
                 f"{ROWS}\nkept R1 embed eA==",
                 [run(1, of=served.Service("embed"))],
-                "the record before run R1 of service embed",
+                "the record of service embed before run R1",
             ),
             (f"{IDLE}\ncut containers", [], "there are more containers than are looked at"),
             (IDLE.replace("docker running", "docker failed"), [], "docker does not answer"),

@@ -25,7 +25,6 @@ from sparkrig.runs import lock, undo
 from sparkrig.runs.journal import BEGIN, END, LOOK, Journal, parse
 from sparkrig.runs.undo import Plan
 from tests.unit import undo_host
-from tests.unit.shells import tool
 from tests.unit.templates import guarded_host
 from tests.unit.templates.guarded_host import PROFILES
 
@@ -142,8 +141,8 @@ class Spark(undo_host.Spark):
         for name in ("apt-mark", "sync", "chown", "dpkg-query"):
             (self.bin / name).unlink()
             (self.bin / name).symlink_to("/bin/true")
-        tool(self.bin, "date", f'read -r now <{root}/wall; echo "$now"')
-        tool(self.bin, "python3", f'printf "%s\\t%s\\n" "$1" "$3" >>{root}/asked')
+        self.tool("date", f'read -r now <{root}/wall; echo "$now"')
+        self.tool("python3", f'printf "%s\\t%s\\n" "$1" "$3" >>{root}/asked')
         self.clocks()
 
     # the host
@@ -313,7 +312,7 @@ class Spark(undo_host.Spark):
         self.nm.it = copy.deepcopy(machine)
         self.nm.now = machine.up
         self.nm.links["cx"]["mtu"] = machine.mtu
-        self.nm.did.clear()
+        self.nm.acts.clear()
         self.clocks()
 
     def digest(self, kept: Kept) -> str:

@@ -11,7 +11,7 @@ from sparkrig.files import File, Found
 from sparkrig.host import driver
 from sparkrig.operations import plan
 from sparkrig.rdma import environment, gid
-from sparkrig.runs import file_diff
+from sparkrig.resources import file_diff
 from sparkrig.runs.change import of_file
 from tests.tables import each_row
 

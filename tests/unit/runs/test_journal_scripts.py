@@ -9,6 +9,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from pyinfra.api import HiddenValue, StringCommand
@@ -21,41 +22,32 @@ from sparkrig.operations.refusal import Commands
 from sparkrig.runs import journal, lock
 from tests.tables import each_row
 from tests.unit.holders import Holders
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh
+from tests.unit.simulated import SimulatedHost
 
 RUN, LATER = "20261121T031500Z-ab12", "20261121T041500Z-cd34"
 HOLDS = "nvidia-driver-580-open\n"
 
 
-class Spark:
+class Spark(SimulatedHost):
     """A host in a folder: its /run/sparkrig, its /var/lib/sparkrig, two files and what apt-mark would say."""
 
+    environment: ClassVar = {"SSH_CONNECTION": "10.0.2.2 5 10.0.2.15 22"}
+
     def __init__(self, root: Path) -> None:
-        self.root = root
-        self.runs = root / "var/runs"
-        self.lock = root / "run/lock"
+        super().__init__(root)
+        self.runs, self.lock = self.at(lock.RUNS), self.at("/run/sparkrig/lock")
         self.file, self.other = root / "etc/nccl.conf", root / "etc/docker/daemon.json"
-        self.holds = root / "holds"
-        self.file.parent.mkdir(parents=True)
-        (root / "var").mkdir()
-        (root / "dpkg").mkdir()
+        for place in ("etc", "run", "var/lib/dpkg"):
+            (root / place).mkdir(parents=True)
         self.file.write_text("theirs\n")
-        self.holding(HOLDS)
-        tool(root / "bin", "apt-mark", f"cat {self.holds}")
+        self.holds = root / "var/lib/dpkg/status"
+        self.holds.write_text(HOLDS)
+        self.tool("apt-mark", f"cat {self.holds}")
         self.synced = root / "synced"
-        tool(root / "bin", "sync", f'printf "%s\\n" "$@" >>{self.synced}')
-        tool(root / "bin", "dpkg-query", "echo installed nvidia-container-toolkit 1.17.8-1")
-        self.holders = Holders(self.text)
-
-    def holding(self, names: str) -> None:
-        """What apt-mark shows from now on, as dpkg keeps it."""
-        self.holds.write_text(names)
-        (self.root / "dpkg/status").write_text(names)
-
-    def text(self, script: str) -> str:
-        for path, here in (("/run/sparkrig", "run"), ("/var/lib/sparkrig", "var"), ("/var/lib/dpkg", "dpkg")):
-            script = script.replace(path, f"{self.root}/{here}")
-        return script
+        self.tool("sync", f'printf "%s\\n" "$@" >>{self.synced}')
+        self.tool("dpkg-query", "echo installed nvidia-container-toolkit 1.17.8-1")
+        self.holders = Holders(self.here)
 
     def hold(self, run: str) -> subprocess.Popen[str]:
         """The process that keeps a run's lock, as its connection starts it."""
@@ -64,11 +56,6 @@ class Spark:
     def cut(self) -> None:
         """The end of all connections."""
         self.holders.cut()
-
-    def sh(self, script: str, *words: str) -> subprocess.CompletedProcess[str]:
-        return sh(
-            self.text(script), *words, path=self.root / "bin", env={"SSH_CONNECTION": "10.0.2.2 5 10.0.2.15 22"}
-        )
 
     def begin(self, run: str = RUN, dead: str = "") -> lock.Answer:
         given = lock.given(run, "ann@laptop", "pyinfra deploys/cluster.py", "0.1.0")
@@ -83,7 +70,7 @@ class Spark:
 
     def step(self, line: str, name: str = "Driver | hold", stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = noted(StringCommand(line), f"{lock.RUNS}/{RUN}", name)
-        return sh(self.text(command.get_raw_value()), path=self.root / "bin", stdin=stdin)
+        return self.sh(command.get_raw_value(), stdin=stdin)
 
     def look(self) -> journal.Journal:
         done = self.sh(journal.LOOK)
@@ -188,8 +175,8 @@ def test_a_lock_of_a_version_that_kept_no_file_locked_is_not_taken_over(spark: S
 
 def test_a_lock_that_is_taken_keeps_nobody_from_the_next_question(spark: Spark) -> None:
     """To keep what stands on a host may take long, and who comes meanwhile is to read whose the lock is."""
-    free = f"flock -n {spark.root}/run true && echo free >>{spark.root}/asked"
-    tool(spark.root / "bin", "apt-mark", f"{free}; cat {spark.holds}")
+    free = f"flock -n {spark.root}/run/sparkrig true && echo free >>{spark.root}/asked"
+    spark.tool("apt-mark", f"{free}; cat {spark.holds}")
     spark.begin()
     assert (spark.root / "asked").read_text() == "free\n"
 
@@ -250,7 +237,7 @@ def test_only_its_own_run_gives_a_lock_back(spark: Spark) -> None:
 
 
 def test_no_lock_is_taken_without_a_process_that_keeps_it(spark: Spark) -> None:
-    text = spark.text(lock.LOCK).replace("-gt 200", "-gt 1")
+    text = spark.here(lock.LOCK).replace("-gt 200", "-gt 1")
     done = spark.sh(text, RUN, lock.given(RUN, "a@b", "x", "0"), "")
     assert (done.returncode, spark.lock.exists()) == (75, False)
     assert "no process of this run keeps its lock" in done.stderr
@@ -258,7 +245,7 @@ def test_no_lock_is_taken_without_a_process_that_keeps_it(spark: Spark) -> None:
 
 def test_what_dead_holders_left_goes_with_the_next_run(spark: Spark) -> None:
     spark.hold(LATER)
-    left = spark.root / "run" / f"holder.{LATER}"
+    left = spark.lock.with_name(f"holder.{LATER}")
     while not left.exists():
         time.sleep(0.01)
     spark.cut()
@@ -270,7 +257,7 @@ def test_what_dead_holders_left_goes_with_the_next_run(spark: Spark) -> None:
 def test_two_who_come_at_once_do_not_both_get_it(spark: Spark) -> None:
     """Each over a connection of its own, which lives until both have asked."""
     runs = [f"20261121T03150{at}Z-ab12" for at in range(6)]
-    text, pipes = spark.text(lock.LOCK), {"stdout": subprocess.PIPE, "text": True}
+    text, pipes = spark.here(lock.LOCK), {"stdout": subprocess.PIPE, "text": True}
     for run in runs:
         spark.hold(run)
     words = [["sh", "-c", text, "sparkrig", run, lock.given(run, "a@b", "x", "0"), ""] for run in runs]
@@ -287,14 +274,14 @@ def test_what_stood_there_is_kept_with_its_mode(spark: Spark) -> None:
     assert kept.read_text() == "theirs\n" and kept.stat().st_mode & 0o777 == 0o640
     assert not Path(f"{run}/before/files{spark.other}").exists()
     assert json.loads((run / "run.json").read_text())["by"]["who"] == "ann@laptop"
-    assert (spark.root / "var").stat().st_mode & 0o777 == 0o700
+    assert (spark.root / "var/lib/sparkrig").stat().st_mode & 0o777 == 0o700
 
 
 @pytest.mark.slow
 def test_what_a_run_changed_is_known_at_its_end(spark: Spark) -> None:
     spark.begin()
     spark.step(f"echo ours >{spark.file}; mkdir {spark.other.parent}; echo '{{}}' >{spark.other}")
-    spark.step(f"echo linux-image-x >>{spark.holds}; cp {spark.holds} {spark.root}/dpkg/status")
+    spark.step(f"echo linux-image-x >>{spark.holds}")
     spark.end()
     found = spark.look()
     (run,) = found.runs
@@ -427,7 +414,7 @@ def test_a_server_that_failed_its_trial_is_told_with_its_run(spark: Spark) -> No
     spark.begin()
     spark.step("exit 3", "Serve | server")
     why = "gpt-oss-120b: its answer is garbage ('!!!!')\nsecond line " + "x" * 900
-    done = sh(spark.text(journal.TRIAL), RUN, path=spark.root / "bin", stdin=why)
+    done = spark.sh(journal.TRIAL, RUN, stdin=why)
     assert done.returncode == 0, done.stderr
     spark.cut()
     found = spark.look()
@@ -563,11 +550,9 @@ def test_what_a_host_keeps_of_hosts_is_bounded_and_cleaned() -> None:
 
 def test_what_was_declared_is_kept_with_the_end_of_a_run(spark: Spark) -> None:
     spark.begin()
-    done = sh(
-        spark.text(journal.END), RUN, "declares", str(spark.file), path=spark.root / "bin", stdin='{"at": 1}\n'
-    )
+    done = spark.sh(journal.END, RUN, "declares", str(spark.file), stdin='{"at": 1}\n')
     assert done.returncode == 0, done.stderr
-    assert (spark.root / "var/declared.json").read_text() == '{"at": 1}\n'
+    assert (spark.root / "var/lib/sparkrig/declared.json").read_text() == '{"at": 1}\n'
     assert spark.look().runs[0].ended is not None
 
 

@@ -150,13 +150,13 @@ class Operator:
             at.dies()
 
     def text(self) -> str:
-        file = self.at.file(NCCL)
+        file = self.at.at(NCCL)
         return file.read_text() if file.exists() else ""
 
     # what others do
 
     def edits_file(self) -> None:
-        self.at.file(NCCL).write_text(f"{self.text()}USER=1\n")
+        self.at.at(NCCL).write_text(f"{self.text()}USER=1\n")
         self.promise = replace(self.promise, text=None)
 
     def edits_link(self) -> None:

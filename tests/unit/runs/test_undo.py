@@ -14,12 +14,14 @@ import pytest
 from pyinfra.api import StringCommand
 from rich.console import Console
 
-from sparkrig.host import time, trust, watch
+from sparkrig import programs
 from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import lines, newest, rows, undoing
 from sparkrig.reports import status as report
+from sparkrig.resources import trust, watch
+from sparkrig.resources.time import CHRONY_PATH
 from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Lock, Owner
@@ -227,8 +229,8 @@ def test_docker_is_not_restarted_under_containers_without_leave() -> None:
 
 def test_the_login_between_the_halves_goes_with_its_file() -> None:
     client = f"file {trust.CLIENT}"
-    assert Plan("R1", (Change(client, "remove"),)).login
-    assert not Plan("R1", (Change(client, "put back"), Change(NCCL, "remove"))).login
+    assert Plan("R1", (Change(client, "remove"),)).beside == [trust.LOGIN]
+    assert not Plan("R1", (Change(client, "put back"), Change(NCCL, "remove"))).beside
 
 
 def test_the_words_of_the_scripts() -> None:
@@ -299,7 +301,7 @@ def test_each_script_is_given_what_is_its_own() -> None:
         "/var/lib/dpkg/status",
     ], "neither a hold, nor what stays as it is, nor a profile whose name is no path"
     assert plan.holds() == ["--", "nvidia-driver-580-open"] and Plan("R1", BESIDE).holds() == []
-    assert not plan.serving and not plan.login
+    assert not plan.serving and not plan.beside
     unit = Change(f"file {served.SERVICE}", "put back")
     assert Plan("R1", (unit,)).serving and not Plan("R1", (replace(unit, act="foreign"),)).serving
 
@@ -573,11 +575,11 @@ def test_what_docker_did_not_start_with_does_not_end_the_rest(monkeypatch: pytes
 
 
 def test_a_service_reads_again_what_went_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "remove"))
+    _, done, _ = carried_out(monkeypatch, Change(f"file {CHRONY_PATH}", "remove"))
     assert [*done] == ["Undo | files", "Undo | services", "Undo | GID index"]
     assert "chronyc reload sources" in done["Undo | services"]
     assert "timesyncd" not in done["Undo | services"]
-    _, done, _ = carried_out(monkeypatch, Change(f"file {time.CHRONY_PATH}", "foreign"), Change(NCCL, "remove"))
+    _, done, _ = carried_out(monkeypatch, Change(f"file {CHRONY_PATH}", "foreign"), Change(NCCL, "remove"))
     assert "Undo | services" not in done
 
 
@@ -870,8 +872,8 @@ def test_docker_is_never_left_with_a_file_that_it_does_not_start_with(tmp_path: 
 def test_the_gid_is_looked_up_again_only_where_there_is_a_rail(tmp_path: Path) -> None:
     rails, program = tmp_path / "rails.json", tmp_path / "refresh.py"
     program.write_text(f"import sys; open({str(tmp_path / 'said')!r}, 'w').write(sys.argv[1])")
-    assert sh(undo.GIDS, str(rails), str(program)).returncode == 0
+    assert sh(programs.text("runs/undo_gids.sh"), str(rails), str(program)).returncode == 0
     assert not (tmp_path / "said").exists()
     rails.write_text('{\n  "enp1s0f0np0": "192.168.100.11/24"\n}\n')
-    assert sh(undo.GIDS, str(rails), str(program)).returncode == 0
+    assert sh(programs.text("runs/undo_gids.sh"), str(rails), str(program)).returncode == 0
     assert (tmp_path / "said").read_text() == "enp1s0f0np0"

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from sparkrig.host import containers, trust
 from sparkrig.host.targets import Barred
 from sparkrig.network import guard
 from sparkrig.rdma import environment
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal, undo, undo_merge, undo_outcome, undo_target
+from sparkrig.resources import containers, trust
+from sparkrig.runs import journal, managed_files, undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.undo import Change, Plan
@@ -69,13 +69,13 @@ def test_a_plan_says_what_it_will_do() -> None:
         (planned(Change(DAEMON, "unfit")), set[str]()),
         (planned(merge_of(DAEMON, "{}")), {"docker", "checked"}),
         (planned(merge_of(NCCL, "x")), set[str]()),
-        (planned(Change(key, "remove")), {"login"}),
+        (planned(Change(key, "remove")), {"beside"}),
         (planned(Change(key, "restart")), set[str]()),
         (planned(Change(key, "put back")), set[str]()),
         (planned(Change(f"file {served.PATHS[0]}", "remove")), {"serving"}),
         (planned(Change(f"file {served.PATHS[0]}", "foreign")), set[str]()),
     ):
-        assert {name for name in ("docker", "checked", "login", "serving") if getattr(plan, name)} == said, plan
+        assert {name for name in ("docker", "checked", "beside", "serving") if getattr(plan, name)} == said, plan
     assert not planned(Change(NCCL, "already")) and not planned()
     assert planned(Change(NCCL, "remove")) and planned(network=True)
     assert planned(merge_of(DAEMON, "{}")).merged_docker == base64.b64encode(b"{}").decode()
@@ -605,8 +605,8 @@ def test_a_file_that_another_one_changed_is_merged_where_that_is_clean() -> None
 
 
 def test_each_file_is_merged_in_its_form() -> None:
-    assert undo_merge._form(NAME) == "json" and undo_merge._form("/etc/apt/x") == "text"
-    assert undo_merge._form(environment.WITH_GIDS[0]) == "variables"
+    assert managed_files.FORMS[NAME] == "json" and managed_files.FORMS[trust.CLIENT] == "text"
+    assert managed_files.FORMS[environment.WITH_GIDS[0]] == "variables"
 
 
 # --- before anything is changed

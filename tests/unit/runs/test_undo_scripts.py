@@ -41,18 +41,18 @@ def acts(plan: Plan) -> dict[str, str]:
 
 def test_an_edit_outlives_later_runs_and_is_merged(spark: Spark) -> None:
     """As in the issue: a later run that ended made the log options count as ours, and undo dropped them."""
-    spark.file(DAEMON).write_text(THEIRS)
+    spark.at(DAEMON).write_text(THEIRS)
     spark.begin("1")
     spark.write("1", DAEMON, OURS)
     spark.end("1")
-    spark.file(DAEMON).write_text(EDITED)
+    spark.at(DAEMON).write_text(EDITED)
     spark.begin("2")
     spark.write("2", NCCL, "A=1\n")
     spark.end("2")
     assert [run.number for run in spark.look().runs] == [2, 1]
     plan = spark.undo("1", "3")
     assert acts(plan) == {DAEMON: "merge"}
-    assert json.loads(spark.file(DAEMON).read_text()) == {"log-driver": "local", "log-opts": {"max-size": "10m"}}
+    assert json.loads(spark.at(DAEMON).read_text()) == {"log-driver": "local", "log-opts": {"max-size": "10m"}}
     assert spark.restarts.read_text() == "x\n"
     assert acts(spark.plan("2")) == {NCCL: "remove"}
 
@@ -73,11 +73,11 @@ NO_TEXTS: dict[str, Callable[[Path], object]] = {
 def test_what_stood_there_and_is_no_short_text_is_not_taken_for_absent(tmp_path: Path) -> None:
     def holds(stood: Callable[[Path], object], path: str) -> None:
         spark = Spark(tmp_path / f"{path.rpartition('/')[2]}-{len([*tmp_path.iterdir()])}")
-        stood(spark.file(path))
+        stood(spark.at(path))
         spark.begin("1")
         spark.write("1", path, OURS)
         spark.end("1")
-        spark.file(path).write_text(EDITED)
+        spark.at(path).write_text(EDITED)
         (change,) = spark.plan("1").changes
         spark.holders.cut()
         assert (change.act, change.diff) == ("foreign", ()), change
@@ -91,7 +91,7 @@ def test_pythons_cache_beside_our_module_goes_with_it(spark: Spark) -> None:
     spark.begin("1")
     spark.write("1", environment.GID_MODULE, "A = 1\n")
     spark.end("1")
-    folder = spark.file(environment.GID_MODULE).parent
+    folder = spark.at(environment.GID_MODULE).parent
     (folder / "__pycache__").mkdir()
     (folder / "__pycache__" / "gid.cpython-312.pyc").write_bytes(b"x")
     assert acts(spark.undo("1", "2")) == {environment.GID_MODULE: "remove"}
@@ -102,7 +102,7 @@ def test_a_secret_of_another_one_is_not_shown_in_the_difference(spark: Spark) ->
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
     spark.end("1")
-    spark.file(NCCL).write_text("A=2\nHF_TOKEN=hf_canary1234567\n")
+    spark.at(NCCL).write_text("A=2\nHF_TOKEN=hf_canary1234567\n")
     (change,) = spark.plan("1").changes
     assert change.act == "foreign" and any("HF_TOKEN=***" in row for row in change.diff)
     assert "canary" not in repr(change)
@@ -112,15 +112,15 @@ def test_a_secret_of_another_one_is_not_shown_in_the_difference(spark: Spark) ->
 def test_an_edit_after_a_run_that_broke_off_is_left_alone_and_shown(spark: Spark) -> None:
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
-    spark.file(NCCL).write_text("A=2\n")
+    spark.at(NCCL).write_text("A=2\n")
     (change,) = spark.plan("1").changes
     assert change.act == "foreign" and "-A=2" in change.diff
     spark.begin("2")
     spark.end("2")
     assert acts(spark.plan("1")) == {NCCL: "foreign"}, "a later run that ended makes it no more ours"
-    spark.file(NCCL).write_text("A=1\nB=2\n")
+    spark.at(NCCL).write_text("A=1\nB=2\n")
     spark.undo("1", "3")
-    assert spark.file(NCCL).read_text() == "B=2\n"
+    assert spark.at(NCCL).read_text() == "B=2\n"
 
 
 # what happens before and after a file takes its place, what an edit then makes of it, and what undo does
@@ -141,10 +141,10 @@ def test_a_power_cut_in_a_step_leaves_no_doubt_whose_a_file_is(tmp_path: Path) -
         spark.write("1", NCCL, "A=1\n", before, after)
         assert spark.look().runs[0].torn
         if edit:
-            spark.file(NCCL).write_text(edit)
+            spark.at(NCCL).write_text(edit)
         assert acts(spark.plan("1")) == {NCCL: act}
         spark.undo("1", "2")
-        assert (spark.file(NCCL).read_text() if spark.file(NCCL).exists() else "") == edit
+        assert (spark.at(NCCL).read_text() if spark.at(NCCL).exists() else "") == edit
 
     each_row(CUTS, row)
 
@@ -170,12 +170,12 @@ def test_a_power_cut_after_a_hold_leaves_no_doubt_whose_it_is(spark: Spark) -> N
 
 def test_a_step_that_tells_nothing_is_noticed_all_the_same(spark: Spark) -> None:
     spark.begin("1")
-    spark.step("1", f"echo A=1 >{spark.file(NCCL)}; echo x >>{spark.held}")
+    spark.step("1", f"echo A=1 >{spark.at(NCCL)}; echo x >>{spark.held}")
     assert {*(spark.look().runs[0].wrote or {})} == {f"file {NCCL}", "hold x"}
 
 
 def test_a_restart_of_docker_that_an_undo_owes_is_done_by_the_next(spark: Spark) -> None:
-    spark.file(DAEMON).write_text(THEIRS)
+    spark.at(DAEMON).write_text(THEIRS)
     spark.begin("1")
     spark.write("1", DAEMON, OURS)
     spark.end("1")
@@ -190,11 +190,11 @@ def test_a_restart_of_docker_that_an_undo_owes_is_done_by_the_next(spark: Spark)
         name=undo.step(undo.DOCKER_PART),
         cut=True,
     )
-    assert spark.file(DAEMON).read_text() == THEIRS and not spark.restarts.exists()
+    assert spark.at(DAEMON).read_text() == THEIRS and not spark.restarts.exists()
     tool(spark.bin, "systemctl", f"echo x >>{spark.restarts}")
     again = spark.undo("1", "3")
     assert acts(again) == {DAEMON: "restart"} and again.docker
-    assert spark.restarts.read_text() == "x\n" and spark.file(DAEMON).read_text() == THEIRS
+    assert spark.restarts.read_text() == "x\n" and spark.at(DAEMON).read_text() == THEIRS
     assert not spark.plan("1").docker, "once is enough"
 
 
@@ -292,19 +292,19 @@ def test_a_file_that_changed_while_it_was_merged_is_left_alone(tmp_path: Path) -
 @pytest.mark.slow
 def test_a_link_of_another_one_is_never_read_nor_written_through(spark: Spark) -> None:
     """It may lead to what root alone may read; the file that it leads to is none of ours."""
-    spark.file(NCCL).write_text("B=2\n")
+    spark.at(NCCL).write_text("B=2\n")
     spark.begin("1")
     spark.write("1", NCCL, "A=1\n")
     spark.end("1")
     secret = spark.root / "secret"
     secret.write_text("A=1\n")
-    spark.file(NCCL).unlink()
-    spark.file(NCCL).symlink_to(secret)
+    spark.at(NCCL).unlink()
+    spark.at(NCCL).symlink_to(secret)
     secret.chmod(0o644)
     plan = spark.undo("1", "2")
     (change,) = plan.changes
     assert (change.act, change.why) == ("foreign", "it is a link now")
-    assert spark.file(NCCL).readlink() == secret and secret.read_text() == "A=1\n"
+    assert spark.at(NCCL).readlink() == secret and secret.read_text() == "A=1\n"
     told = spark.sh(undo.TEXTS, NCCL).stdout
     assert told == "", "what it leads to goes over no wire"
 
@@ -318,16 +318,16 @@ def test_a_link_that_stood_there_goes_back_as_it_was(tmp_path: Path) -> None:
         spark = Spark(tmp_path / str(len([*tmp_path.iterdir()])))
         shutil.rmtree(spark.bin / "sync", ignore_errors=True)
         (spark.bin / "sync").unlink()  # the real one fails for a link that leads nowhere
-        spark.file(path).with_name("kept.json").write_text(THEIRS)
-        spark.file(path).symlink_to(leads)
+        spark.at(path).with_name("kept.json").write_text(THEIRS)
+        spark.at(path).symlink_to(leads)
         spark.begin("1")
         spark.write("1", path, OURS)
         spark.end("1")
-        assert not spark.file(path).is_symlink()
+        assert not spark.at(path).is_symlink()
         assert acts(spark.undo("1", "2")) == {path: "put back"}
         spark.holders.cut()
-        assert str(spark.file(path).readlink()) == leads
-        assert spark.file(path).with_name("kept.json").read_text() == THEIRS
+        assert str(spark.at(path).readlink()) == leads
+        assert spark.at(path).with_name("kept.json").read_text() == THEIRS
         assert acts(spark.plan("1")) == {}, "and that is all"
 
     each_row([(leads, path) for leads in LINKS.values() for path in (DAEMON, NCCL)], row)
@@ -372,7 +372,7 @@ def test_a_merged_file_keeps_what_hangs_on_it(tmp_path: Path) -> None:
 
 def committed(spark: Spark, run: str, rows: str) -> None:
     """A change of the network by that run, as its guard notes it."""
-    guard = spark.file(lock.RUNS) / run / "guard"
+    guard = spark.at(lock.RUNS) / run / "guard"
     (guard / "before").mkdir(parents=True)
     (guard / "before/links.json").write_text("{}")
     (guard / "state").write_text("committed\n")
@@ -408,10 +408,10 @@ def test_a_file_of_the_network_that_another_one_changed_is_left_alone_and_told(t
         committed(spark, "1", "".join(f"{each}\n" for each in (*rows, f"{digest('torn')} absen")))
         for path, text in ((CABLE, cable), (WIRED, wired)):
             if text == TO_LINK:
-                spark.file(path).with_name("new").write_text("new")
-                spark.file(path).symlink_to("new")
+                spark.at(path).with_name("new").write_text("new")
+                spark.at(path).symlink_to("new")
             elif text is not None:
-                spark.file(path).write_text(text)
+                spark.at(path).write_text(text)
         plan = undo.plan(spark.look(), "1", everything=False)
         assert acts(plan) == {CABLE: act, WIRED: other} and plan.network
         going = {CABLE: digest("new"), WIRED: "absent"}
@@ -433,9 +433,9 @@ def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark
         spark.begin(run)
         spark.end(run)
         committed(spark, run, f"{digest(was)} {digest(now)} {CABLE}\n")
-    spark.file(CABLE).write_text("two")
+    spark.at(CABLE).write_text("two")
     assert acts(undo.plan(spark.look(), "1", everything=False)) == {CABLE: "put back"}
-    committed_by_older = spark.file(lock.RUNS) / "1/guard/changed"
+    committed_by_older = spark.at(lock.RUNS) / "1/guard/changed"
     committed_by_older.unlink()
     plan = undo.plan(spark.look(), "1", everything=False)
     assert plan.network and plan.mine is None, "an older version noted nothing: all of it goes back, as ever"
@@ -474,11 +474,11 @@ def test_what_an_undo_left_is_kept_with_it(spark: Spark) -> None:
 def test_a_link_whose_text_alone_is_another_one_is_another_one(spark: Spark) -> None:
     """Both lead to the same content."""
     for name in ("one", "two"):
-        spark.file(NCCL).with_name(name).write_text("B=2\n")
-    spark.file(NCCL).symlink_to("one")
+        spark.at(NCCL).with_name(name).write_text("B=2\n")
+    spark.at(NCCL).symlink_to("one")
     spark.begin("1")
-    spark.file(NCCL).unlink()
-    spark.file(NCCL).symlink_to("two")
+    spark.at(NCCL).unlink()
+    spark.at(NCCL).symlink_to("two")
     (run,) = spark.look().runs
     item = f"file {NCCL}"
     assert run.before[item] != spark.look().current[item]
@@ -499,7 +499,7 @@ def test_runs_are_in_their_order_whatever_the_clock_says(spark: Spark) -> None:
     assert [run.number for run in found.runs] == [2, 1]
     assert undo_target.target({"a": found}, None) == "19700101T000009Z-ab12"
     spark.undo("19700101T000009Z-ab12", "19700101T000010Z-ab12")
-    assert spark.file(NCCL).read_text() == "A=1\n"
+    assert spark.at(NCCL).read_text() == "A=1\n"
 
 
 @pytest.mark.slow
@@ -507,11 +507,11 @@ def test_a_number_that_is_lost_is_noticed_and_an_older_run_comes_first(spark: Sp
     for run in "12":
         spark.begin(run)
         spark.end(run)
-    (spark.file(lock.RUNS) / "2/number").unlink()
+    (spark.at(lock.RUNS) / "2/number").unlink()
     assert "number" in spark.look().runs[1].lacks, "it would be taken for a run of an older version"
     for name in ("number", "paths"):
-        (spark.file(lock.RUNS) / "1" / name).unlink()
-    shutil.rmtree(spark.file(lock.RUNS) / "1/wrote")
+        (spark.at(lock.RUNS) / "1" / name).unlink()
+    shutil.rmtree(spark.at(lock.RUNS) / "1/wrote")
     (older,) = [run for run in spark.look().runs if run.id == "1"]
     assert (older.number, older.wrote, older.lacks) == (None, None, ())
 
@@ -519,9 +519,9 @@ def test_a_number_that_is_lost_is_noticed_and_an_older_run_comes_first(spark: Sp
 def test_what_is_secret_is_kept_by_its_digest_alone(spark: Spark) -> None:
     path = "/etc/sparkrig/secrets.env"
     spark.begin("1")
-    (spark.file(lock.RUNS) / "1/paths").write_text(f"{spark.here(path)}\n")
+    (spark.at(lock.RUNS) / "1/paths").write_text(f"{spark.here(path)}\n")
     spark.write("1", path, "TOKEN=s3cret\n")
     (run,) = spark.look().runs
     assert f"file {path}" in (run.wrote or {})
-    kept = [file for file in spark.file(lock.RUNS).rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
+    kept = [file for file in spark.at(lock.RUNS).rglob("*") if file.is_file() and b"s3cret" in file.read_bytes()]
     assert kept == []

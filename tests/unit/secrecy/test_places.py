@@ -1,4 +1,4 @@
-"""A secret is found in 200 surroundings that a generator makes; behind an innocent name nothing is."""
+"""A secret is found in 600 surroundings that a generator makes; behind an innocent name nothing is."""
 
 from __future__ import annotations
 
@@ -107,6 +107,33 @@ def login(dice: random.Random, name: str, values: list[str]) -> str:
     ])  # fmt: skip
 
 
+def of_users(dice: random.Random, name: str, values: list[str]) -> str:
+    """cloud-init's user-data."""
+    rows = [f"{user}:{value}" for user, value in zip(("root", "mia"), values, strict=False)]
+    block = "".join(f"    {row}\n" for row in rows)
+    return dice.choice([
+        f"chpasswd:\n  expire: false\n  list: {dice.choice(['|', '|-', '>'])}\n{block}",
+        "chpasswd:\n  list:\n" + "".join(f"    - {row}\n" for row in rows),
+        f"chpasswd: {{expire: false, list: [{', '.join(rows)}]}}\n",
+        f"chpasswd:\n  users:\n    - {{name: mia, password: {values[0]}, type: text}}\n",
+        f"users:\n  - name: mia\n    lock_passwd: false\n    passwd: $6${values[0]}\n",
+        f"users:\n  - name: mia\n    plain_text_passwd: {values[0]}\n",
+        f"echo {rows[0]} | sudo chpasswd",
+    ])  # fmt: skip
+
+
+def spoken(dice: random.Random, name: str, values: list[str]) -> str:
+    what = dice.choice(["token", "API key", "password", "the secret", "passphrase"])
+    return dice.choice([
+        f"Connecting to http://h/ using {what} {values[0]}",
+        f"401: {what} {quoted(dice, values[0])} has expired",
+        f"{what} is {values[0]}.",
+        f"rocommunity {values[0]} 10.0.0.0/24",
+        f"snmpwalk -v2c -c {values[0]} 10.0.0.9 system",
+        f"com2sec readonly default {values[0]}",
+    ])  # fmt: skip
+
+
 BY_NAME: tuple[Make, ...] = (assigned, within, option, lines, named, set_by)
 PREFIX = "Nov 28 10:00:00 box vllm[12]: "
 AROUND: tuple[Callable[[str], str], ...] = (
@@ -144,7 +171,7 @@ def test_a_secret_is_found_in_every_surrounding() -> None:
         left = {way: said for way, said in told.items() if any(value in said for value in values)}
         assert not left, left
 
-    each_row(surroundings(400, WORDS, (*BY_NAME, several, login)), holds)
+    each_row(surroundings(600, WORDS, (*BY_NAME, several, login, of_users, spoken)), holds)
 
 
 def test_behind_an_innocent_name_nothing_is_found() -> None:
@@ -153,6 +180,17 @@ def test_behind_an_innocent_name_nothing_is_found() -> None:
         assert not found, found
 
     each_row(surroundings(400, INNOCENT, BY_NAME), holds)
+
+
+def test_a_pin_is_a_number_and_no_pin_of_apt_or_of_a_board() -> None:
+    assert masked("PIN: 4711, sim_pin=0815, pin is 123456") == "PIN: ***, sim_pin=***, pin is ***"
+    for stays in (
+        "Package: *\nPin: version 580.*\nPin-Priority: 1001",
+        "pin 34 (GPIO_9)",
+        "Avg prompt token 123.4tokens/s, token 8192",
+        "with password authentication, secret /etc/sparkrig/env2",
+    ):
+        assert masked(stays) == stays
 
 
 def test_a_secret_that_one_text_tells_is_taken_out_of_the_others() -> None:

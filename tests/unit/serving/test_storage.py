@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,8 @@ from pyinfra.api.exceptions import FactProcessError
 from sparkrig.facts.storage import Storage as StorageFact
 from sparkrig.parsing import hub
 from sparkrig.serving import served
-from sparkrig.serving.storage import Checkpoint, Room
+from sparkrig.serving.served import UNNAMED, Service
+from sparkrig.serving.storage import Checkpoint, Kept, Room
 from tests.hostile import WORST
 from tests.tables import each_row
 from tests.unit.disks import BASE, IMAGE, LOOSE, MOUNTS, ONE, ROWS, TWO, Spark, encoded, kept, record, seen
@@ -30,15 +30,15 @@ def only(spark: Spark, name: str = ONE) -> Checkpoint:
 # --- checkpoints
 
 
-def test_a_checkpoint_has_its_size_its_state_and_its_last_reading(spark: Spark) -> None:
+def test_a_checkpoint_has_its_size_and_its_state(spark: Spark) -> None:
     at = spark.checkpoint(ONE, size=1_000_000)
     (at / served.REVISION).write_text("d" * 40 + "\n")
-    os.utime(at / "model.safetensors", (1_790_000_000, 1_780_000_000))
-    found = only(spark)
-    assert found.standing == "damaged", "the revision is one of its files, and the manifest has no line for it"
-    assert found.size and 1_000_000 <= found.size < 1_200_000
-    assert (found.kept, found.read, found.revision) == (0, 1_790_000_000, "d" * 40)
-    assert (found.path, found.given, found.bar) == (f"{spark.weights}/{ONE}", f"{spark.weights}/{ONE}", "none")
+    state = only(spark)
+    assert state.standing == "damaged", "the revision is one of its files, and the manifest has no line for it"
+    assert state.size and 1_000_000 <= state.size < 1_200_000
+    assert (state.path, state.given, state.bar) == (f"{spark.weights}/{ONE}", f"{spark.weights}/{ONE}", "none")
+    (at / "same").hardlink_to(at / "config.json")
+    assert only(spark).size == state.size, "a file with two names in it counts once"
 
 
 def test_states_of_checkpoints(spark: Spark) -> None:
@@ -51,23 +51,6 @@ def test_states_of_checkpoints(spark: Spark) -> None:
     assert found == {f"org/{each}": each for each in ("whole", "loose", "partial", "damaged", "linked")}
 
 
-def test_a_disk_that_notes_no_reading_tells_none(spark: Spark) -> None:
-    os.utime(spark.checkpoint(ONE) / "model.safetensors", (1_790_000_000, 1))
-    for options, read in (("rw,noatime", None), ("", None), ("rw", 1_790_000_000), ("rw,relatime", 1_790_000_000)):
-        spark.has(options=options)
-        assert only(spark).read == read, options
-
-
-def test_what_another_name_keeps_gives_no_room(spark: Spark) -> None:
-    at = spark.checkpoint(ONE, size=400_000)
-    (spark.root / "elsewhere").hardlink_to(at / "model.safetensors")
-    found = only(spark)
-    assert found.size and found.kept and found.kept >= 400_000
-    assert found.frees == found.size - found.kept < 50_000
-    (at / "same").hardlink_to(at / "config.json")
-    assert only(spark).size == found.size, "a file with two names in it counts once"
-
-
 def test_a_folder_with_too_many_entries_is_not_counted_and_not_judged(spark: Spark) -> None:
     at = spark.checkpoint(ONE)
     script = StorageFact.script.replace("most=20000", "most=5")
@@ -76,7 +59,7 @@ def test_a_folder_with_too_many_entries_is_not_counted_and_not_judged(spark: Spa
         (at / str(number)).write_text("")
     rows = spark.sh(f"weights={spark.weights}\n{script}").splitlines()
     (found,) = StorageFact().process(rows).checkpoints
-    assert (found.standing, found.size, found.read, found.frees) == ("unknown", None, None, None)
+    assert (found.standing, found.size) == ("unknown", None)
 
 
 def test_a_look_that_is_late_counts_nothing_more(spark: Spark) -> None:
@@ -129,41 +112,20 @@ def test_a_folder_that_is_not_there_is_an_empty_one(spark: Spark) -> None:
     assert found.checkpoints == () and found.rooms
 
 
-def test_hugging_face_caches_of_root_and_of_the_user_are_looked_at(spark: Spark) -> None:
-    spark.cached("root", ONE)
-    (spark.cached("ann", TWO) / "blobs" / "x.incomplete").write_text("")
-    (spark.cached("ann", "org/torn") / "blobs" / "1").unlink()
-    at = spark.root / "home/ann/.cache/huggingface/hub"
-    (at / "models--org--link").symlink_to(at / "models--org--torn")
-    found = {(each.user, each.name): each for each in spark.look().checkpoints}
-    states = {key: each.standing for key, each in found.items()}
-    assert states == {("root", ONE): "loose", ("ann", TWO): "partial", ("ann", "org/torn"): "partial"}
-    mine = found["root", ONE]
-    assert mine.read and mine.size and mine.path.endswith(f"hub/models--{ONE.replace('/', '--')}")
-
-
 # --- images, records, caches, room
 
 
-def test_docker_is_asked_for_images_layers_and_containers(spark: Spark) -> None:
-    long = "4" * 64
+def test_docker_is_asked_for_images_and_containers(spark: Spark) -> None:
     spark.has(
         images=f"{IMAGE}\n{IMAGE}\n{LOOSE}\n",
         containers="c1\n",
-        inspected=f"image {IMAGE} 7 2026-03-01T10:00:00Z a:1\nlayers {IMAGE} sha256:{long}\n"
-        f"image {LOOSE} 8 - <none>:<none>\n",
+        inspected=f"image {IMAGE} 7 a:1\nimage {LOOSE} 8 <none>:<none>\n",
         started=f'container {IMAGE} exited "/x" "a:1"\nmounted "/srv/a b"\n',
     )
-    found = spark.look()
-    one, dangling = found.images
-    assert (one.names, one.size, one.created, one.layers) == (
-        ("a:1",),
-        7,
-        "2026-03-01T10:00:00+00:00",
-        ("4" * 12,),
-    )
-    assert dangling.names == () and dangling.created == ""
-    (container,) = found.containers
+    state = spark.look()
+    one, dangling = state.images
+    assert (one.names, one.size) == (("a:1",), 7) and dangling.names == ()
+    (container,) = state.containers
     assert (container.name, container.mounts, container.runs, container.asked) == (
         "x",
         ("/srv/a b",),
@@ -199,10 +161,15 @@ def test_records_are_read_and_garbage_is_named(spark: Spark) -> None:
     ):
         (spark.root / path).parent.mkdir(parents=True, exist_ok=True)
         (spark.root / path).write_text(text)
-    found = spark.look()
-    assert found.record == record() and found.garbled == ("trial",)
-    assert found.kept == {"R1": record(TWO), "R1 of service embed": record()}
-    assert found.services == (("embed", record(TWO)), ("embed", record()))
+    of = Service("embed")
+    assert spark.look().kept == (
+        Kept("now", UNNAMED, record()),
+        Kept("trial", UNNAMED, None),
+        Kept("now", of, record(TWO)),
+        Kept("trial", of, record()),
+        Kept("run", UNNAMED, record(TWO), "R1"),
+        Kept("run", of, record(), "R1"),
+    )
 
 
 def test_caches_and_room_are_counted(spark: Spark) -> None:
@@ -211,8 +178,9 @@ def test_caches_and_room_are_counted(spark: Spark) -> None:
     (at / "kernel").write_text("x" * 100_000)
     (spark.weights / ".huggingface").mkdir()
     (spark.root / "var/cache/sparkrig/serve/link").symlink_to("/")
+    hub_cache = spark.cached("ann", ONE).parent
     found = spark.look()
-    assert set(found.caches) == {str(at), f"{spark.weights}/.huggingface"}
+    assert set(found.caches) == {str(at), f"{spark.weights}/.huggingface", str(hub_cache)}
     assert 100_000 <= (found.caches[str(at)] or 0) < 150_000
     assert found.rooms and all(0 <= each.free <= each.size for each in found.rooms)
 
@@ -222,11 +190,9 @@ def test_caches_and_room_are_counted(spark: Spark) -> None:
 
 def test_rows_make_what_there_is() -> None:
     found = seen()
-    assert [each.name for each in found.checkpoints] == [ONE, TWO, "org/elsewhere", ONE]
-    assert found.rooms == (Room("/", 4 * 10**12, 10**12),) and found.record == record()
-    assert found.stopped is None and seen(ROWS.replace("stopped 0", "stopped 77")).stopped == 77
+    assert [each.name for each in found.checkpoints] == [ONE, TWO, "org/elsewhere"]
+    assert found.rooms == (Room("/", 4 * 10**12, 10**12),) and found.kept == (Kept("now", UNNAMED, record()),)
     image, base, loose = found.images
-    assert [found.shared(each) for each in found.images] == [2, 2, 0]
     for name in (
         "vllm/vllm-openai:v0.17.0-cu130",
         f"vllm/vllm-openai@sha256:{'7' * 64}",
@@ -241,7 +207,7 @@ def test_rows_make_what_there_is() -> None:
 
 def test_the_start_of_two_ids_names_none() -> None:
     twin = IMAGE[:-2] + "00"
-    found = seen(ROWS + f"\nimage {twin} 1 -")
+    found = seen(ROWS + f"\nimage {twin} 1")
     assert found.find(IMAGE[7:30]) is None and found.find(twin) is not None
 
 
@@ -252,28 +218,26 @@ def test_rows_that_make_no_sense_are_refused() -> None:
 
     each_row(
         (
-            *("", "nothing", "now x", "weights /a", "weights a b c", f"checkpoint {ONE} whole 1 1 1 -"),
-            *(f"checkpoint {ONE} good 1 1 1 - none", f"checkpoint {ONE} whole x 1 1 - none"),
-            *(f"checkpoint {ONE} whole 1 1 1 - other", f"cached bob {ONE} whole 1 1 1", "docker maybe"),
-            *("image -f 1 -", f"image {IMAGE} x -", "image", "room 1 2", "room 1 2 x", "container x", "mounted {"),
+            *("", "nothing", "odd x", "weights /a", "weights a b c", f"checkpoint {ONE} whole 1 -"),
             *(
-                f'container {IMAGE} running "x',
-                "kept $x eA==",
-                "kept R1 port eA==",
-                "kept R1 a b eA==",
-                "cache x 1",
+                f"checkpoint {ONE} good 1 none",
+                f"checkpoint {ONE} whole x none",
+                f"checkpoint {ONE} whole 1 other",
             ),
+            *("docker maybe", "image -f 1", f"image {IMAGE} x", "image", "room 1 2", "room 1 2 x", "container x"),
+            *("mounted {", f'container {IMAGE} running "x', "cache x 1", "record port eA==", "trial a b eA=="),
+            *("kept $x eA==", "kept R1 port eA==", "kept R1 a b eA=="),
         ),
         holds,
     )
-    with pytest.raises(FactProcessError, match="'now' is not there"):
-        StorageFact().process(["weights /a /a all", "docker absent"])
+    with pytest.raises(FactProcessError, match="'docker' is not there"):
+        StorageFact().process(["weights /a /a"])
 
 
 def test_a_record_with_other_things_than_names_is_garbage() -> None:
     for text in ("", "[]", "{}", record().file().content.replace(f'"{ONE}"', "7")):
         found = seen(ROWS.replace(kept(record()), encoded(text)))
-        assert found.record is None and found.garbled == ("record",), text
+        assert found.kept == (Kept("now", UNNAMED, None),), text
 
 
 # --- names

@@ -77,6 +77,7 @@ def printed(client: paramiko.Transport, command: str) -> tuple[list[str], list[s
     return [*first], [*second], channel.recv_exit_status()
 
 
+@pytest.mark.fault(52)
 def test_whatever_is_printed_is_text(client: paramiko.Transport) -> None:
     text = ["a\ufffdb\ufffd\n", "\n", "\ufffd2J\r\n", "last"]
     assert printed(client, "out bytes") == (text, [], 0)
@@ -84,6 +85,7 @@ def test_whatever_is_printed_is_text(client: paramiko.Transport) -> None:
     assert printed(client, "out letter") == (["x" + "é" * 70_000], [], 0)
 
 
+@pytest.mark.fault(52)
 def test_what_is_printed_has_an_end(client: paramiko.Transport, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bounds, "STREAM_BYTES", 3 << 20)
     monkeypatch.setattr(bounds, "STREAM_ROWS", 1000)
@@ -100,7 +102,7 @@ def test_what_is_printed_has_an_end(client: paramiko.Transport, monkeypatch: pyt
 
 
 def test_what_is_read_as_bytes_has_an_end(client: paramiko.Transport, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So does `onboard` read, one stream after the other."""
+    """So does `onboard` read."""
     monkeypatch.setattr(bounds, "STREAM_BYTES", 1 << 20)
     channel = client.open_session(timeout=20)
     channel.settimeout(20)

@@ -7,7 +7,6 @@ every sync with what is on the disk by then stands in one list.
 from __future__ import annotations
 
 import fcntl
-import importlib.util
 import json
 import os
 import shutil
@@ -17,27 +16,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "guard.py"
+import pytest
+
+from tests.unit.simulated import TEMPLATES, SimulatedHost, load
+
+PROGRAM = TEMPLATES / "guard.py"
 RUN = "20261121T031500Z-ab12"
 PROFILES = "etc/NetworkManager/system-connections"
 VOLATILE = "run/NetworkManager/system-connections"
 NETPLAN = "etc/netplan"
 UNITS = "etc/systemd/system"
-Effect = str | Exception | Callable[[], object]
 
 
-def load(root: Path) -> Any:
+def loaded(root: Path) -> Any:
     """The guard as a module, for the host in a folder."""
-    spec = importlib.util.spec_from_file_location("guard_program", PROGRAM)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    before = os.environ.get("SPARKRIG_ROOT")
-    os.environ["SPARKRIG_ROOT"] = str(root)
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        os.environ.pop("SPARKRIG_ROOT") if before is None else os.environ.update(SPARKRIG_ROOT=before)
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARKRIG_ROOT", str(root))
+        return load(PROGRAM)
 
 
 def link(**changes: Any) -> dict[str, Any]:
@@ -46,17 +41,17 @@ def link(**changes: Any) -> dict[str, Any]:
     return {**is_up, **changes}
 
 
-class Host:
+class Host(SimulatedHost):
     """What stands on it, what its tools answer, and what was done."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.program, self.now = root, load(root), 1000.0
-        self.did = list[str]()
+        super().__init__(root)
+        self.program = loaded(root)
+        self.acts = list[str]()
         self.links = {"cx": link(), "lan": link(profile="lan", addresses=["192.0.2.2/24"])}
         self.routes: list[dict[str, Any]] = [{"gateway": "192.0.2.1", "dev": "lan"}]
         self.checkpoints = list[str]()
         self.active = ["ours", "lan"]
-        self.effects: dict[str, Effect] = {}
         self.loaded = "sparkrig-guard.service loaded inactive dead sparkrig: take back"  # what systemd has read
         for place in (PROFILES, NETPLAN, UNITS, VOLATILE):
             (root / place).mkdir(parents=True)
@@ -66,13 +61,7 @@ class Host:
         self.order()
         self.guard = self.program.Guard(self.folder)
         self.program.run = self.run
-        self.program.time = SimpleNamespace(
-            time=self.clock,
-            monotonic=self.clock,
-            sleep=self.sleep,
-            clock_gettime=lambda _: self.now,
-            CLOCK_BOOTTIME=None,
-        )
+        self.program.time = self.times(clock_gettime=lambda _: self.now, CLOCK_BOOTTIME=None)
         self.program.os = SimpleNamespace(**{**vars(os), "fsync": self.fsync})
         self.program.fcntl = SimpleNamespace(flock=self.flock, LOCK_EX=fcntl.LOCK_EX)
         self.program.shutil = SimpleNamespace(**{**vars(shutil), "which": str})
@@ -95,12 +84,9 @@ class Host:
 
     # the clock and the disk
 
-    def clock(self) -> float:
-        return self.now
-
     def sleep(self, seconds: float) -> None:
         assert seconds > 0 and self.now < 1e5, "it waits for ever"
-        self.now += seconds
+        super().sleep(seconds)
         self.note(f"{WAITS} {seconds}")
 
     def fsync(self, handle: int) -> None:
@@ -126,20 +112,15 @@ class Host:
             "/org/freedesktop/NetworkManager": "/NM",
         }.items():
             line = line.replace(long, short)
-        self.did.append(line)
+        self.acts.append(line)
 
     # the tools
 
     def run(self, command: list[str], seconds: float = 0) -> str:
         line = " ".join(command)
         self.note(line + (f" in {seconds:g} s" if seconds else ""))
-        for text, effect in self.effects.items():
-            if text in line:
-                if isinstance(effect, Exception):
-                    raise effect
-                said = effect if isinstance(effect, str) else effect()
-                return said if isinstance(said, str) else self.answer(line)
-        return self.answer(line)
+        answer = self.effect(line)
+        return self.answer(line) if answer is None else answer
 
     def answer(self, line: str) -> str:
         """Of a tool that does well."""
@@ -181,7 +162,7 @@ class Host:
 
         Looks again and again are one, with how long that went on.
         """
-        did, self.did = self.did, []
+        did, self.acts = self.acts, []
         found = list[str]()
         waited = 0.0
         for line in did:
@@ -200,8 +181,7 @@ class Host:
         return told["state"], told["detail"]
 
     def steps(self) -> list[str]:
-        file = self.folder.parent / "steps"
-        return file.read_text().splitlines() if file.exists() else []
+        return self.lines(str((self.folder.parent / "steps").relative_to(self.root)))
 
     def files(self, place: str = PROFILES) -> dict[str, str]:
         return {

@@ -17,8 +17,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from sparkrig.host import health, watch
+from sparkrig.host import health
 from sparkrig.host.blackbox_rows import parse
+from sparkrig.resources import watch
 from tests.unit.blackbox_host import (
     AER,
     COST,
@@ -261,11 +262,11 @@ def test_one_that_hangs_is_killed_and_an_old_row_counts_no_more(host: Host) -> N
 @pytest.mark.parametrize("years", [-50, 3])
 def test_a_clock_that_is_set_moves_no_row_of_a_boot(host: Host, years: float) -> None:
     """A Spark begins in another year where the battery of its clock is empty, until NTP sets it."""
-    right = host.clock
-    host.clock += years * 365 * 86400
+    right = host.wall
+    host.wall += years * 365 * 86400
     box = host.box(A)
     host.steps(box, 60)
-    host.clock = right
+    host.wall = right
     host.steps(box, 60)
     end = right + host.now - 10
     host.now += 30
@@ -279,7 +280,7 @@ def test_a_clock_that_is_set_moves_no_row_of_a_boot(host: Host, years: float) ->
 def test_a_reset_and_an_act_are_news_although_the_clock_was_set_afterwards(host: Host) -> None:
     """The black box starts before NTP sets the clock of a host whose battery is empty."""
     host.steps(host.box(A), 3)
-    right, host.clock = host.clock, 100.0
+    right, host.wall = host.wall, 100.0
     host.now += 20
     guarded = Guarded(host)
     host.box(B)
@@ -296,7 +297,7 @@ def test_a_reset_and_an_act_are_news_although_the_clock_was_set_afterwards(host:
 
 def test_an_earlier_boot_that_would_come_later_has_no_place(host: Host) -> None:
     host.steps(host.box(A), 5)
-    host.clock -= 365 * 86400
+    host.wall -= 365 * 86400
     host.steps(host.box(B), 5)
     host.box("cccccccc")
     reset = parse(["now 1795700000 +0000", *(f"row {row}" for row in host.kept())]).reset
@@ -369,6 +370,7 @@ def test_devices_are_not_crowded_out_by_those_of_containers(host: Host) -> None:
     assert host.found()["down"] == {"enp1s0f0np0": 3}
 
 
+@pytest.mark.fault(50)
 def test_no_line_is_one_of_the_kernels_by_a_word_that_a_process_put_into_it(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

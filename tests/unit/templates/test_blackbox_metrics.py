@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sparkrig.host import watch
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
+from sparkrig.resources import watch
 from sparkrig.serving.runtimes import RUNTIMES
 from tests.unit.blackbox_host import AER, COST, FOLDER, KILLED, METRICS, NVRM, ROW, STAT, A, Host, until
 from tests.unit.engine_metrics import ENGINES, record, says, serving

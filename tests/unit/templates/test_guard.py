@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import os
 import shlex
@@ -28,6 +27,7 @@ from sparkrig.network.guard import Ping, Told
 from sparkrig.network.profiles import uuid
 from tests.tables import each_row
 from tests.unit.shells import tool
+from tests.unit.simulated import load
 
 PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "guard.py"
 # what never comes true here need not be waited for
@@ -958,11 +958,7 @@ class Slowest:
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The guard as a module, for a host in a folder."""
     monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
-    spec = importlib.util.spec_from_file_location("guard_program", PROGRAM)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load(PROGRAM)
 
 
 def slowest(program: Any, root: Path, state: str, hangs: int, patience: float) -> tuple[Slowest, guard.Order]:

@@ -19,7 +19,7 @@ from sparkrig import programs
 from sparkrig.operations import guard as operations
 from tests.tables import each_row
 from tests.unit.shells import sh
-from tests.unit.templates.guarded_host import NETPLAN, PROFILES, UNITS, VOLATILE, Host, link, load
+from tests.unit.templates.guarded_host import NETPLAN, PROFILES, UNITS, VOLATILE, Host, link, loaded
 
 UP = {"connected": True, "external": False, "passing": False, "profile": "ours", "mtu": 1500, "carrier": True}
 CX = {**UP, "addresses": ["10.0.0.1/24"]}
@@ -701,7 +701,7 @@ def test_a_step_is_noted_and_synced(host: Host) -> None:
 @pytest.fixture
 def program(tmp_path: Path) -> Any:
     """The guard with its own way of calling a tool."""
-    return load(tmp_path)
+    return loaded(tmp_path)
 
 
 def test_a_command_is_given_its_time_and_an_english_tongue(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import sys
 from ipaddress import IPv4Address
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from sparkrig.rdma import gid
+from tests.unit.simulated import TEMPLATES, SimulatedHost, load
 
-SOURCE = Path(__file__).resolve().parent.parent.parent.parent / "templates" / "refresh_gid.py"
 ADDRESS = {"enp1s0f0np0": "192.168.100.11", "enP2p1s0f0np0": "192.168.101.11"}
 
 
-class Host:
+class Host(SimulatedHost):
     """The files of a host, and what its GID table says."""
 
-    def __init__(self, root: Path, program: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.program = program
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        super().__init__(root)
+        self.program = load(TEMPLATES / "refresh_gid.py")
         self.table = root / "table"
         self.files = (root / "nccl.conf", root / "container.env")
         for file in self.files:
@@ -34,7 +33,7 @@ class Host:
             "LOCK": root / "lock",
             "DEADLINE_S": 0.0,
         }.items():
-            monkeypatch.setattr(program, name, value)
+            monkeypatch.setattr(self.program, name, value)
         monkeypatch.setattr(gid, "COMMAND", f"cat {self.table}")
         self.gids(3, 3)
 
@@ -52,11 +51,7 @@ class Host:
 @pytest.fixture
 def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setitem(sys.modules, "gid", gid)  # beside it on a host
-    spec = importlib.util.spec_from_file_location("refresh_gid", SOURCE)
-    assert spec and spec.loader
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return Host(tmp_path, program, monkeypatch)
+    return Host(tmp_path, monkeypatch)
 
 
 def expected(index: int) -> str:

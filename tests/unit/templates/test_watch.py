@@ -6,7 +6,6 @@ Its clock moves by sleeping alone, so that hours cost nothing.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import os
 import signal
 import socket
@@ -24,10 +23,10 @@ import pytest
 
 from tests.tables import each_row
 from tests.unit.blackbox_host import OF_PROCESS
-from tests.unit.shells import tool
+from tests.unit.simulated import TEMPLATES, SimulatedHost, load
 from tests.unit.sshd import free_ports
 
-PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "serving" / "watch.py"
+PROGRAM = TEMPLATES / "serving" / "watch.py"
 N = 60  # seconds; in the unit 300, by default
 IDLES, WORKS = "13.96, 96\n", "46.10, 96\n"
 KILLED, STOPPED = "docker kill sparkrig-serve", "systemctl stop --no-block sparkrig-serve.service"
@@ -37,42 +36,26 @@ LINE = (
 )
 
 
-def loaded(name: str) -> Any:
-    """The program as a module of its own."""
-    spec = importlib.util.spec_from_file_location(name, PROGRAM)
-    assert spec and spec.loader
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
-    return program
-
-
 class Over(Exception):
     """The time that a test has."""
 
 
-class Host:
+class Host(SimulatedHost):
     """A host in a folder: what it shows, and what was done to it."""
 
     def __init__(self, root: Path) -> None:
-        self.root, self.now, self.end = root, 1000.0, 0.0
-        self.running, self.tokens = 0.0, 0.0
+        super().__init__(root)
+        self.end, self.running, self.tokens = 0.0, 0.0, 0.0
         self.metrics: str | None = None  # all of it, where not as of vLLM
         self.behaves: Callable[[float], object] = lambda _: None
-        for name in ("docker", "systemctl"):
-            tool(root / "bin", name, f'echo "{name} $*" >>{root}/did')
-        tool(root / "bin", "nvidia-smi", f"echo >>{root}/asked; cat {root}/gpu")
+        self.noting("docker", "systemctl")
+        self.tool("nvidia-smi", f"echo >>{root}/asked; cat {root}/gpu")
         self.gpu(IDLES)
         self.has("proc/meminfo", "MemTotal: 1000000 kB\nMemAvailable: 500000 kB\n")
         self.has("dev/kmsg", "")
-        self.program = loaded("watch_program")
-        self.program.time = SimpleNamespace(
-            monotonic=lambda: self.now, sleep=self.sleep, gmtime=time.gmtime, strftime=time.strftime
-        )
+        self.program = load(PROGRAM)
+        self.program.time = self.times(gmtime=time.gmtime, strftime=time.strftime)
         self.program.stay_in_memory = lambda: None  # of the tests' own process
-
-    def has(self, path: str, text: str) -> None:
-        (self.root / path).parent.mkdir(parents=True, exist_ok=True)
-        (self.root / path).write_text(text)
 
     def gpu(self, printed: str) -> None:
         self.has("gpu", printed)
@@ -89,22 +72,14 @@ class Host:
         with pytest.raises(Over):
             self.program.main([*words])
 
-    def did(self) -> list[str]:
-        file = self.root / "did"
-        found = file.read_text().splitlines() if file.exists() else []
-        file.unlink(missing_ok=True)
-        return found
-
     @property
     def asked(self) -> int:
         """How often nvidia-smi was."""
-        file = self.root / "asked"
-        return len(file.read_text()) if file.exists() else 0
+        return len(self.lines("asked"))
 
     @property
     def events(self) -> list[str]:
-        file = self.root / "var/lib/sparkrig/serve/events"
-        return file.read_text().splitlines() if file.exists() else []
+        return self.lines("var/lib/sparkrig/serve/events")
 
     @property
     def done(self) -> list[str]:
@@ -161,7 +136,7 @@ def port(host: Host) -> Iterator[str]:
 def engine(host: Host, port: str, seconds: float, n: int = N) -> list[str]:
     """What is done in that time. The unit is started again with what it watches."""
     host.watches(seconds, "--port", port, "--seconds", str(n))
-    return host.did()
+    return host.did
 
 
 # --- the engine
@@ -178,7 +153,7 @@ def test_an_engine_that_stands_still_is_restarted_once(host: Host, port: str, ca
 
 
 def test_the_reason_is_kept_before_the_unit_ends_with_its_server(host: Host, port: str) -> None:
-    tool(host.root / "bin", "docker", f"cat {host.root}/var/lib/sparkrig/serve/events >{host.root}/did")
+    host.tool("docker", f"cat {host.root}/var/lib/sparkrig/serve/events >{host.root}/did")
     host.running = 3
     assert "stuck restarted" in engine(host, port, N + 15)[0]
 
@@ -365,24 +340,24 @@ def connected(host: Host, state: str = "01", remote: str = "0B64A8C0:733D") -> N
 def test_a_node_follows_a_head_that_ended(host: Host) -> None:
     words = ("--head", HEAD)
     host.watches(600, *words)
-    assert host.did() == [], "it is still waited for"
+    assert host.did == [], "it is still waited for"
     connected(host)
     host.behaves = lambda at: connected(host, "08") if at >= 100 else None
     host.watches(100 + 30, *words)
-    assert host.did() == []
+    assert host.did == []
     connected(host)
     host.watches(100 + 45, *words)
-    assert host.did() == [KILLED] and host.events == [], "nothing is wrong here, and nothing to report"
+    assert host.did == [KILLED] and host.events == [], "nothing is wrong here, and nothing to report"
     connected(host)
     host.behaves = lambda at: connected(host, "01" if at % 25 else "08")
     host.watches(600, *words)
-    assert host.did() == [], "it was away for a moment"
+    assert host.did == [], "it was away for a moment"
     for remote in ("0C64A8C0:733D", "0B64A8C0:733E"):
         (host.root / "proc/net/tcp").unlink(missing_ok=True)
         connected(host, remote=remote)
         host.behaves = lambda at: connected(host, "08") if at >= 100 else None
         host.watches(600, *words)
-        assert host.did() == [], "another one's"
+        assert host.did == [], "another one's"
 
 
 def test_a_head_that_is_reached_by_a_mapped_address_is_the_same(host: Host) -> None:
@@ -412,7 +387,7 @@ def memory(host: Host, seconds: int, least: int = 20) -> list[str]:
     host.begun, host.end = host.now, host.now + seconds
     with pytest.raises(Over):
         host.program.every(1, host.program.Memory(least).look)
-    return host.did()
+    return host.did
 
 
 def test_the_server_is_ended_when_memory_stays_short(host: Host, capsys: Any) -> None:
@@ -553,7 +528,7 @@ Answered = Callable[..., object]
 @pytest.fixture
 def answered(monkeypatch: pytest.MonkeyPatch) -> Answered:
     """What is made of an answer: these bytes at once, and those one by one, 20 a second, while they are read."""
-    watch = loaded("watch_alone")
+    watch = load(PROGRAM)
     monkeypatch.setattr(watch, "METRICS_S", 0.2)
 
     def made(at_once: bytes, dripped: bytes = b"") -> object:
@@ -594,10 +569,10 @@ def test_another_engine_is_watched_by_its_own_names(host: Host, port: str) -> No
     words = ("--port", port, "--seconds", str(N), *NAMES)
     host.metrics = 'sglang:num_running_reqs{model_name="m",tp_rank="0"} 2.0\nsglang:other_total{a="b"} 5.0\n'
     host.watches(2 * N, *words)
-    assert host.did() == [KILLED] and "requests running: 2" in host.events[0]
+    assert host.did == [KILLED] and "requests running: 2" in host.events[0]
     host.metrics = "vllm:num_requests_running 2.0\nvllm:generation_tokens_total 5.0\n"
     host.watches(2 * N, *words)
-    assert host.did() == []
+    assert host.did == []
 
 
 def test_metrics_are_the_same_in_each_form_of_an_answer(answered: Answered) -> None:

@@ -1,0 +1,40 @@
+"""What a deploy does for each resource; of one that is files, and services which read them, it is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from pyinfra.api import deploy
+
+from sparkrig.deploys.spark import Spark
+from sparkrig.look.state import RESOURCES
+from sparkrig.operations import files
+from sparkrig.resources.resource import Resource
+
+
+def of_files(resource: Resource[Any]) -> Callable[..., Any]:
+    """Write and remove its files, and have them read again; nothing where it declares none and none is there."""
+
+    @deploy(resource.title)
+    def apply(spark: Spark) -> None:
+        changes, there = resource.changes(spark.subject), spark.found.files
+        if changes or changes.wanted:
+            files.place(name=resource.step, wanted=changes.write, found=there, unwanted=changes.remove)
+            files.reload(name=resource.rereads, paths=changes.reload)
+
+    return apply
+
+
+def steps() -> dict[str, Callable[..., Any]]:
+    """By the name of each resource that a deploy changes, what deploys/NAME.py applies; else its files."""
+    named: dict[str, Callable[..., Any]] = {}
+    for resource in RESOURCES:
+        module = f"{__package__}.{resource.name}"
+        if find_spec(module):
+            named[resource.name] = import_module(module).apply
+        elif resource.step:
+            named[resource.name] = of_files(resource)
+    return named

@@ -1,0 +1,108 @@
+"""Driver and kernel: the branch that is installed, its hold, the pins, and what apt would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sparkrig import programs
+from sparkrig.files import Managed
+from sparkrig.host import driver
+from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.environment import file
+from sparkrig.resources.kind import DIFFER, Kind
+from sparkrig.resources.resource import Changes, Resource
+from sparkrig.text import listed
+
+
+class DriverHold(Resource[driver.Packages]):
+    """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade and GRUB's next boot."""
+
+    name = "driver"
+    files = (Managed(driver.PIN_PATH), Managed(driver.BLACKLIST_PATH))
+    script = programs.text("facts/driver.sh")
+    shared = (programs.text("facts/packages.sh"),)
+    kinds = (
+        Kind(
+            "driver.version",
+            "packages and driver",
+            "the driver is installed, in one version on all hosts",
+            "it was purged, or one host was updated and the others were not",
+            DIFFER,
+        ),
+        Kind(
+            "driver.branch",
+            "packages and driver",
+            "no driver of 590 or later is installed",
+            "apt was asked for it by name and version, which no pin keeps away",
+            "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
+        ),
+        Kind(
+            "driver.hold",
+            "packages and driver",
+            "driver and kernel packages are on hold",
+            "apt-mark unhold, or an update that released them; or packages that came since the last deploy",
+            "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
+        ),
+        Kind(
+            "driver.pin",
+            "packages and driver",
+            "apt's pin keeps 590 and later away",
+            "the file was edited or removed by hand",
+            "docs/safety.md#the-journal",
+        ),
+        Kind(
+            "driver.unattended-upgrades",
+            "packages and driver",
+            "unattended upgrades leave driver and kernel alone",
+            "the file was edited or removed by hand",
+            "docs/safety.md#the-journal",
+        ),
+        Kind(
+            "driver.upgrade",
+            "packages and driver",
+            "apt's own simulation moves neither driver nor kernel",
+            "hold or pin do not cover a package, or apt has no package lists",
+            "docs/troubleshooting.md#the-gpu-is-gone-after-an-upgrade",
+        ),
+    )
+
+    def parse(self, lines: Iterable[str]) -> driver.Packages:
+        return driver.parse(lines)
+
+    def judge(self, subject: Subject) -> None:
+        """Raises Refusal where nothing can be held without harm."""
+        driver.judge(subject.found.driver, subject.settings.driver_branch)
+
+    def changes(self, subject: Subject) -> Changes:
+        return Changes.of([driver.pin_file(), driver.blacklist_file()], subject.found.files)
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        packages, branch = subject.found.driver, subject.settings.driver_branch
+        version, cure = driver.branch_version(packages, branch), subject.install(f"nvidia-driver-{branch}-open")
+        yield there("driver.version", f"driver {branch}", version, cure, alike=True)
+        later = driver.later_driver(packages)
+        yield Check(
+            "driver.branch",
+            f"nothing later than {branch}",
+            listed(later) or "nothing later",
+            "extra" if later else "ok",
+            driver.way_back(packages, branch) if later else "",
+        )
+        hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
+        found = f"{listed(unheld)} not held" if unheld else f"{len(hold)} packages held"
+        yield check("driver.hold", not unheld, f"{len(hold)} packages held", found, subject.apply)
+        yield file("driver.pin", driver.pin_file(), subject)
+        yield file("driver.unattended-upgrades", driver.blacklist_file(), subject)
+        yield _upgrade(subject)
+
+
+DRIVER = DriverHold()
+
+
+def _upgrade(subject: Subject) -> Check:
+    packages, branch = subject.found.driver, subject.settings.driver_branch
+    id, want = "driver.upgrade", "an upgrade leaves driver and kernel alone"
+    if packages.upgrade is None:
+        return Check(id, want, packages.trouble, "unknown", subject.run("apt-get update"), environment=True)
+    moved = driver.touched(packages, branch)
+    return check(id, not moved, want, "; ".join(moved) or "it does", subject.apply, environment=True)

@@ -1,0 +1,124 @@
+"""What one resource is: how it is read, what it should be, what is checked of it.
+
+Derived from it: the fact, the refusals, the files that a deploy writes, the deploy's step, the drift, the undo.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from sparkrig.files import File, Found, Managed, stale
+from sparkrig.resources.check import Check, Subject
+from sparkrig.resources.kind import Kind
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a deploy does for a resource of files.
+
+    wanted: every file as it should be; write: those that are missing or differ; remove: paths of files that are
+    declared no more; reload: paths whose service has to read them again.
+    """
+
+    wanted: tuple[File, ...] = ()
+    write: tuple[File, ...] = ()
+    remove: tuple[str, ...] = ()
+    reload: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.write or self.remove or self.reload)
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The files that are written or removed."""
+        return (*(file.path for file in self.write), *self.remove)
+
+    @property
+    def differences(self) -> list[str]:
+        """What is not as declared, in words."""
+        return [
+            *(f"{file.path} is to be written" for file in self.write),
+            *(f"{path} is not declared" for path in self.remove),
+        ]
+
+    @classmethod
+    def of(
+        cls,
+        wanted: Iterable[File],
+        files: Mapping[str, Found],
+        managed: Iterable[Managed] = (),
+        *,
+        unread: bool = False,
+    ) -> Changes:
+        """What makes the files what is wanted.
+
+        files: as they stand on the host; managed: the files of the resource, which go where they are not wanted;
+        unread: whether the service that runs has read an older text of those that stand there as they should.
+        """
+        wanted = tuple(wanted)
+        write = tuple(stale(wanted, files))
+        paths = {file.path for file in wanted}
+        remove = tuple(file.path for file in managed if file.path in files and file.path not in paths)
+        late = wanted if unread and not write else write
+        return cls(wanted, write, remove, (*(file.path for file in late), *remove))
+
+
+@dataclass(frozen=True)
+class AfterUndo:
+    """A program that is run once an undo has put files back. step: its name in the journal."""
+
+    step: str
+    program: str
+    words: tuple[str, ...]
+
+
+class Resource(Generic[T]):
+    """One kind of thing on a host; a subclass is all that other rooms need to know of it.
+
+    name: of its module, its part of a look and its deploy; script: the shell text that prints everything of its
+    kind, empty where another look has it; shared: parts of it that ask for several resources; absent: what it is
+    where the script printed nothing; files: those that it manages; packages: those that it may install, whose
+    coming a run notes; after_undo: what follows files that went back; kinds: what its checks mean; title, step,
+    rereads: of a resource of files alone, its part of a deploy, the writing there, and having services read.
+    """
+
+    name: ClassVar[str]
+    script: ClassVar[str] = ""
+    shared: ClassVar[tuple[str, ...]] = ()
+    absent: ClassVar[Any] = None
+    files: ClassVar[tuple[Managed, ...]] = ()
+    packages: ClassVar[tuple[str, ...]] = ()
+    after_undo: ClassVar[AfterUndo | None] = None
+    kinds: ClassVar[tuple[Kind, ...]]
+    title: ClassVar[str] = ""
+    step: ClassVar[str] = ""
+    rereads: ClassVar[str] = ""
+
+    def parse(self, lines: Iterable[str]) -> T:
+        """What the script printed. Raises ValueError where a row makes no sense."""
+        raise NotImplementedError
+
+    def changes(self, subject: Subject) -> Changes:  # noqa: ARG002 - of one that has no files of its own
+        """What a deploy would do to its files. Raises Refusal where it would do nothing to the host."""
+        return Changes()
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        """What was found, beside what is declared."""
+        raise NotImplementedError
+
+    def judge(self, subject: Subject) -> None:
+        """Raises Refusal where a deploy would do nothing to the host."""
+        self.changes(subject)
+
+    def due(self, subject: Subject) -> Iterable[str]:
+        """The paths of the files that a deploy would write or remove. Raises Refusal where that is unknown."""
+        return self.changes(subject).paths
+
+
+def on_paths(program: str, files: Iterable[Managed]) -> str:
+    """The text of a program that is given the paths of files."""
+    return f"set -- {' '.join(file.path for file in files)}\n{program}"

@@ -1,0 +1,374 @@
+"""The model that a host serves: by what was deployed there last, and by what is declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from sparkrig.cure import Cure, deploy
+from sparkrig.files import Managed
+from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.kind import Kind
+from sparkrig.serving import listen, served
+from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving.service_settings import NONE
+from sparkrig.settings import Settings
+from sparkrig.signatures import of
+
+if TYPE_CHECKING:
+    from sparkrig.look.state import State
+from sparkrig.resources.resource import Resource
+
+
+class Server(Resource[Serving]):
+    """The model that a host serves: by what was deployed there last, and by what is declared."""
+
+    name = "serving"
+    files = tuple(map(Managed, served.PATHS))
+    kinds = (
+        Kind(
+            "serve.model",
+            "containers",
+            "the model that is declared is the one that is served",
+            "deploys/serve.py was not run after the inventory changed, or the server was undone",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.files",
+            "containers",
+            "the files of the server are as they were deployed",
+            "a unit was edited or removed by hand",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.unit",
+            "containers",
+            "the server is up, and will be after a reboot",
+            "it was stopped by hand or by its watch, or ended five times in six hours: "
+            "journalctl -u sparkrig-serve",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.image",
+            "containers",
+            "the image that was deployed is there and runs",
+            "docker image rm or prune took it, or the container was started by hand",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.alike",
+            "containers",
+            "all nodes of a server run the same image",
+            "it was pulled anew by hand on one of them",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.token",
+            "containers",
+            "all nodes of a server with Ray have the same token, for root alone",
+            "it was removed, or opened to others",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.memory",
+            "containers",
+            "the server has the memory and context that were decided, on all nodes",
+            "an older version deployed it, which left the memory to vLLM's own default",
+            "docs/serving.md#memory-and-context",
+        ),
+        Kind(
+            "serve.weights",
+            "containers",
+            "every file of the weights is there in its size",
+            "a file was removed, or the disk lost it",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.revision",
+            "containers",
+            "the weights are of the declared commit, else of the other nodes' one",
+            "they were downloaded anew by hand on one host, after their publisher had changed them",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.answer",
+            "containers",
+            "the server answers, and its port leads to it",
+            "it is still loading, or one of its nodes is lost: journalctl -u sparkrig-serve",
+            "docs/serving.md#drift-and-undo",
+        ),
+        Kind(
+            "serve.stuck",
+            "containers",
+            "the watch found no engine that stood still",
+            "a deadlock in vLLM, NCCL or a kernel: requests ran, no token came, and the GPU idled",
+            "docs/serving.md#it-stays-up",
+        ),
+        Kind(
+            "serve.pressure",
+            "containers",
+            "the watch found enough memory left for the host",
+            "a longer context, or another program, took what the budget had left",
+            "docs/serving.md#it-stays-up",
+        ),
+        Kind(
+            "serve.access",
+            "containers",
+            "the API answers where it should, and asks for a declared key",
+            "an older version opened it to everybody, the host has another address, "
+            "or a key was added or taken away",
+            "docs/serving.md#who-reaches-it",
+        ),
+        Kind(
+            "serve.trial",
+            "containers",
+            "no configuration was left on trial",
+            "the deploy broke off before the new server had answered",
+            "docs/serving.md#drift-and-undo",
+        ),
+    )
+
+    def checks(self, subject: Subject) -> Iterator[Check]:
+        """Those of the server that the inventory describes, and those of each other one that the host has."""
+        records = served.records(subject.found.files, subject.found.serving)
+        for name in dict.fromkeys(("", subject.settings.serve_name, *records)):
+            service = Service(name)
+            for each in _of(_Subject(subject, service)):
+                yield replace(each, id=f"{each.id}{service.id}")
+
+
+SERVING = Server()
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """A host, as one of its services sees it. found: the look; serving: what there is of the service in it."""
+
+    host: Subject
+    service: Service
+
+    @property
+    def settings(self) -> Settings:
+        return self.host.settings
+
+    @property
+    def found(self) -> State:
+        return self.host.found
+
+    @property
+    def serving(self) -> Serving:
+        return self.host.found.serving.of(self.service)
+
+    @property
+    def declared(self) -> bool:
+        """Whether the inventory describes this one."""
+        return self.service.name == self.settings.serve_name
+
+    @property
+    def record(self) -> Record | None:
+        return served.load(self.found.files.get(self.service.record))
+
+    @property
+    def nodes(self) -> list[_Node]:
+        """The other hosts that have a part in it, by rank, as far as they were read; that of a pair always."""
+        read = [
+            _Node(name, state.serving.of(self.service), served.load(state.files.get(self.service.record)))
+            for name, state in self.host.peers.items()
+        ]
+        if self.pair:
+            return read
+        return sorted((each for each in read if each.rank is not None), key=lambda each: each.rank or 0)
+
+    @property
+    def pair(self) -> bool:
+        """Whether its host has one peer."""
+        return len(self.host.fleet.peers(self.host.name)) < 2
+
+    def other(self, alike: Callable[[_Node], bool]) -> _Node | None:
+        """The first of them that differs, else the first; None where none was read."""
+        nodes = self.nodes
+        return next((each for each in nodes if not alike(each)), nodes[0] if nodes else None)
+
+    def called(self, node: _Node) -> str:
+        """That host in a sentence."""
+        return "its peer" if self.pair else node.name
+
+    @property
+    def serve(self) -> Cure:
+        if self.declared:
+            return self.host.serve
+        return deploy(self.host.inventory, "serve", data={"serve_name": self.service.name})
+
+
+@dataclass(frozen=True)
+class _Node:
+    """What another host has of the server. record: None where there is none."""
+
+    name: str
+    serving: Serving
+    record: Record | None
+
+    @property
+    def rank(self) -> int | None:
+        """None where it has no part."""
+        return self.record.rank if self.record and self.record.rank != served.ASIDE else None
+
+
+def _of(subject: _Subject) -> Iterator[Check]:
+    record, asked = subject.record, subject.settings.model if subject.declared else None
+    found, cure = subject.serving, subject.serve
+    if record is None and asked in (None, NONE):
+        return
+    want = asked or (record.model if record else "")
+    if record is None:
+        yield there("serve.model", want, None, cure)
+        return
+    yield check("serve.model", not asked or _means(asked, record), want, record.checkpoint, cure)
+    yield _files(subject, record)
+    if found.trial:
+        yield Check("serve.trial", "no configuration is on trial", "a trial broke off", "extra", cure)
+    if record.rank == served.ASIDE:
+        return
+    state = found.unit.get("ActiveState", "absent")
+    yield check("serve.unit", found.runs, "active, enabled", _unit(subject), cure)
+    yield from _events(subject)
+    yield _image(subject, record)
+    yield from _alike(subject, record)
+    yield _memory(subject, record)
+    yield _weights(subject, record)
+    yield from _revision(subject, record)
+    if record.rank == 0 and state == "active":
+        open_ = found.port == "active"
+        health = "answers" if found.health == 200 else f"/health gives {found.health or 'nothing yet'}"
+        yield check(
+            "serve.answer",
+            open_ and found.health == 200,
+            f"answers, and port {record.port} leads to it",
+            health if open_ else f"{health}, port {record.port} is closed",
+            cure,
+        )
+        yield _access(subject, record)
+
+
+def _events(subject: _Subject) -> Iterator[Check]:
+    """What the watch did, and is not forgotten yet."""
+    advice: dict[str, tuple[str, str, str]] = {
+        "stuck": ("serve.stuck", "the engine goes on", of("serving", "stuck").cure),
+        "memory": ("serve.pressure", "the host has memory left", of("serving", "memory").cure),
+    }
+    for cause, (id, want, change) in advice.items():
+        done = [event for event in subject.serving.events if event.cause == cause]
+        found = f"the server was {done[-1]}" if done else "yes"
+        yield check(id, not done, want, found, subject.serve.then(f"; {change}"))
+
+
+def _means(asked: str, record: Record) -> bool:
+    """Whether a name in the inventory is that of what is served."""
+    names = (record.model, record.checkpoint, record.checkpoint.rpartition("/")[2])
+    return asked.strip().rstrip("/").lower() in (name.lower() for name in names)
+
+
+def _files(subject: _Subject, record: Record) -> Check:
+    standing = subject.found.files
+    odd = [
+        path
+        for path, digest in record.files.items()
+        if path not in standing or served.digest(standing[path].content) != digest
+    ]
+    said = ", ".join(path.rpartition("/")[2] for path in odd)
+    want = f"{len(record.files)} files as they were deployed"
+    return check("serve.files", not odd, want, f"another {said}" if odd else "they are", subject.serve)
+
+
+def _unit(subject: _Subject) -> str:
+    found = subject.serving
+    words = [found.unit.get("ActiveState", "absent"), "enabled" if found.enabled else "not enabled"]
+    return ", ".join(words)
+
+
+def _image(subject: _Subject, record: Record) -> Check:
+    found, want = subject.serving, _short(record.image)
+    if not found.has(record.image):
+        return Check("serve.image", want, "absent", "missing", subject.serve)
+    runs = found.image or record.image
+    return check("serve.image", runs == record.image, want, _short(runs), subject.serve)
+
+
+def _alike(subject: _Subject, record: Record) -> Iterator[Check]:
+    """The nodes of one server need the same image, and with Ray the same token."""
+    mine = served.running(subject.serving, record)
+    peer = subject.other(lambda each: mine.same(served.running(each.serving, each.record)))
+    if record.nodes < 2 or peer is None:
+        return
+    theirs = served.running(peer.serving, peer.record)
+    want = f"the image of {subject.called(peer)} ({_short(theirs.id) or 'none'})"
+    yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
+    if served.makes_token(record.form, subject.settings.secrets):
+        yield _token(subject)
+
+
+def _token(subject: _Subject) -> Check:
+    token = subject.serving.token
+    peer = subject.other(lambda each: token == each.serving.token != "")
+    assert peer is not None  # one was compared before
+    whose, other = subject.called(peer), peer.serving.token
+    said = "another" if token and other else "none" if other or not token else f"{whose} has none"
+    same = token == other != ""
+    want = f"the token of Ray that {whose} has"
+    return check("serve.token", same, want, "it has" if same else said, subject.serve)
+
+
+def _weights(subject: _Subject, record: Record) -> Check:
+    found = subject.serving
+    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in record.ids}
+    if record.gguf:
+        states[record.gguf] = "absent" if found.gguf(record.gguf) is None else "whole"
+    standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
+    want = f"{' and '.join(states)} is whole"
+    return check("serve.weights", standing == "whole", want, standing, subject.serve)
+
+
+def _memory(subject: _Subject, record: Record) -> Check:
+    """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
+    mine = record.sizing
+    peer = subject.other(lambda each: not each.record or each.record.sizing in (None, mine))
+    theirs = peer.record if peer and record.nodes > 1 else None
+    want = theirs.sizing if theirs and theirs.sizing else mine
+    said = f"{want}" if want else "a share of the memory that was decided for it"
+    return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
+
+
+def _access(subject: _Subject, record: Record) -> Check:
+    """Where it answers and whether it asks for a key: as it was deployed, and as it is."""
+    found, own = subject.serving, subject.found.network
+    addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
+    key = listen.asks(subject.settings, record.engine)
+    want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
+    seen = listen.said(listen.seen(found.bound) or listen.before(record), key=record.key)
+    lost = record.management and record.management not in addresses
+    said = f"{seen}, and {record.management} is no address of this host" if lost else seen
+    return check("serve.access", said == want, want, said, subject.serve)
+
+
+def _revision(subject: _Subject, record: Record) -> Iterator[Check]:
+    """The commit of the weights: the one that is declared, else that of the other node, where both are known."""
+    mine = subject.serving.weights.get(record.checkpoint)
+    if mine is None or not mine.there:
+        return
+    declared = subject.settings.serve_revision if subject.declared else record.settings.get("serve_revision")
+    want, theirs, id = str(declared or ""), None, record.checkpoint
+    peer = subject.other(lambda each: served.one_revision((mine, each.serving.weights.get(id, mine))))
+    if record.nodes > 1 and peer:
+        theirs = peer.serving.weights.get(id)
+    if want:
+        seen = mine.revision[:12] or "not known"
+        yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)
+    elif peer and theirs and theirs.revision and mine.revision:
+        same = served.one_revision((mine, theirs))
+        want = f"the commit of {subject.called(peer)} ({theirs.revision[:12]})"
+        yield check("serve.revision", same, want, mine.revision[:12], subject.serve)
+
+
+def _short(id: str) -> str:
+    return id[:19]

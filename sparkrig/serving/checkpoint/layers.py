@@ -1,0 +1,128 @@
+"""Which kind of attention each layer of a config.json has, or what stands in its place.
+
+Sources: the configurations of Hugging Face's transformers, and vLLM's model classes, read 2026-11-24.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any, Literal
+
+from sparkrig.serving.checkpoint.config import Config, Unreadable
+
+Mixer = Literal["full", "sliding", "chunked", "latent", "deltanet", "mamba", "unknown", ""]
+"""What a layer mixes tokens with; empty for one that is a feed-forward alone."""
+
+# one part a layer: hybrid_override_pattern of Nemotron-H, and layers_block_type of the same
+_LETTERS: dict[str, Mixer] = {"M": "mamba", "*": "full", "-": "", "E": ""}
+_PARTS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
+
+_TYPES: dict[str, Mixer] = {
+    "full_attention": "full",
+    "attention": "full",
+    "deepseek_sparse_attention": "full",
+    "sliding_attention": "sliding",
+    "chunked_attention": "chunked",
+    "linear_attention": "deltanet",
+    "mamba": "mamba",
+    "mamba2": "mamba",
+}
+# families whose config.json may leave out which layers slide: each Nth one attends to all tokens
+_EACH = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2, "cohere2": 4}
+_ALL = frozenset({"mistral", "mixtral", "phi3", "starcoder2"})
+# fields of attention that neither these layers nor the budget describe
+_FOREIGN = {
+    "compress_ratios": "keeps its tokens compressed",
+    "block_configs": "differs from layer to layer",
+    "linear_attn_config": "is Kimi's delta attention",
+    "hybrid_layer_pattern": "has keys and values of two widths",
+}
+
+
+def mixers(config: Config, said: list[str]) -> list[Mixer]:
+    """Of each layer. said: takes what had to be assumed, in sentences. Raises Unreadable."""
+    letters = _letters(config)
+    if letters:
+        return [_lettered(letter) for letter in letters]
+    return [*islice(_mixers(config, said), config.layers)]
+
+
+def _letters(config: Config) -> str:
+    """One letter a layer, where each layer has one part alone."""
+    pattern = config.values.get("hybrid_override_pattern")
+    if isinstance(pattern, str) and pattern:
+        if len(pattern) < config.layers:
+            raise Unreadable(f"the pattern of its layers has {len(pattern)} letters for {config.layers} layers")
+        return pattern[: config.layers]
+    if config.kind != "nemotron_h":
+        return ""
+    return "".join(_PARTS.get(str(each), "?") for each in config.each("layers_block_type"))
+
+
+def _lettered(letter: str) -> Mixer:
+    if letter not in _LETTERS:
+        raise Unreadable(f"{letter!r} in the pattern of its layers is no kind of layer that is known")
+    return _LETTERS[letter]
+
+
+def _mixers(config: Config, said: list[str]) -> list[Mixer]:
+    count = config.layers
+    foreign = next((name for name in _FOREIGN if config.values.get(name)), None)
+    if foreign:
+        said.append(f"its attention {_FOREIGN[foreign]} ({foreign}), which the budget does not compute")
+        return ["unknown"] * count
+    mixers = [_told(config, each) for each in _types(config)] or _derived(config, said)
+    if "unknown" in mixers:
+        said.append("config.json has a kind of layer that the budget does not compute")
+    return ["latent" if each == "full" and config.count("kv_lora_rank") else each for each in mixers]
+
+
+def _types(config: Config) -> Sequence[Any]:
+    return config.each("layer_types") or config.each("layers_block_type")
+
+
+def _told(config: Config, name: Any) -> Mixer:
+    found = _TYPES.get(name, "unknown") if isinstance(name, str) else "unknown"
+    if found == "deltanet" and not config.count("linear_num_value_heads"):
+        return "unknown"
+    return found
+
+
+def _derived(config: Config, said: list[str]) -> list[Mixer]:
+    """Of a config.json that has no list of layers."""
+    count = config.layers
+    if config.count("linear_num_value_heads"):
+        every = config.count("full_attention_interval") or 4
+        return [_nth(place, every, "deltanet") for place in range(count)]
+    if any(each != 1 for each in config.each("attn_type_list")):  # MiniMax: 0 is lightning attention
+        return ["unknown"] * count
+    if config.count("attention_chunk_size") and config.kind.startswith("llama4"):
+        said.append("config.json has no layer_types, and of Llama 4 each fourth layer attends to all tokens")
+        return [_nth(place, 4, "chunked") for place in range(count)]
+    if config.count("sliding_window") and config.on("use_sliding_window") is not False:
+        return _sliding(config, said)
+    return ["full"] * count
+
+
+def _sliding(config: Config, said: list[str]) -> list[Mixer]:
+    count, kind = config.layers, config.kind
+    every = config.count("sliding_window_pattern", "_sliding_window_pattern")
+    if not every and kind in _EACH:
+        every = _EACH[kind]
+        said.append(f"config.json has no layer_types, and of {kind} one layer in {every} attends to all tokens")
+    if every:
+        return [_nth(place, every, "sliding") for place in range(count)]
+    if kind in _ALL:
+        return ["sliding"] * count
+    if config.on("use_sliding_window"):
+        whole = min(count, config.count("max_window_layers") or 0)
+        return [*["full"] * whole, *["sliding"] * (count - whole)]  # type: ignore[list-item]
+    said.append(
+        "config.json has a sliding_window and does not tell whose, so all layers are taken to keep all tokens"
+    )
+    return ["full"] * count
+
+
+def _nth(place: int, every: int, else_: Mixer) -> Mixer:
+    return "full" if (place + 1) % every == 0 else else_
