@@ -94,6 +94,7 @@ OWN: dict[str, dict[str, set[str]]] = {
     "a word of ours": {
         "facts/bundle.py": {"most"},
         "sparkrig/cure.py": {"what", "name"},
+        "sparkrig/cli/main.py": {"old", "cmd_name"},
         "sparkrig/cli/onboard.py": {"second"},
         "sparkrig/reports/storage.py": {"service.record"},
         "sparkrig/serving/unit_files.py": {"service.unit"},
