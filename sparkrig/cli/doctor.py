@@ -76,7 +76,7 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
 
     started, clock, typed = datetime.now(UTC), time.monotonic(), files.typed(inventory_file)
     seen = examine.hosts(inventory_file.name, fleet, data, names)
-    made = judged(typed, fleet, data, seen, subjects(fleet, seen.hosts, typed), names, started, clock)
+    made = judged(typed, fleet, data, seen, subjects(fleet, seen.hosts), names, started, clock)
     _refuse_absent(made)
     if as_json:
         terminal.echo(made.dumps())

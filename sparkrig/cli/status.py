@@ -47,16 +47,16 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     from sparkrig.runs import journal
 
     fleet, data = files.inventory(inventory_file)
-    hosts, typed = _look(fleet, data, inventory_file), files.typed(inventory_file)
+    hosts = _look(fleet, data, inventory_file)
     journals = {name: host.journal for name, host in hosts.items() if isinstance(host, report.Seen)}
-    partial = _partial_runs(fleet, journals, typed)
+    partial = _partial_runs(fleet, journals)
     journals = journal.shared(journals)
     watched = _watched(inventory_file)
     if as_json:
         documents = report.hosts(hosts, journals, runs)
         files.print_json(report.Report(hosts=documents, partial=partial, schedule=_scheduled(watched)))
     else:
-        _show(hosts, journals, runs, typed, partial)
+        _show(hosts, journals, runs, partial)
         for line in schedule.lines(watched) if isinstance(watched, Known) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
     if not all(isinstance(host, report.Seen) and host.whole for host in hosts.values()):
@@ -99,12 +99,12 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: P
     }
 
 
-def _partial_runs(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[PartialRun]:
+def _partial_runs(fleet: Fleet, read: Mapping[str, Journal]) -> list[PartialRun]:
     """What was done to some hosts of a group alone."""
     from sparkrig.runs.partial import partial_runs
 
     groups = [{name: read[name] for name in names if name in read} for names in fleet.groups()]
-    return [run for group in groups for run in partial_runs(group, inventory)]
+    return [run for group in groups for run in partial_runs(group)]
 
 
 def _watched(inventory: Path) -> Known | Refusal | None:
@@ -131,7 +131,6 @@ def _show(
     hosts: Mapping[str, Seen | Unread],
     journals: Mapping[str, Journal],
     runs: int,
-    inventory: str,
     partial: Sequence[PartialRun],
 ) -> None:
     from rich.text import Text
@@ -154,7 +153,7 @@ def _show(
         else:
             for line in picture.lines(name, host.state, journals[name], runs):
                 terminal.echo(line)
-        if words := advice(journals[name], host.state, partial, inventory):
+        if words := advice(journals[name], host.state, partial):
             console.print(Text(f"{name}: {words}"), soft_wrap=True)
     for run in partial:
         console.print(Text(run.sentence), soft_wrap=True)

@@ -212,7 +212,7 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
     every = Seen(seen.hosts, unread, seen.heard, seen.pings)
 
     def examined() -> Examined:
-        hosts = subjects(fleet, seen.hosts, typed)
+        hosts = subjects(fleet, seen.hosts)
         return examination.judged(typed, fleet, data, every, hosts, (), started, clock)
 
     def drifted() -> Drifted:

@@ -84,7 +84,7 @@ def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
         *resources.checks(host),
         *live.checks(host, host.found.hostname),
         *condition.checks(host.found.condition),
-        *WATCH.reset(host, host.found.blackbox),
+        *WATCH.reset(host.found.blackbox),
         *WATCH.guarded(host.found.blackbox),
         *pair.partial(host, seen.journals),
     ]

@@ -164,15 +164,15 @@ def exit_code(journals: Iterable[Journal], partial: Sequence[PartialRun]) -> int
     return 2 if unsettled or partial or any(each.update or each.armed or each.lost for each in known) else 0
 
 
-def advice(found: Journal, state: Figures | Unread, partial: Sequence[PartialRun], inventory: str) -> str:
-    """What goes on from here on a host; empty where nothing is to be done. inventory: as it is typed."""
+def advice(found: Journal, state: Figures | Unread, partial: Sequence[PartialRun]) -> str:
+    """What goes on from here on a host; empty where nothing is to be done."""
     broken = journal.unsettled(found)
     if broken:
         alone = {each.run for each in partial}
-        return "" if broken.id in alone else recovery.advice(broken, found, inventory)
+        return "" if broken.id in alone else recovery.advice(broken, found)
     refusals = [*armed.refusals(found.armed), *([lost_journal()] if found.lost else [])]
     if refusals:
-        return refusals[0].of(inventory).cure
+        return refusals[0].cure
     if isinstance(state, Figures) and state.differs:
-        return f"each difference with what mends it: {verb('drift', inventory=inventory)}"
+        return f"each difference with what mends it: {verb('drift')}"
     return ""

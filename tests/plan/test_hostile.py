@@ -204,7 +204,7 @@ def judge(folder: Path, seed: int, count: int) -> None:
         if looked := survives(Examination(), lines):
             heard = {one: Neighbours(), other: Neighbours()}
             seen = Seen({one: looked, other: second}, {}, heard)
-            made = judged("x", group, data, seen, subjects(group, seen.hosts, "x"), [], now, 0.0)
+            made = judged("x", group, data, seen, subjects(group, seen.hosts), [], now, 0.0)
             assert list(picture.lines(made, everything=True, ascii_only=True, width=None))
 
 

@@ -77,5 +77,5 @@ def checks_of(
             *access.checks(name, {"ssh_user": "nvidia"}, host.found.identity),
             *checks(host, survey if len(hosts) > 1 else None, looked),
         ]
-        for name, host in subjects(fleet, seen, "pair.py").items()
+        for name, host in subjects(fleet, seen).items()
     }

@@ -335,7 +335,7 @@ REASONS = {
         "identity: could not be read (exit 3)",
         "look",
         "identity",
-        "pyinfra INVENTORY --limit spark-b",
+        "pyinfra pair.py --limit spark-b",
     ),
 }
 
@@ -364,7 +364,7 @@ def test_who_is_not_root_is_told_once() -> None:
 def differing(change: Change, id: str) -> Check:
     """The check of spark-b, as it differs from that of spark-a."""
     examined = {A: EXAMINED[A], B: change(EXAMINED[B])}
-    hosts = subjects(fleet(), examined, "pair.py")
+    hosts = subjects(fleet(), examined)
     found = checks_of(change)
     values = {name: one(found, id, name).found for name in (A, B)}
     check = next(check for check in judged(found, lambda _: "")[B] if check.id == id)

@@ -16,7 +16,7 @@ from sparkrig.reports.doctor import Report
 from sparkrig.resources.check import Check
 from tests.unit.doctor_reports import LOST, MTU, NETDEV, NOW, OK, PATH, ROOT, A, B, made
 
-DEPLOY = deploy("pair.py")
+DEPLOY = deploy()
 LONG = local(f"pyinfra {'x ' * 60}docker")
 CLOCK = Check("host.clock", "this machine's time", "0 s behind")
 IDLE = Check("gpu.clock", "2200 MHz and more under load", "the GPU idles", "skipped")

@@ -72,15 +72,15 @@ TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
 def test_what_was_done_to_one_half_alone() -> None:
     def row(a: Journal, b: Journal, said: str, cure: str) -> None:
         expected = [(said, cure)] if said else []
-        assert [(each.said, each.cure) for each in partial_runs({A: a, B: b}, "pair.py")] == expected
-        both = [(each.said, each.cure) for each in partial_runs({B: b, A: a}, "pair.py")]
+        assert [(each.said, each.cure) for each in partial_runs({A: a, B: b})] == expected
+        both = [(each.said, each.cure) for each in partial_runs({B: b, A: a})]
         assert both == expected, "whichever is named first"
 
     each_row(TABLE, row)
 
 
 def test_one_half_alone_tells_nothing() -> None:
-    assert partial_runs({A: host(COMMITTED)}, "pair.py") == []
+    assert partial_runs({A: host(COMMITTED)}) == []
 
 
 @pytest.fixture
