@@ -196,7 +196,6 @@ def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) ->
 def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> None:
     """The verdicts of doctor and drift, from one look at each host that may be in the archive."""
     from sparkrig.cli import drift
-    from sparkrig.io import examine
     from sparkrig.operations.subject import subjects
     from sparkrig.reports import examination
     from sparkrig.reports.examination import Seen
@@ -206,7 +205,11 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
 
     started, clock = datetime.now(UTC), time.monotonic()
     mine = {name: data[name] for name in found.collected}
-    seen = examine.hosts(title, fleet, mine, (), keep) if mine else Seen({}, {})
+    seen = Seen({}, {})
+    if mine:
+        from sparkrig.io import examine
+
+        seen = examine.hosts(title, fleet, mine, (), keep)
     found.missing += [f"{name}: the look examination: {why}" for name, why in seen.unread.items()]
     unread = {**seen.unread, **found.lost}
     every = Seen(seen.hosts, unread, seen.heard, seen.pings)
