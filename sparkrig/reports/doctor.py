@@ -146,7 +146,7 @@ def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str]) -> Ro
         want=plain(check.want),
         found=plain(check.found),
         cause=(check.cause or known.cause) if told else "",
-        cure=check.cure,
+        cure=cure_of(check.cure),
         docs=known.docs,
         notes=[plain(note) for note in notes],
         follows=Root(host=root[0], id=root[1]) if root else None,

@@ -554,7 +554,7 @@ def test_a_context_is_no_longer_than_the_model_s(tmp_path: Path, user: Path) -> 
 def test_a_page_ends_with_the_command_to_type_next(tmp_path: Path, user: Path) -> None:
     id = "Qwen/Qwen3-8B"
     folder = checkpoint(tmp_path, id)
-    serve = "pyinfra pair.py deploys/serve.py --data model="
+    serve = "pyinfra INVENTORY deploys/serve.py --data model="
     for words, further in {
         (str(folder),): f"sparkrig models show {folder} --id OWNER/NAME --save",
         (str(folder), "--id", id): f"sparkrig models show {folder} --id {id} --save",

@@ -258,7 +258,7 @@ def test_what_a_host_printed_cannot_move_the_cursor() -> None:
 
 def test_the_placeholder_of_an_inventory_is_filled_in() -> None:
     check = Check("pair.cabling", "a cable", "none", "drift", verb("topology"))
-    assert made({A: [check]}, inventory="my pair.py").next == "Next: sparkrig topology 'my pair.py'"
+    assert made({A: [check]}).next == "Next: sparkrig topology pair.py"
 
 
 # --- on a terminal

@@ -94,8 +94,12 @@ def inventory(tmp_path: Path) -> str:
     return str(file)
 
 
+def seen(*runs: Run) -> Seen:
+    return Seen(host(*runs), Unread("not asked"))
+
+
 def test_status_says_it_in_one_sentence(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
-    monkeypatch.setattr(status, "_look", lambda *_: {A: host(COMMITTED), B: host(BACK)})
+    monkeypatch.setattr(status, "_look", lambda *_: {A: seen(COMMITTED), B: seen(BACK)})
     done = CliRunner().invoke(status.status, [inventory])
     assert done.exit_code == 2
     assert done.stdout.splitlines()[-1] == f"{ALONE}. Try: pyinfra {inventory} deploys/cluster.py"
@@ -103,7 +107,7 @@ def test_status_says_it_in_one_sentence(monkeypatch: pytest.MonkeyPatch, invento
 
 
 def test_status_has_an_exit_code_for_it(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
-    monkeypatch.setattr(status, "_look", lambda *_: {A: host(run(1), UNDONE), B: host(run(1))})
+    monkeypatch.setattr(status, "_look", lambda *_: {A: seen(run(1), UNDONE), B: seen(run(1))})
     done = CliRunner().invoke(status.status, [inventory])
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (2, f"{STANDS}. Try: sparkrig undo {inventory} R1")
 
@@ -114,7 +118,7 @@ def test_doctor_has_a_check_of_it() -> None:
             return A, B
 
     class Subject:
-        name, fleet, inventory = B, Fleet.fromkeys((A, B)), "pair.py"
+        name, fleet = B, Fleet.fromkeys((A, B))
 
     subject: Any = Subject
     (found,) = pair.partial(subject, {A: host(COMMITTED), B: host(BACK)})
