@@ -18,7 +18,7 @@ from sparkrig.fabric.survey import Topologies
 from sparkrig.host import blackbox_report
 from sparkrig.onboarding import report as onboard
 from sparkrig.redaction.archive import Support
-from sparkrig.reports import doctor, drift, plan, status, storage, summary, update
+from sparkrig.reports import doctor, drift, plan, status, storage, update
 from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
@@ -43,7 +43,6 @@ DOCUMENTS: Mapping[str, Any] = {
     "startup": startup_report.Report,
     "status": status.Report,
     "storage": storage.Report,
-    "summary": summary.Report,
     "support": Support,
     "topology": Topologies,
     "undo": undo_outcome.Report,

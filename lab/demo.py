@@ -37,7 +37,7 @@ def main() -> int:
             INVENTORY,
         )
         told("testinfra asserts the final state", *asserted)
-        told("What was set, found and measured", "sparkrig", "summary", INVENTORY)
+        told("What was set, found and measured", "sparkrig", "status", INVENTORY)
         console().print(
             "The links are virtual, and so are their Gb/s: a healthy rail of two Sparks has 95 and more."
         )

@@ -186,6 +186,6 @@ def user(group: Group, name: str, source: str) -> str:
     if name not in group.users:
         raise Refusal(
             f"{name} would get it from {source} over the fabric, and cannot log in there",
-            trust.WANTED if len(group.all) == 2 else trust.WANTED_ON_ALL,
+            trust.wanted(len(group.all)),
         )
     return group.users[name]

@@ -15,12 +15,17 @@ from sparkrig.resources.check import Subject
 from sparkrig.settings import Settings
 
 
-def subject(name: str, fleet: Fleet, found: Mapping[str, State], inventory: str = "") -> Subject:
-    """A host of `found`, which has what was seen of each that could be read. inventory: the file, as typed."""
+def subject(name: str, fleet: Fleet, found: Mapping[str, State]) -> Subject:
+    """A host of `found`, which has what was seen of each that could be read."""
     mine = fleet[name]
     peers = {peer: found[peer] for peer in fleet.peers(name) if peer in found}
     seen = over(found[name], mine)
-    return Subject(name, fleet, seen, peers, _secrets(mine), inventory)
+    return Subject(name, fleet, seen, peers, _secrets(mine))
+
+
+def subjects(fleet: Fleet, found: Mapping[str, State]) -> dict[str, Subject]:
+    """Each host that was looked at, by name."""
+    return {name: subject(name, fleet, found) for name in found}
 
 
 def over(found: State, mine: Settings) -> State:

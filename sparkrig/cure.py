@@ -55,7 +55,7 @@ name is known.
 """
 
 TYPED = [""]
-"""The inventory's file as this run was given it, which a cure names that was not told another; empty for none."""
+"""The inventory's file as this run was given it, which each cure names; empty for none."""
 
 DEPLOYED_FROM = ["deploys"]
 """The folder of the deploys as a command of this run names it: io.project.typed of that inventory."""
@@ -111,8 +111,7 @@ class Cure(str):
     line: a command, whose words are quoted; empty where it is all words. after: what follows, with what parts it
     from the line (", and reboot"). Both have FILE where the inventory's file stands, and DEPLOYS.
     here: whether the line is for the machine that runs sparkrig, not for the host; at: the host that the line is
-    for, where it is not the one judged; run: what pyinfra is to do, where the line is one of its commands;
-    inventory: the file, empty until it is known.
+    for, where it is not the one judged; run: what pyinfra is to do, where the line is one of its commands.
     """
 
     line: str
@@ -120,7 +119,6 @@ class Cure(str):
     here: bool
     at: str
     run: Deployment | OnHosts | None
-    inventory: str
 
     def __new__(
         cls,
@@ -130,11 +128,9 @@ class Cure(str):
         here: bool = False,
         at: str = "",
         run: Deployment | OnHosts | None = None,
-        inventory: str | PathLike[str] = "",
     ) -> Cure:
-        file = fspath(inventory)
-        cure = super().__new__(cls, _filled(_form(line, after, at), file or TYPED[0]))
-        cure.line, cure.after, cure.here, cure.at, cure.run, cure.inventory = line, after, here, at, run, file
+        cure = super().__new__(cls, _filled(_form(line, after, at)))
+        cure.line, cure.after, cure.here, cure.at, cure.run = line, after, here, at, run
         return cure
 
     def __add__(self, other: str) -> Cure:
@@ -148,11 +144,7 @@ class Cure(str):
     @property
     def command(self) -> str:
         """What of it can be pasted into a shell as it stands; empty for words."""
-        return _filled(self.line, self.inventory or TYPED[0])
-
-    def of(self, inventory: str | PathLike[str]) -> Cure:
-        """The same for one inventory's file; one that has its file keeps it."""
-        return self if self.inventory else _again(self, {"inventory": inventory})
+        return _filled(self.line)
 
     def then(self, words: str) -> Cure:
         """The same, with more words behind it."""
@@ -165,7 +157,7 @@ class Cure(str):
     def on(self, *hosts: str) -> Cure:
         """The same command of pyinfra's, on other hosts."""
         assert isinstance(self.run, OnHosts)
-        return _again(on_hosts(self.run.command, *hosts, inventory=self.inventory), {"after": self.after})
+        return _again(on_hosts(self.run.command, *hosts), {"after": self.after})
 
 
 def on_host(line: str, after: str = "", *, at: str = "") -> Cure:
@@ -178,11 +170,9 @@ def local(line: str, after: str = "") -> Cure:
     return Cure(line, after, here=True)
 
 
-def verb(name: str, *words: str, inventory: str | PathLike[str] = "") -> Cure:
-    """A verb of sparkrig for an inventory. words: what follows the file, not quoted."""
-    return Cure(
-        " ".join(filter(None, (f"sparkrig {name} {FILE}", quoted(*words)))), here=True, inventory=inventory
-    )
+def verb(name: str, *words: str) -> Cure:
+    """A verb of sparkrig for the inventory. words: what follows the file, not quoted."""
+    return local(" ".join(filter(None, (f"sparkrig {name} {FILE}", quoted(*words)))))
 
 
 def started(unit: str, load: str = "", socket: str = "") -> str:
@@ -213,12 +203,11 @@ def advice(text: str) -> Cure:
 
 
 def deploy(
-    inventory: str | PathLike[str] = "",
     what: Deployed = "cluster",
     data: Mapping[str, Setting] | None = None,
     limit: Sequence[str] = (),
 ) -> Cure:
-    """The command that applies a deploy to an inventory: the whole one, a model's, or a short measurement.
+    """The command that applies a deploy to the inventory: the whole one, a model's, or a short measurement.
 
     It is pyinfra's own in each verb, although `sparkrig apply` does the same: that takes no --data and knows one
     deploy alone. limit: the hosts that it is for; all where it names none.
@@ -226,14 +215,14 @@ def deploy(
     options = [f" --data {quoted(f'{name}={_typed(value)}')}" for name, value in (data or {}).items()]
     limits = "".join(f" --limit {quoted(host)}" for host in limit)
     line = f"pyinfra {FILE}{limits} {DEPLOYS}/{what}.py{''.join(options)}"
-    return Cure(line, here=True, run=Deployment(what, data or {}), inventory=inventory)
+    return Cure(line, here=True, run=Deployment(what, data or {}))
 
 
-def on_hosts(command: str, *hosts: str, inventory: str | PathLike[str] = "") -> Cure:
+def on_hosts(command: str, *hosts: str) -> Cure:
     """The command of pyinfra that runs another one on hosts, as root. command: its words are quoted."""
     limits = "".join(f" --limit {quoted(host)}" for host in hosts)
     line = f"pyinfra {FILE}{limits} -y exec -- {handed_on(command)}"
-    return Cure(line, here=True, run=OnHosts(command, hosts), inventory=inventory)
+    return Cure(line, here=True, run=OnHosts(command, hosts))
 
 
 def deployment(cure: str, what: Deployed = "cluster") -> Deployment | None:
@@ -266,8 +255,8 @@ def _made(values: dict[str, Any]) -> Cure:
     return Cure(**values)
 
 
-def _filled(form: str, inventory: str) -> str:
-    values = _places(inventory, DEPLOYED_FROM[0])
+def _filled(form: str) -> str:
+    values = _places(TYPED[0], DEPLOYED_FROM[0])
     return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
 
 

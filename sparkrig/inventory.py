@@ -47,7 +47,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     if unknown := _unknown_limit(data, inventory, group):
         raise InventoryError(unknown)
     terminal.clean_pyinfra()
-    _explain_connecting(data, inventory)
+    _explain_connecting(data)
     return members
 
 
@@ -99,9 +99,9 @@ class _Connecting(logging.Handler):
     all that can be heard by then. Where its words change, it stands alone again.
     """
 
-    def __init__(self, data: Mapping[str, Mapping[str, Any]], inventory: str) -> None:
+    def __init__(self, data: Mapping[str, Mapping[str, Any]]) -> None:
         super().__init__(logging.ERROR)
-        self.data, self.inventory = data, inventory
+        self.data = data
         self.last: BaseException | None = None
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -117,18 +117,18 @@ class _Connecting(logging.Handler):
 
         name, own = line[1], self.data[line[1]]
         _, refusal = login.hindrance(name, own, reason(name, own, error))
-        sentence = f"{refusal.what}. Try: {refusal.of(self.inventory).cure}"
+        sentence = f"{refusal.what}. Try: {refusal.cure}"
         frame.SENTENCES.append((name, sentence))
         logging.getLogger(record.name).error(f"[{name}] {sentence}")
 
 
-def _explain_connecting(data: Mapping[str, Mapping[str, Any]], inventory: str) -> None:
+def _explain_connecting(data: Mapping[str, Mapping[str, Any]]) -> None:
     from pyinfra.context import ctx_state
 
     # pyinfra prints why a connection failed; without a handler Python prints the traceback of paramiko, too
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if ctx_state.isset():  # type: ignore[no-untyped-call]
-        logging.getLogger("pyinfra").addHandler(_Connecting(data, inventory))
+        logging.getLogger("pyinfra").addHandler(_Connecting(data))
 
 
 def stop_together() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkrig.cure import Cure, cure_of
+from sparkrig.cure import Cure
 from sparkrig.text import lines, plain
 
 SAID = "Refused: "
@@ -39,10 +39,6 @@ class Refusal(Exception):
     def told(self) -> Refused:
         """The same for programs."""
         return Refused(self.what, self.cure)
-
-    def of(self, inventory: str) -> Refusal:
-        """The same with the inventory's file in its cure. inventory: as it is typed."""
-        return Refusal(self.what, cure_of(self.cure).of(inventory))
 
     def __str__(self) -> str:
         return f"{self.what}. Nothing was changed by this step. Try: {self.cure}"

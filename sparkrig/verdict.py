@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Literal, TypeVar, cast
-
-from sparkrig.cure import Cure
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
 
 Level = Literal["healthy", "unknown", "degraded", "fault"]
 _BY_WEIGHT: tuple[Level, ...] = ("healthy", "unknown", "degraded", "fault")
@@ -43,24 +41,6 @@ class Finding:
     subject: str
     verdict: Verdict
     rails: tuple[int, ...] = ()
-
-
-T = TypeVar("T")
-
-
-def with_file(found: T, inventory: str) -> T:
-    """A judgement, or what holds judgements, with the inventory's file in each cure. inventory: as it is typed."""
-    whole: Any = found
-    if isinstance(whole, Cure):
-        whole = whole.of(inventory)
-    elif type(whole) in (list, tuple):
-        whole = type(whole)(with_file(each, inventory) for each in whole)
-    elif isinstance(whole, Mapping):
-        whole = {key: with_file(each, inventory) for key, each in whole.items()}
-    elif is_dataclass(whole) and not isinstance(whole, type):
-        parts = {each.name: with_file(getattr(whole, each.name), inventory) for each in fields(whole)}
-        whole = replace(whole, **parts)
-    return cast(T, whole)
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:

@@ -20,13 +20,15 @@ warm.keep_catalogue()
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 # xdist gives its workers a width, which a person's pipe has not
 os.environ.pop("COLUMNS", None)
+NAMED = "pair.py"  # the inventory that every cure names
+cure.TYPED[0] = NAMED
 
 
 @pytest.fixture(autouse=True)
 def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test's inventory says of a host counts in no other test."""
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE})
-    monkeypatch.setattr(cure, "TYPED", [""])
+    monkeypatch.setattr(cure, "TYPED", [NAMED])
     monkeypatch.setattr(cure, "DEPLOYED_FROM", ["deploys"])
 
 

@@ -17,7 +17,7 @@ from sparkrig import programs
 from sparkrig.bandwidth import bands, perftest, perftest_errors
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.measurement import Case, End, Measurement
-from sparkrig.cure import DEPLOYS, FILE, advice, on_host, over_ssh, verb
+from sparkrig.cure import DEPLOYS, FILE, Cure, advice, on_host, over_ssh, verb
 from sparkrig.verdict import Verdict
 
 FIRST_PORT, LAST_PORT = 18515, 18614
@@ -27,7 +27,6 @@ LATENCY_ROUNDS = 1000
 # emulated processor is later than that, and soft-RoCE that repeats may end in completion status 9.
 VIRTUAL_ACK_TIMEOUT = 18
 
-_AGAIN = advice(f"measure again; with -vvv, pyinfra {FILE} {DEPLOYS}/bandwidth.py shows all that was printed")
 _OUT_OF_TIME = (124, 137)  # of timeout(1)
 _KILLED = re.compile(r"code=(?:killed|dumped), status=\S+")
 
@@ -241,7 +240,7 @@ def judge(trial: Trial, rail: int, expected: Expected, suspects: Sequence[Verdic
         try:
             verdict, figures = _figures(case, trial.clients[rail], expected, suspects)
         except ValueError as error:
-            verdict = Verdict("unknown", "no-result", str(error), _AGAIN)
+            verdict = Verdict("unknown", "no-result", str(error), _again())
     if trial.flaps(rail):
         verdict = _flapped(trial, rail, verdict)
     return Measurement(
@@ -276,7 +275,7 @@ def _broken(trial: Trial, rail: int) -> Verdict | None:
             over_ssh(case.receiver, "true").then(f", and {case.sender}; then again"),
         )
     if client is None:
-        return Verdict("unknown", "no-result", f"{case.sender} printed nothing for this rail", _AGAIN)
+        return Verdict("unknown", "no-result", f"{case.sender} printed nothing for this rail", _again())
     if not client.reached or client.short:
         return _cut_off(case, client.short if client.reached else None)
     return None if client.status == 0 else _failed(case, client, trial.stopped.said.get(rail, ""))
@@ -313,10 +312,10 @@ def _failed(case: Case, client: Client, said: str) -> Verdict:
     if known:
         return known
     if client.status in _OUT_OF_TIME:
-        return Verdict("fault", "timed-out", "the test did not end within its time limit", _AGAIN)
+        return Verdict("fault", "timed-out", "the test did not end within its time limit", _again())
     last = next((row for row in reversed(client.table.splitlines()) if row.strip(" -")), "nothing")
     return Verdict(
-        "unknown", "no-result", f"{case.test} ended with {client.status}, and said: {last.strip()}", _AGAIN
+        "unknown", "no-result", f"{case.test} ended with {client.status}, and said: {last.strip()}", _again()
     )
 
 
@@ -329,7 +328,7 @@ def _no_server(case: Case, refused: str) -> Verdict:
             f"ss -ltnp on {case.receiver} shows who has them",
         )
     known = perftest_errors.failure(refused)
-    return known or Verdict("unknown", "no-server", f"no server came up on {case.receiver}: {refused}", _AGAIN)
+    return known or Verdict("unknown", "no-server", f"no server came up on {case.receiver}: {refused}", _again())
 
 
 def _flapped(trial: Trial, rail: int, verdict: Verdict) -> Verdict:
@@ -373,3 +372,7 @@ def _losses(before: int | None, after: int | None) -> int:
     if after is None:
         return 1
     return after - before if after >= before else max(after, 1)
+
+
+def _again() -> Cure:
+    return advice(f"measure again; with -vvv, pyinfra {FILE} {DEPLOYS}/bandwidth.py shows all that was printed")

@@ -128,10 +128,8 @@ def partial(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator
     read = {name: each for name, each in found.items() if isinstance(each, Journal)}
     unread = [f"the journal of {name} was not read: {why}" for name, why in found.items() if name not in read]
     if unread:
-        yield Check(
-            id, want, "; ".join(unread), "unknown", verb("status", inventory=subject.inventory), environment=True
-        )
-    elif alone := partial_runs(read, subject.inventory):
+        yield Check(id, want, "; ".join(unread), "unknown", verb("status"), environment=True)
+    elif alone := partial_runs(read):
         yield Check(id, want, "; ".join(each.said for each in alone), "drift", alone[0].cure, environment=True)
     else:
         alone_on = "some hosts" if many else "one host"

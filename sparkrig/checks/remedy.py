@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sparkrig.cure import quoted
 from sparkrig.host.driver import newer
@@ -14,14 +13,6 @@ from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import DIFFER, to_read
 
 PAGE = to_read(DIFFER)
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A host among others."""
-
-    subject: Subject
-    found: State
 
 
 def notes(id: str, found: State) -> tuple[str, ...]:
@@ -46,7 +37,7 @@ def _installed(found: State, *beginnings: str) -> list[str]:
     return [f"installed: {row.name} {row.version}{', held' if row.held else ''}" for row in rows]
 
 
-def cure(check: Check, name: str, hosts: Mapping[str, Compared], values: Mapping[str, str]) -> str:
+def cure(check: Check, name: str, hosts: Mapping[str, Subject], values: Mapping[str, str]) -> str:
     """What brings a host that differs, or where it is the example, the first that does, to what the others have.
 
     values: what each host has. Most of them decide; where there is no majority, the newest does.
@@ -63,28 +54,28 @@ def _target(values: Mapping[str, str]) -> str:
     return max(tied, key=newer)
 
 
-def _way(id: str, target: str, behind: Compared, example: Compared) -> str:
-    name = behind.subject.name
+def _way(id: str, target: str, behind: Subject, example: Subject) -> str:
+    name = behind.name
     if id == "identity.kernel":
         return _to_kernel(target, behind, example)
     if id == "driver.version":
-        return behind.subject.install(*_driver(example, target)).then(f", reboot {name}, and run the deploy again")
+        return behind.install(*_driver(example, target)).then(f", reboot {name}, and run the deploy again")
     if id == "containers.toolkit":
-        return behind.subject.run(f"apt-get install -y {quoted(*containers.to_install(target))}")
+        return behind.run(f"apt-get install -y {quoted(*containers.to_install(target))}")
     return f"update {name} to {target} ({PAGE})"
 
 
-def _to_kernel(target: str, behind: Compared, example: Compared) -> str:
+def _to_kernel(target: str, behind: Subject, example: Subject) -> str:
     """A kernel that is installed already only wants a boot."""
-    name, health = behind.subject.name, behind.found.health
+    name, health = behind.name, behind.found.health
     if health.next and health.next.release == target:
         return f"reboot {name}; it boots {target} then"
     if any(kernel.release == target for kernel in health.kernels):
         return f"choose {target} in the boot menu of {name}, or update the others ({PAGE})"
     packages = [row.name for row in example.found.driver.installed if row.name.endswith(target)]
-    return behind.subject.install(*packages or [f"linux-image-{target}"]).then(f", and reboot {name}")
+    return behind.install(*packages or [f"linux-image-{target}"]).then(f", and reboot {name}")
 
 
-def _driver(example: Compared, version: str) -> list[str]:
+def _driver(example: Subject, version: str) -> list[str]:
     """The driver of a host, part by part: apt takes no other version of a part than the newest by itself."""
     return [f"{row.name}={version}" for row in example.found.driver.installed if row.version == version]

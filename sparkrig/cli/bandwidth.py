@@ -72,7 +72,6 @@ def bandwidth(
     """
     from sparkrig.bandwidth.report import Report, shown
     from sparkrig.io.screen import Screen
-    from sparkrig.verdict import with_file
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     groups = [group for group in fleet.groups() if len(group) > 1]
@@ -95,10 +94,9 @@ def bandwidth(
         try:
             run, drawn = measured(console, {name: data[name] for name in group}, fleet, why)
         except Refusal as refusal:
-            found.append(_refused(console, group, refusal.of(files.typed(inventory_file))))
+            found.append(_refused(console, group, refusal))
             codes.append(3)
             continue
-        run = with_file(run, files.typed(inventory_file))
         found.append(shown(run))
         page = files.one_of(html, run.pair, len(groups)) if html else None
         drawing = files.one_of(svg, run.pair, clusters) if svg and many else None

@@ -87,7 +87,7 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
     if book.data.get(wanted.host, {}).get(login.HERE):
         raise Refusal(
             f"{wanted.host} is the machine that sparkrig runs on, and stands in the inventory already",
-            deploy(book.file),
+            deploy(),
         )
     there = reached(book)
     for host, other in there.items():

@@ -196,7 +196,7 @@ def _look(
     """The checks of each host, or why it could not be read; and what the last deploys kept (`_declared`)."""
     title = f"Looking at {asked.inventory.name}"
     seen, unread = looking.look(title, fleet, data, _MEANWHILE, timeout=asked.timeout)
-    return _judged(asked.typed, fleet, data, seen, unread), _declared(seen)
+    return _judged(fleet, data, seen, unread), _declared(seen)
 
 
 def judged(
@@ -214,7 +214,7 @@ def judged(
     time.monotonic() as the look began.
     """
     return report(
-        _judged(typed, fleet, data, seen, unread),
+        _judged(fleet, data, seen, unread),
         _declared(seen),
         None,
         drift_files.accepted(Path(typed)),
@@ -231,20 +231,20 @@ def _declared(seen: Mapping[str, State]) -> dict[str, Declared | None]:
 
 
 def _judged(
-    typed: str, fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
+    fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
 ) -> dict[str, list[Check] | Refusal]:
     from sparkrig.checks import resources
     from sparkrig.deploys import dry
-    from sparkrig.operations.subject import subject
+    from sparkrig.operations.subject import subjects
 
-    subjects = {name: subject(name, fleet, seen, typed) for name in seen}
-    found = {name: resources.checks(each) for name, each in subjects.items()}
+    hosts = subjects(fleet, seen)
+    found = {name: resources.checks(each) for name, each in hosts.items()}
     planned = dry.plan(data, fleet, seen)
     whole = {
         name: made + unexplained(made, _peers(fleet.peers(name), found), planned[name], each.apply, each.serve)
-        for (name, made), each in zip(found.items(), subjects.values(), strict=True)
+        for (name, made), each in zip(found.items(), hosts.values(), strict=True)
     }
-    lost = {name: looking.hindrance(name, data[name], unread[name], typed) for name in data if name not in seen}
+    lost = {name: looking.hindrance(name, data[name], unread[name]) for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}
 
 

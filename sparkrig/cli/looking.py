@@ -83,7 +83,7 @@ def settle(
     return True
 
 
-def hindrance(name: str, data: Mapping[str, Any], why: str, inventory: str) -> Refusal:
-    """Why a host cannot be read, and what to try. inventory: the file, as it is typed."""
+def hindrance(name: str, data: Mapping[str, Any], why: str) -> Refusal:
+    """Why a host cannot be read, and what to try."""
     _, refusal = login.hindrance(name, data, why)
-    return refusal.of(inventory)
+    return refusal

@@ -123,18 +123,13 @@ _VERBS = {
     ),
     "status": _Verb(
         "sparkrig.cli.status",
-        "Show who is working on each host, and what its last runs changed.",
+        "Show what each host is set to, who works on it, and what its last runs changed.",
         "sparkrig status inventories/pair.py",
     ),
     "storage": _Verb(
         "sparkrig.cli.storage",
         "Show what models and images take on each disk and what needs them; remove one.",
         "sparkrig storage inventories/pair.py",
-    ),
-    "summary": _Verb(
-        "sparkrig.cli.summary",
-        "Show the state of each Spark: driver, fabric, containers, bandwidth.",
-        "sparkrig summary inventories/pair.py",
     ),
     "support": _Verb(
         "sparkrig.cli.support",
@@ -163,6 +158,9 @@ _VERBS = {
     ),
 }
 
+_RENAMED = {"summary": "status"}
+"""Verbs by the names that they had in the last release; the next one knows these no more."""
+
 
 class _Verbs(click.Group):
     """A group that knows its verbs' names and help without importing them."""
@@ -170,7 +168,11 @@ class _Verbs(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(_VERBS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _RENAMED:
+            old, cmd_name = cmd_name, _RENAMED[cmd_name]
+            if not ctx.resilient_parsing:
+                terminal.echo(f"Warning: sparkrig {old} is now sparkrig {cmd_name}", err=True)
         verb = _VERBS.get(cmd_name)
         if verb is None:
             return None

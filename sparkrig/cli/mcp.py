@@ -60,7 +60,7 @@ def mcp(inventory_file: Path | None) -> None:
     """Serve what only looks as tools of the Model Context Protocol (MCP), on standard input and output.
 
     A client starts it, such as an editor or an assistant. With an INVENTORY, its tools read the hosts of that one
-    alone: drift, doctor, summary, topology, status and plan. Without, it has explain, lint and models. No tool
+    alone: drift, doctor, topology, status and plan. Without, it has explain, lint and models. No tool
     applies anything (sparkrig docs mcp).
     """
     extras.need("mcp")

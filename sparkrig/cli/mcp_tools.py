@@ -127,12 +127,6 @@ TOOLS = (
         _CHECKS,
     ),
     Tool(
-        "summary",
-        "Summary",
-        "The state of each Spark: driver, fabric, GID of each device, containers, bandwidth of each rail.",
-        lambda _: ["--json"],
-    ),
-    Tool(
         "topology",
         "Topology",
         "Which cage of which Spark reaches which, compared with the inventory, and every GID. Each host sends a "
@@ -142,8 +136,8 @@ TOOLS = (
     Tool(
         "status",
         "Status",
-        "Who works on each host, an armed rollback, what the last runs changed and how they ended, and the last "
-        "scheduled run of drift.",
+        "What each host is set to (driver, containers, each rail with its GID and bandwidth), who works on it, an "
+        "armed rollback, what the last runs changed and how they ended, and the last scheduled run of drift.",
         lambda given: [*_options(given, "runs"), "--json"],
         {
             "runs": {

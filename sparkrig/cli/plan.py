@@ -75,7 +75,7 @@ def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json
         console = Screen()
         show(console, made, everything=everything)
         if any(each.due for each in made.hosts.values()):
-            _next(console, deploy(files.typed(inventory_file), limit=limit))
+            _next(console, deploy(limit=limit))
     raise SystemExit(made.exit)
 
 
@@ -98,11 +98,8 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0, why: str = 
     from sparkrig.deploys import dry
 
     made = dry.planned(data, fleet, seen)
-    typed = files.typed(file)
     hosts = {
-        name: made[name]
-        if name in made
-        else Planned(unread=looking.hindrance(name, data[name], unread[name], typed))
+        name: made[name] if name in made else Planned(unread=looking.hindrance(name, data[name], unread[name]))
         for name in data
     }
     return Plan(file, fleet, data, held_up(hosts, {name: fleet.peers(name) for name in data}))

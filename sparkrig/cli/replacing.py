@@ -168,9 +168,7 @@ def _peers(name: str, book: Book) -> dict[str, State]:
         role = ", one of its cluster," if len(peers) > 1 else ", the other host of its pair,"
         return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role, weights=True)
     except Lost as error:
-        terminal.echo(
-            f"Error: {error}. Nothing was changed. Try: {verb('doctor', 'access', inventory=book.file)}", err=True
-        )
+        terminal.echo(f"Error: {error}. Nothing was changed. Try: {verb('doctor', 'access')}", err=True)
         raise SystemExit(3) from None
 
 
@@ -287,7 +285,7 @@ def said(place: Place, draft: Draft) -> Iterator[str]:
             f"{each.id} is still accepted on {place.name} until {each.until}, by {drift_files.accepted_file(file)}"
         )
     for lack in missing(place, draft):
-        yield f"{place.name} lacks {lack.name} ({size(lack.size)}). Copy it: {lack.copied.of(file)}"
+        yield f"{place.name} lacks {lack.name} ({size(lack.size)}). Copy it: {lack.copied}"
 
 
 def accepted(name: str, draft: Draft) -> list[Accepted]:
@@ -311,6 +309,5 @@ def document(place: Place, key: HostKey, draft: Draft) -> Replaced:
     """The same for programs."""
     from sparkrig.onboarding.report import MissingWeights, Replaced
 
-    file = draft.after.file
-    weights = [MissingWeights(each.name, each.size, each.copied.of(file)) for each in missing(place, draft)]
+    weights = [MissingWeights(each.name, each.size, each.copied) for each in missing(place, draft)]
     return Replaced(place.stale(key), accepted(place.name, draft), weights)

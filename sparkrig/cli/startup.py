@@ -48,7 +48,7 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
 
     fleet, data = files.inventory(inventory_file)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
-    judged = startup_report.judged(fleet, _read(found), files.typed(inventory_file))
+    judged = startup_report.judged(fleet, _read(found))
     unread = {name: str(state) for name, state in found.items() if isinstance(state, Exception)}
     if as_json:
         files.print_json(startup_report.report(found, judged, unread))

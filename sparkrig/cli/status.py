@@ -1,4 +1,4 @@
-"""`sparkrig status`: what was done to each host of an inventory, by whom, and how it ended."""
+"""`sparkrig status`: what each host of an inventory is, who is at it, and what was done to it last."""
 
 from __future__ import annotations
 
@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files, scheduled
+from sparkrig.cli.looking import LOOK_S
 from sparkrig.io import terminal
 
 if TYPE_CHECKING:
+    from pyinfra.api import Host
+
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
+    from sparkrig.look.state import State
     from sparkrig.refusal import Refusal
     from sparkrig.reports.schedule import Known, Scheduled
+    from sparkrig.reports.status import Seen
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.partial import PartialRun
     from sparkrig.value import Unread
@@ -28,47 +33,78 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/status.json).")
 def status(inventory_file: Path, runs: int, as_json: bool) -> None:
-    """Show who is working on each host, an armed rollback, and what the last runs changed and how they ended.
+    """Show what each host is set to, who is working on it, and what its last runs changed and how they ended.
 
-    It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run was committed
-    or undone on some hosts of a pair or cluster alone, or an update is open, or a change of the network is not
-    confirmed, or a journal is gone; 3: a host or the schedule could not be read, or a scheduled run of drift
-    failed or is missing; 4: the last change of the network or of the server was rolled back.
+    That is driver, containers, and each rail with its GID and last bandwidth; what differs from the inventory; an
+    armed rollback. It changes nothing. Exit code 2: a run broke off or failed and no later run finished, or a run
+    was committed or undone on some hosts of a pair or cluster alone, or an update is open, or a change of the
+    network is not confirmed, or a journal is gone; 3: a host or the schedule could not be read, or a scheduled
+    run of drift failed or is missing; 4: the last change of the network or of the server was rolled back.
     """
-    from sparkrig.render import schedule as shown
+    from sparkrig.render import schedule
     from sparkrig.reports import status as report
     from sparkrig.reports.schedule import Known, standing
     from sparkrig.runs import journal
-    from sparkrig.value import each_host
 
     fleet, data = files.inventory(inventory_file)
-    found = _look(data, inventory_file.name)
-    told = {name: each for name, each in found.items() if not isinstance(each, Exception)}
-    partial = _partial_runs(fleet, told, files.typed(inventory_file))
+    hosts = _look(fleet, data, inventory_file)
+    journals = {name: host.journal for name, host in hosts.items() if isinstance(host, report.Seen)}
+    partial = _partial_runs(fleet, journals)
+    journals = journal.shared(journals)
     watched = _watched(inventory_file)
-    read = journal.shared(told)
-    found = {**found, **read}
     if as_json:
-        hosts = each_host(found, lambda each: report.host(each, runs))
-        files.print_json(report.Report(hosts=hosts, halves=partial, schedule=_scheduled(watched)))
+        documents = report.hosts(hosts, journals, runs)
+        files.print_json(report.Report(hosts=documents, partial=partial, schedule=_scheduled(watched)))
     else:
-        _show(found, runs, files.typed(inventory_file), partial)
-        for line in shown.lines(watched) if isinstance(watched, Known) else ():
+        _show(hosts, journals, runs, partial)
+        for line in schedule.lines(watched) if isinstance(watched, Known) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
-    if len(read) < len(found):
+    if not all(isinstance(host, report.Seen) and host.whole for host in hosts.values()):
         files.try_doctor(inventory_file)
         raise SystemExit(3)
-    alone = {each.run for each in partial}  # of such a run one host stands
-    left = {
-        journal.outcome(run, each)
-        for each in read.values()
-        if (run := journal.unsettled(each)) and run.id not in alone
-    }
-    open_ = any(each.update or each.armed or each.lost for each in read.values())
-    if "rolled back" in left:
-        raise SystemExit(4)
+    code = report.exit_code(journals.values(), partial)
     failed = bool(standing(watched)) if isinstance(watched, Known) else watched is not None
-    raise SystemExit(3 if failed else 2 if left or partial or open_ else 0)
+    raise SystemExit(3 if failed and code != 4 else code)
+
+
+def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> dict[str, Seen | Unread]:
+    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.facts.spark import Spark
+    from sparkrig.io import remote
+    from sparkrig.operations import journal
+    from sparkrig.operations.subject import subjects
+    from sparkrig.reports.figures import figures
+    from sparkrig.reports.status import Seen
+    from sparkrig.value import Unread
+
+    def read(at: Host) -> tuple[Journal, State | Failed | Lost]:
+        kept = journal.look(at)  # first: it shows what broke off on a host of which nothing else can be read
+        try:
+            return kept, remote.read(at, Spark(), seconds=int(LOOK_S * fleet[at.name].patience))
+        except (remote.Failed, remote.Lost) as error:
+            return kept, error
+
+    answers = session.asked(data, f"Looking at the Sparks of {inventory_file.name}", read)
+    states = {
+        name: answer[1]
+        for name, answer in answers.items()
+        if isinstance(answer, tuple) and not isinstance(answer[1], Exception)
+    }
+    known = {name: figures(host) for name, host in subjects(fleet, states).items()}
+    return {
+        name: Unread(str(answer))
+        if isinstance(answer, Exception)
+        else Seen(answer[0], known[name] if name in known else Unread(str(answer[1])))
+        for name, answer in answers.items()
+    }
+
+
+def _partial_runs(fleet: Fleet, read: Mapping[str, Journal]) -> list[PartialRun]:
+    """What was done to some hosts of a group alone."""
+    from sparkrig.runs.partial import partial_runs
+
+    groups = [{name: read[name] for name in names if name in read} for names in fleet.groups()]
+    return [run for group in groups for run in partial_runs(group)]
 
 
 def _watched(inventory: Path) -> Known | Refusal | None:
@@ -91,49 +127,33 @@ def _scheduled(watched: Known | Refusal | None) -> Scheduled | Unread | None:
     return document(watched) if isinstance(watched, Known) else Unread(watched.what)
 
 
-def _look(data: Mapping[str, Mapping[str, Any]], what: str) -> dict[str, Journal | Failed | Lost]:
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.operations import journal
-
-    return session.asked(data, f"Reading the journals of {what}", journal.look)
-
-
-def _partial_runs(fleet: Fleet, read: Mapping[str, Journal], inventory: str) -> list[PartialRun]:
-    """What was done to one host of a pair alone."""
-    from sparkrig.runs.partial import partial_runs
-
-    pairs = [{name: read[name] for name in names if name in read} for names in fleet.groups()]
-    return [each for pair in pairs for each in partial_runs(pair, inventory)]
-
-
 def _show(
-    found: Mapping[str, Journal | Failed | Lost], runs: int, inventory: str, partial: Sequence[PartialRun]
+    hosts: Mapping[str, Seen | Unread],
+    journals: Mapping[str, Journal],
+    runs: int,
+    partial: Sequence[PartialRun],
 ) -> None:
     from rich.text import Text
 
-    from sparkrig.host import armed
-    from sparkrig.host.preflight import lost_journal
     from sparkrig.io.screen import Screen
-    from sparkrig.render import journal as picture
-    from sparkrig.runs import journal, recovery
+    from sparkrig.render import status as picture
+    from sparkrig.reports.status import advice
+    from sparkrig.value import Unread
 
     console = Screen()
-    for number, (name, each) in enumerate(found.items()):
-        if isinstance(each, Exception):
-            console.print(Text.assemble((name, "bold"), (f": not read: {each}", "red")), soft_wrap=True)
+    for number, (name, host) in enumerate(hosts.items()):
+        if isinstance(host, Unread):
+            console.print(Text.assemble((name, "bold"), (f": not read: {host.unread}", "red")), soft_wrap=True)
             continue
         if console.has_width:
             if number:
                 console.print()
-            console.print(picture.status(name, each, runs, ascii_only=not console.encoding.startswith("utf")))
+            ascii_only = not console.encoding.startswith("utf")
+            console.print(picture.host(name, host.state, journals[name], runs, ascii_only=ascii_only))
         else:
-            for line in picture.lines(name, each, runs):
+            for line in picture.lines(name, host.state, journals[name], runs):
                 terminal.echo(line)
-        broken = journal.unsettled(each)
-        open_ = [*armed.refusals(each.armed), *([lost_journal()] if each.lost else [])]
-        for refusal in open_[: 0 if broken else 1]:
-            console.print(Text(f"{name}: {refusal.of(inventory).cure}"), soft_wrap=True)
-        if broken and broken.id not in {each.run for each in partial}:
-            console.print(Text(f"{name}: {recovery.advice(broken, each, inventory)}"), soft_wrap=True)
-    for alone in partial:
-        console.print(Text(alone.sentence), soft_wrap=True)
+        if words := advice(journals[name], host.state, partial):
+            console.print(Text(f"{name}: {words}"), soft_wrap=True)
+    for run in partial:
+        console.print(Text(run.sentence), soft_wrap=True)

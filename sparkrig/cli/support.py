@@ -195,20 +195,28 @@ def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) ->
 
 def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> None:
     """The verdicts of doctor and drift, from one look at each host that may be in the archive."""
-    from sparkrig.cli import doctor, drift
+    from sparkrig.cli import drift
+    from sparkrig.operations.subject import subjects
+    from sparkrig.reports import examination
+    from sparkrig.reports.examination import Seen
 
     def keep(host: str, look: str, printed: str) -> None:
         found.looks[host, look] = printed
 
     started, clock = datetime.now(UTC), time.monotonic()
     mine = {name: data[name] for name in found.collected}
-    seen = doctor.look(title, fleet, mine, (), keep) if mine else doctor.Seen({}, {}, {}, {})
+    seen = Seen({}, {})
+    if mine:
+        from sparkrig.io import examine
+
+        seen = examine.hosts(title, fleet, mine, (), keep)
     found.missing += [f"{name}: the look examination: {why}" for name, why in seen.unread.items()]
     unread = {**seen.unread, **found.lost}
-    every = doctor.Seen(seen.hosts, unread, seen.heard, seen.pings)
+    every = Seen(seen.hosts, unread, seen.heard, seen.pings)
 
     def examined() -> Examined:
-        return doctor.judged(typed, fleet, data, every, (), started, clock)
+        hosts = subjects(fleet, seen.hosts)
+        return examination.judged(typed, fleet, data, every, hosts, (), started, clock)
 
     def drifted() -> Drifted:
         return drift.judged(typed, fleet, data, seen.hosts, unread, started, clock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +36,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
 
     fleet, data = files.inventory(inventory_file)
     console = Screen(stderr=as_json)
-    looks = [_survey({name: data[name] for name in group}, fleet) for group in fleet.groups()]
-    surveys = [replace(found, inventory=files.typed(inventory_file)) for found in looks]
+    surveys = [_survey({name: data[name] for name in group}, fleet) for group in fleet.groups()]
     for found in surveys:
         _show(console, found)
     if as_json:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,7 +90,7 @@ def update(
         asked = update_run.Asked(inventory_file, to, parts, limit, back, irreversible, yes)
         raise SystemExit(update_run.run(asked, fleet, data))
     found = looked(inventory_file, fleet, data, to, parts)
-    made = prospects(inventory_file, fleet, data, found, parts)
+    made = prospects(fleet, data, found, parts)
     order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     if as_json:
         hosts = [report.document(name, made[name]) for name in order]
@@ -113,7 +112,6 @@ def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str
 
 
 def prospects(
-    file: Path,
     fleet: Fleet,
     data: Mapping[str, Mapping[str, Any]],
     looked: Mapping[str, Foreseen | Failed | Lost],
@@ -125,12 +123,10 @@ def prospects(
     made: dict[str, Prospect] = {}
     for name, found in looked.items():
         if isinstance(found, Exception):
-            why = looking.hindrance(name, data[name], str(found), files.typed(file))
+            why = looking.hindrance(name, data[name], str(found))
             made[name] = report.Prospect(unread=why)
         else:
-            prospect = report.prospect(found, parts, fleet[name].driver_branch)
-            refusals = tuple(each.of(files.typed(file)) for each in prospect.refusals)
-            made[name] = replace(prospect, refusals=refusals)
+            made[name] = report.prospect(found, parts, fleet[name].driver_branch)
     return made
 
 

@@ -134,7 +134,7 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
     from sparkrig.reports import updating
 
     found = verb.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
-    made = verb.prospects(asked.inventory, at.fleet, at.data, found, asked.parts)
+    made = verb.prospects(at.fleet, at.data, found, asked.parts)
     order = report.order(made, at.fleet.groups())
     verb.show(made, order, report.mixed(made, at.fleet.groups()))
     _judge(at, made)

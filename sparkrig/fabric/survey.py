@@ -20,9 +20,7 @@ from sparkrig.look.state import State
 from sparkrig.network.differences import Difference, differences, of_netdev
 from sparkrig.rdma import environment, gid, gid_table, rdma
 from sparkrig.text import listed
-from sparkrig.verdict import Finding, Verdict, with_file, worst
-
-_DEPLOY = deploy()
+from sparkrig.verdict import Finding, Verdict, worst
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Survey:
     """One look at the hosts of a group (Fleet.groups): a cluster, or a Spark on its own.
 
     names: those hosts, the leading one first; found, heard: by host, absent where it could not be read;
-    unread: why not, by host; inventory: its file as it is typed, for the cures; empty where it is not known.
+    unread: why not, by host.
     """
 
     fleet: Fleet
@@ -56,7 +54,6 @@ class Survey:
     found: Mapping[str, State]
     heard: Mapping[str, Neighbours]
     unread: Mapping[str, str] = field(default_factory=dict)
-    inventory: str = ""
 
     @property
     def rails(self) -> list[Rail]:
@@ -82,7 +79,7 @@ class Survey:
             for name, why in self.unread.items()
         ]
         told = [finding for finding in built.findings if finding.verdict.cause != "unread"]
-        return replace(built, findings=with_file((*unread, *told), self.inventory))
+        return replace(built, findings=(*unread, *told))
 
     def _seen(self, name: str) -> cages.Seen | None:
         found = self.found.get(name)
@@ -129,13 +126,12 @@ class Survey:
 
     def gids(self) -> list[Finding]:
         """The GID of each declared netdev, against the one that the host's environment files carry."""
-        found = [
+        return [
             Finding(f"{name} {netdev}", self.gid(name, netdev))
             for name, found in self.found.items()
             for netdev in self.fleet[name].fabric
             if found.network.has_carrier(netdev)
         ]
-        return with_file(found, self.inventory)
 
     def gid(self, name: str, netdev: str) -> Verdict:
         """The GID of one declared netdev, against the index that the environment files carry."""
@@ -144,12 +140,12 @@ class Survey:
         try:
             written = gid_table.written_index(file.content) if file else None
         except ValueError as error:
-            return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", _DEPLOY)
+            return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", deploy())
         verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
         if verdict.cause == "gid-missing" and "address" in self._differs(name, netdev):
-            return replace(verdict, evidence=f"{verdict.evidence}; {address} is not on it", cure=_DEPLOY)
+            return replace(verdict, evidence=f"{verdict.evidence}; {address} is not on it", cure=deploy())
         if verdict.healthy and file is None:
-            return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", _DEPLOY)
+            return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", deploy())
         return verdict
 
     def about(self, rail: Rail) -> list[Finding]:
@@ -184,7 +180,7 @@ class Survey:
                 "fault", "no-carrier", f"{netdev} on {name} has no carrier", "seat the plugs on both Sparks"
             )
         if "address" in differs:
-            return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", _DEPLOY)
+            return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", deploy())
         if rdma.on(netdev) is None:
             return Verdict(
                 "fault",

@@ -1,6 +1,6 @@
 """What of a host's network is not as declared.
 
-This is the one judgement of it: the deploy's plan, the checks, the survey, the summary and the onboarding card are
+This is the one judgement of it: the deploy's plan, the checks, the survey and the onboarding card are
 made from what `differences` finds.
 """
 

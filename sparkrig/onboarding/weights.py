@@ -59,7 +59,7 @@ def _lacking(here: Host, there: Host) -> Iterator[tuple[str, int]]:
 def _copied(mine: Settings, here: Host, there: Host, name: str, declared: Collection[str]) -> Cure:
     """The deploy of a model, where both serve it; else a command, for no verb copies what is not served."""
     if not mine.node_ssh:
-        return trust.WANTED if mine.form == "cable" else trust.WANTED_ON_ALL
+        return trust.wanted(2 if mine.form == "cable" else 3)
     if name.lower() in declared:
         return deploy(what="serve")
     records = served.records(there.seen.files, there.seen.serving).values()

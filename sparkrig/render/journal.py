@@ -33,8 +33,8 @@ _STORED = {"weights": "checkpoint", "image": "image"}
 _NAMED = 2  # as many files are named; more are counted
 
 
-def status(name: str, found: Journal, runs: int, *, ascii_only: bool = False) -> RenderableType:
-    """One host: its lock, what is armed, and its newest runs."""
+def newest(found: Journal, runs: int, *, ascii_only: bool = False) -> RenderableType:
+    """One host's lock, what is armed, and its newest runs."""
     grid = Table.grid(padding=(0, 1))
     grid.add_column(no_wrap=True)
     grid.add_column(overflow="fold")
@@ -46,7 +46,7 @@ def status(name: str, found: Journal, runs: int, *, ascii_only: bool = False) ->
         grid.add_row(Text(mark, STYLES[shade]), _block(run, found, STYLES[shade]))
     if not found.runs:
         grid.add_row("", Text("no run is kept", "dim"))
-    return Group(Text(name, "bold"), grid)
+    return grid
 
 
 def _block(run: Run, found: Journal, style: str) -> Text:

@@ -113,9 +113,7 @@ def report(
     hosts = []
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
-        rows = [
-            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), inventory) for check in shown
-        ]
+        rows = [_row(check, roots.get((name, check.id)), notes.get((name, check.id), ())) for check in shown]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
     names = [host.name for host in hosts]
     told = sorted(_told(hosts), key=lambda each: (each[1].category != "access", not each[1].wrong))
@@ -127,7 +125,7 @@ def report(
         exit=max((host.exit for host in hosts), default=1),
         asked=list(asked),
         verdict=_verdict(hosts, told, fleet, asked),
-        next=_next(*told[0], names, inventory) if told else _onward(hosts, fleet, inventory, asked),
+        next=_next(*told[0], names) if told else _onward(hosts, fleet, asked),
         hosts=hosts,
     )
 
@@ -137,7 +135,7 @@ def _asked(check: Check, asked: Sequence[str], *, read: bool) -> bool:
     return not asked or not read or any(means(name, check.id) for name in asked)
 
 
-def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], inventory: str) -> Row:
+def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str]) -> Row:
     known = kind(check.id)
     told = check.wrong or check.status == "unknown"
     return Row(
@@ -148,7 +146,7 @@ def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], inven
         want=plain(check.want),
         found=plain(check.found),
         cause=(check.cause or known.cause) if told else "",
-        cure=cure_of(check.cure).of(inventory),
+        cure=cure_of(check.cure),
         docs=known.docs,
         notes=[plain(note) for note in notes],
         follows=Root(host=root[0], id=root[1]) if root else None,
@@ -172,7 +170,7 @@ def _told(hosts: Sequence[Host]) -> Iterator[tuple[str, Row]]:
                     yield host.name, row
 
 
-def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
+def _next(name: str, row: Row, hosts: Sequence[str]) -> str:
     """The one thing to do first, and where; for what takes more words, how to see that it was done."""
     cure = cure_of(row.cure)
     here = cure.here or row.category == "access"
@@ -184,7 +182,7 @@ def _next(name: str, row: Row, hosts: Sequence[str], inventory: str) -> str:
         return f"Next: {cure}" if named else f"Next, on {name}: {cure}"
     # what joins the hosts is of none of them
     of = "" if row.id == "pair.cabling" else f" of {name}"
-    return f"Next, when {row.id}{of} is mended: {verb('doctor', row.id, inventory=inventory)}"
+    return f"Next, when {row.id}{of} is mended: {verb('doctor', row.id)}"
 
 
 def _names(host: str, text: str) -> bool:
@@ -225,9 +223,9 @@ def _who(fleet: Fleet, count: int) -> str:
     return "Your pair is" if count == 2 and len(named) == 1 else f"All {count} Sparks are"
 
 
-def _onward(hosts: Sequence[Host], fleet: Fleet, inventory: str, asked: Sequence[str]) -> str:
+def _onward(hosts: Sequence[Host], fleet: Fleet, asked: Sequence[str]) -> str:
     """What to type where nothing is wrong: the rest of the checks, or what the doctor does not measure."""
     if asked:
-        return f"Next: {verb('doctor', inventory=inventory)}"
+        return f"Next: {verb('doctor')}"
     joined = any(len(fleet.group(host.name)) > 1 for host in hosts)
-    return f"Next: {verb('bandwidth' if joined else 'drift', inventory=inventory)}"
+    return f"Next: {verb('bandwidth' if joined else 'drift')}"

@@ -162,7 +162,7 @@ def report(
     that cannot be understood, and no entry where it kept nothing.
     """
     today = started.astimezone().date()  # a day in the calendar of the user who accepted
-    alike = _alike(found, inventory)
+    alike = _alike(found)
     usual = _usual(alike)
     shared: dict[Row, Row] = {}  # most hosts of a fleet have most rows in common
 
@@ -204,11 +204,11 @@ def without(report: Report, name: str) -> Report:
     return copy
 
 
-def _alike(found: Mapping[str, Sequence[Check] | Refusal], inventory: str) -> dict[str, list[Check]]:
+def _alike(found: Mapping[str, Sequence[Check] | Refusal]) -> dict[str, list[Check]]:
     """The checks of the hosts that were read, with those of hosts that differ; one run mends all that it can."""
     read = {name: checks for name, checks in found.items() if not isinstance(checks, Refusal)}
-    alike = judged(read, lambda check: verb("doctor", check.id, inventory=inventory))
-    return _one_run(alike, inventory)
+    alike = judged(read, lambda check: verb("doctor", check.id))
+    return _one_run(alike)
 
 
 def unexplained(
@@ -238,14 +238,14 @@ def unexplained(
     return [Check(id, want, f"it would change: {steps}", "drift", cure)] if steps else []
 
 
-def _one_run(found: Mapping[str, Sequence[Check]], inventory: str) -> dict[str, list[Check]]:
+def _one_run(found: Mapping[str, Sequence[Check]]) -> dict[str, list[Check]]:
     """The checks, where one run of the deploy mends all that it can, with the data that each of them asks for."""
     data: dict[str, Setting] = {}
     for checks in found.values():
         for check in checks:
             if run := deployment(check.cure):
                 _add(data, run.data)
-    whole = deploy(inventory, data=data)
+    whole = deploy(data=data)
     return {
         name: [replace(each, cure=whole) if deployment(each.cure) else each for each in checks]
         for name, checks in found.items()

@@ -1,13 +1,17 @@
-"""What `sparkrig status` prints for programs: who is at each host, and what was done to it."""
+"""What `sparkrig status` shows: what each host is, who is at it, what was done to it, and what to type next."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkrig.cure import verb
+from sparkrig.host import armed
+from sparkrig.host.preflight import lost_journal
+from sparkrig.reports.figures import Figures
 from sparkrig.reports.schedule import Scheduled
-from sparkrig.runs import journal
+from sparkrig.runs import journal, recovery
 from sparkrig.runs.journal import Journal, Left, Outcome, Run, Step
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.partial import PartialRun
@@ -58,11 +62,12 @@ class Done(Owner):
 
 @dataclass(frozen=True)
 class Host:
-    """One host: who holds it, what is armed, its newest runs.
+    """One host: what it is set to, who holds it, what is armed, its newest runs.
 
     update: one that is open (`sparkrig update`); lost: whether the runs are gone, although one ended there.
     """
 
+    state: Figures | Unread
     lock: Holder | None
     armed: list[Armed]
     update: str | None
@@ -73,21 +78,34 @@ class Host:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What was done to each host of an inventory, by its name.
+    """Each host of an inventory, by its name.
 
-    halves: what was done to one host alone; schedule: None where drift does not run by a timer; unread, so
-    that no run can work either, where its record is damaged.
+    partial: what was done to some hosts of a pair or cluster alone; schedule: None where drift does not run by a
+    timer; unread, so that no run can work either, where its record is damaged.
     """
 
-    schema: Literal["sparkrig.status/1"] = "sparkrig.status/1"
+    schema: Literal["sparkrig.status/2"] = "sparkrig.status/2"
     hosts: Mapping[str, Host | Unread]
-    halves: list[PartialRun]
+    partial: list[PartialRun]
     schedule: Scheduled | Unread | None
 
 
-def host(found: Journal, runs: int) -> Host:
+@dataclass(frozen=True)
+class Seen:
+    """What was read of a host. state: what its one look shows, which may fail where the journal can be read."""
+
+    journal: Journal
+    state: Figures | Unread
+
+    @property
+    def whole(self) -> bool:
+        return not isinstance(self.state, Unread)
+
+
+def host(found: Journal, state: Figures | Unread, runs: int) -> Host:
     """The document of one host. runs: how many of them, the newest ones."""
     return Host(
+        state=state,
         lock=_holder(found.lock) if found.lock else None,
         armed=[Armed(each.run, each.left) for each in found.armed],
         update=found.update or None,
@@ -95,6 +113,14 @@ def host(found: Journal, runs: int) -> Host:
         left_out=[run.id for run in found.runs if run.garbled],
         lost=found.lost,
     )
+
+
+def hosts(seen: Mapping[str, Seen | Unread], shared: Mapping[str, Journal], runs: int) -> dict[str, Host | Unread]:
+    """The document of each host. shared: each journal with what those of the others know (journal.shared)."""
+    return {
+        name: host(shared[name], each.state, runs) if isinstance(each, Seen) else each
+        for name, each in seen.items()
+    }
 
 
 def _holder(lock: Lock) -> Holder:
@@ -126,3 +152,27 @@ def told(run: Run, found: Journal) -> str:
     if outcome == "running":
         return f"running, {journal.where(run)}"
     return f"{outcome} {journal.where(run)}"
+
+
+def exit_code(journals: Iterable[Journal], partial: Sequence[PartialRun]) -> int:
+    """4 where the last change of a host was rolled back, 2 where something is open, else 0."""
+    known = [*journals]
+    alone = {each.run for each in partial}  # of such a run one host stands
+    unsettled = [(run, each) for each in known if (run := journal.unsettled(each)) and run.id not in alone]
+    if any(journal.outcome(run, each) == "rolled back" for run, each in unsettled):
+        return 4
+    return 2 if unsettled or partial or any(each.update or each.armed or each.lost for each in known) else 0
+
+
+def advice(found: Journal, state: Figures | Unread, partial: Sequence[PartialRun]) -> str:
+    """What goes on from here on a host; empty where nothing is to be done."""
+    broken = journal.unsettled(found)
+    if broken:
+        alone = {each.run for each in partial}
+        return "" if broken.id in alone else recovery.advice(broken, found)
+    refusals = [*armed.refusals(found.armed), *([lost_journal()] if found.lost else [])]
+    if refusals:
+        return refusals[0].cure
+    if isinstance(state, Figures) and state.differs:
+        return f"each difference with what mends it: {verb('drift')}"
+    return ""

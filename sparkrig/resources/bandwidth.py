@@ -88,6 +88,6 @@ def _cure(poor: Complaint, subject: Subject) -> str:
     if poor.kind == "unread":
         return over_ssh(poor.hosts[0], "cat /proc/sys/kernel/random/boot_id")
     if poor.kind == "poor":  # a deploy measures it once more, and stops there; this verb separates cause and cure
-        shown = verb("bandwidth", inventory=subject.inventory)
+        shown = verb("bandwidth")
         return shown.then(f", which shows why; once that is mended: {subject.probe}")
     return subject.probe if poor.kind == "boot" else subject.apply

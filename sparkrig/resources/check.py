@@ -67,8 +67,7 @@ class Subject:
     """One host that was looked at, and all that its checks are made from.
 
     found: what its look saw; peers: what that of each other of its group saw, by name, as far as they were read;
-    secrets: the value of each from its source on this machine; inventory: the file, as it is typed, empty until
-    it is known.
+    secrets: the value of each from its source on this machine.
     """
 
     name: str
@@ -76,7 +75,6 @@ class Subject:
     found: State
     peers: Mapping[str, State] = field(default_factory=dict)
     secrets: Mapping[str, SecretStr | None] | Refusal | None = None
-    inventory: str = ""
 
     @property
     def settings(self) -> Settings:
@@ -85,24 +83,24 @@ class Subject:
     @property
     def apply(self) -> Cure:
         """The command that makes hosts what is declared."""
-        return deploy(self.inventory)
+        return deploy()
 
     @property
     def serve(self) -> Cure:
         """The command that makes them serve what is declared, or what they served last."""
-        return deploy(self.inventory, "serve")
+        return deploy("serve")
 
     @property
     def probe(self) -> Cure:
         """The command that measures the rails which were not measured as they are now, and does nothing else."""
-        return deploy(self.inventory, "probe")
+        return deploy("probe")
 
     def run(self, command: str) -> Cure:
         """The command that runs another one on this host, as root, the way a deploy logs in.
 
         command: its words are quoted.
         """
-        return on_hosts(command, self.name, inventory=self.inventory)
+        return on_hosts(command, self.name)
 
     def install(self, *packages: str) -> Cure:
         """The command that installs parts of driver or kernel on this host, past what a deploy holds there."""

@@ -177,7 +177,7 @@ def _restart(subject: Subject) -> str:
     """The deploy; with leave to stop running containers where it has to restart docker."""
     found = subject.found.containers
     asked = not found.registered and found.running and not subject.settings.restart_docker
-    return deploy(subject.inventory, data={"restart_docker": "True"} if asked else None)
+    return deploy(data={"restart_docker": "True"} if asked else None)
 
 
 @dataclass(frozen=True)

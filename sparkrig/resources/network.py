@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Interface
 
 from sparkrig import programs
-from sparkrig.cure import cure_of
 from sparkrig.host import preflight
 from sparkrig.network import definitions, plan, seen
 from sparkrig.network.definitions import Definition
@@ -214,7 +213,7 @@ def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Chec
         every = definitions.find(subject.found.network, mine.fabric)  # of all netdevs: one run settles all
         unsaid = [each for each in every if each.policy(mine.adopt) is None]
         refusal = definitions.undecided(unsaid, mine.fabric, _decided(subject))
-        return Check(id, want, refusal.what, "extra", cure_of(refusal.cure).of(subject.inventory))
+        return Check(id, want, refusal.what, "extra", refusal.cure)
     return Check(id, want, "; ".join(map(str, others)), "extra", subject.apply)
 
 

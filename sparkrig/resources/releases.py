@@ -48,7 +48,7 @@ class DgxReleases(Resource[releases.Releases]):
             newest.shown,
             f"{has}, {behind} behind" if behind else has,
             "drift" if behind else "ok",
-            verb("update", "--check", inventory=subject.inventory) if behind else "",
+            verb("update", "--check") if behind else "",
             environment=True,
         )
 

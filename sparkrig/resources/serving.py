@@ -198,7 +198,7 @@ class _Subject:
     def serve(self) -> Cure:
         if self.declared:
             return self.host.serve
-        return deploy(self.host.inventory, "serve", data={"serve_name": self.service.name})
+        return deploy("serve", data={"serve_name": self.service.name})
 
 
 @dataclass(frozen=True)

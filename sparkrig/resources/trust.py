@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address
 
 from sparkrig import programs
-from sparkrig.cure import DEPLOYS, FILE, advice, on_host
+from sparkrig.cure import DEPLOYS, FILE, Cure, advice, on_host
 from sparkrig.files import Beside, File, Found, Managed, stale
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject, check
@@ -25,8 +25,6 @@ MARK = "sparkrig-node-trust"  # the comment of our one line in authorized_keys
 KEY = ".ssh/id_ed25519_sparkrig"  # below the home folder of the ssh user
 KNOWN_HOSTS = "/etc/sparkrig/known_hosts"
 CLIENT = "/etc/ssh/ssh_config.d/60-sparkrig.conf"
-_WANTED = "set node_ssh to True on {}, and: " + f"pyinfra {FILE} {DEPLOYS}/cluster.py"
-WANTED, WANTED_ON_ALL = (advice(_WANTED.format(whom)) for whom in ("both hosts", "all of its hosts"))
 
 FORGET = programs.text("operations/trust_forget.sh")
 LOGIN = Beside(
@@ -215,3 +213,9 @@ def settled(found: Trust, standing: Mapping[str, Found], peers: Sequence[Peer] |
 def left(found: Trust, standing: Mapping[str, Found]) -> bool:
     """Whether anything of ours is there, to be removed where it is no longer wanted."""
     return bool(found.authorized) or found.traces or bool({KNOWN_HOSTS, CLIENT} & set(standing))
+
+
+def wanted(hosts: int) -> Cure:
+    """What lets hosts of a group log in to each other. hosts: how many it has."""
+    whom = "both hosts" if hosts == 2 else "all of its hosts"
+    return advice(f"set node_ssh to True on {whom}, and: pyinfra {FILE} {DEPLOYS}/cluster.py")

@@ -144,11 +144,11 @@ class Watch(Resource[None]):
             said = f"it {acts[-1].sentence(found)}" if acts else want
             yield check("watch.guard", not acts, want, said, _CALM, environment=True)
 
-    def reset(self, subject: Subject, found: BlackBox) -> Iterator[Check]:
+    def reset(self, found: BlackBox) -> Iterator[Check]:
         """The last end that was not asked for, while it is news; nothing of a host that keeps no black box."""
         last, want = found.recent, "no reset in the last 24 hours"
         if last or found.runs:
-            cure = verb("blackbox", inventory=subject.inventory)
+            cure = verb("blackbox")
             yield check("watch.reset", last is None, want, last.sentence if last else want, cure, environment=True)
 
 

@@ -32,17 +32,15 @@ class PartialRun:
         return f"{self.said}. Try: {self.cure}"
 
 
-def partial_runs(journals: Mapping[str, Journal], inventory: str) -> list[PartialRun]:
+def partial_runs(journals: Mapping[str, Journal]) -> list[PartialRun]:
     """What was done to one host alone and not mended since, the newest first.
 
-    journals: of both hosts of a pair, by name; nothing of one alone. inventory: the file, as it is typed.
+    journals: of both hosts of a pair, by name; nothing of one alone.
     """
     ids = dict.fromkeys(run.id for found in journals.values() for run in found.runs)
     if len(journals) < 2 or any(_runs_now(id, journals) for id in ids):
         return []
-    return [
-        each for id in ids for each in (*_committed(id, journals, inventory), *_undone(id, journals, inventory))
-    ]
+    return [each for id in ids for each in (*_committed(id, journals), *_undone(id, journals))]
 
 
 def _runs_now(id: str, journals: Mapping[str, Journal]) -> bool:
@@ -50,7 +48,7 @@ def _runs_now(id: str, journals: Mapping[str, Journal]) -> bool:
     return any(journal.outcome(run, found) == "running" for run, found in runs)
 
 
-def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[PartialRun]:
+def _committed(id: str, journals: Mapping[str, Journal]) -> Iterator[PartialRun]:
     kept = {name: run for name, found in journals.items() if (run := found.find(id))}
     on = [name for name, run in kept.items() if run.moved_network and id not in journal.undone(journals[name])]
     others = [
@@ -63,10 +61,10 @@ def _committed(id: str, journals: Mapping[str, Journal], inventory: str) -> Iter
             f"only {listed(on)} committed the network of run {id}; that of {listed(others)} is as it was before, "
             "or goes back by itself"
         )
-        yield PartialRun(id, "committed", tuple(on), tuple(others), said, recovery.again(kept[on[0]], inventory))
+        yield PartialRun(id, "committed", tuple(on), tuple(others), said, recovery.again(kept[on[0]]))
 
 
-def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterator[PartialRun]:
+def _undone(id: str, journals: Mapping[str, Journal]) -> Iterator[PartialRun]:
     on = [name for name, found in journals.items() if _gone(id, found)]
     if not on:
         return
@@ -78,11 +76,11 @@ def _undone(id: str, journals: Mapping[str, Journal], inventory: str) -> Iterato
     lost = [name for name in others if first and name in first.owner.hosts and not journals[name].find(id)]
     if stands:
         said = f"run {id} is undone on {listed(on)} alone, and still stands on {listed(stands)}"
-        cure = verb("undo", id, inventory=inventory)
+        cure = verb("undo", id)
         yield PartialRun(id, "undone", tuple(on), tuple(stands), said, cure)
     elif lost and first:
         said = f"run {id} is undone on {listed(on)} alone, and {listed(lost)} keeps nothing of it"
-        yield PartialRun(id, "undone", tuple(on), tuple(lost), said, recovery.again(first, inventory))
+        yield PartialRun(id, "undone", tuple(on), tuple(lost), said, recovery.again(first))
 
 
 def _gone(id: str, found: Journal) -> bool:

@@ -13,37 +13,35 @@ NAMED = re.compile(r"(?<![\w-])serve_name=([a-z0-9][a-z0-9-]{0,23})$")
 _UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a host that does not reach the other
 
 
-def advice(run: Run, journal: Journal, inventory: str) -> str:
-    """What mends a run that failed or broke off. inventory: the file, as it is typed.
+def advice(run: Run, journal: Journal) -> str:
+    """What mends a run that failed or broke off.
 
     That command does what is missing, but for a change that was rolled back: it fails for the same reason.
     """
     if outcome(run, journal) != "rolled back":
-        return f"this does what is missing: {again(run, inventory)}"
+        return f"this does what is missing: {again(run)}"
     if run.trial:
         named = NAMED.search(run.owner.why)
         unit = Service(named[1] if named else "").unit
         log = f"sudo journalctl -u {quoted(unit)} --since -1h"
-        then = again(run, inventory)
+        then = again(run)
         return f"the server is as it was before; mend first what its log shows: {log}; and then: {then}"
-    look = verb("topology" if _UNREACHED in run.guard else "doctor", inventory=inventory)
-    return (
-        f"the network is as it was before; mend first what this shows: {look}; and then: {again(run, inventory)}"
-    )
+    look = verb("topology" if _UNREACHED in run.guard else "doctor")
+    return f"the network is as it was before; mend first what this shows: {look}; and then: {again(run)}"
 
 
-def again(run: Run, inventory: str) -> str:
-    """The command of ours that a run was begun by, without what else was typed. inventory: as in `advice`.
+def again(run: Run) -> str:
+    """The command of ours that a run was begun by, without what else was typed.
 
     What its operator typed is a note on the host, where another one may have written it: it is shown as that, and
     is never a command.
     """
     if run.owner.undoes:
-        return verb("undo", run.owner.undoes, inventory=inventory)
+        return verb("undo", run.owner.undoes)
     words = run.owner.why.split()
     if words[:2] == ["sparkrig", "storage"]:
-        return verb("storage", inventory=inventory)
+        return verb("storage")
     if "deploys/serve.py" not in words:
-        return deploy(inventory)
+        return deploy()
     named = NAMED.search(run.owner.why)
-    return deploy(inventory, "serve", data={"serve_name": named[1]} if named else {})
+    return deploy("serve", data={"serve_name": named[1]} if named else {})

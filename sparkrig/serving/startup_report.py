@@ -13,7 +13,7 @@ from sparkrig.serving import startup, trouble
 from sparkrig.serving.served import Service
 from sparkrig.serving.startup import Seen, Startup
 from sparkrig.value import Unread
-from sparkrig.verdict import Verdict, with_file
+from sparkrig.verdict import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,11 +51,10 @@ Nodes = Mapping[tuple[str, str], Node]
 """By host and service; empty stands for the server without a name."""
 
 
-def judged(fleet: Fleet, seen: Mapping[str, Seen], inventory: str = "") -> Nodes:
+def judged(fleet: Fleet, seen: Mapping[str, Seen]) -> Nodes:
     """How far each service is on each host that could be read, with its findings; pairs serve together.
 
-    The server without a name is left out where a pair or a lone host has named ones alone. inventory: its file as
-    it is typed, for the cures.
+    The server without a name is left out where a pair or a lone host has named ones alone.
     """
     nodes: dict[tuple[str, str], Node] = {}
     for group in fleet.groups():
@@ -64,11 +63,11 @@ def judged(fleet: Fleet, seen: Mapping[str, Seen], inventory: str = "") -> Nodes
         if not services or any(each.load != "not-found" for each in there.values()):
             services = ["", *services]
         for service in services:
-            nodes |= {(name, service): node for name, node in _service(there, service, inventory)}
+            nodes |= {(name, service): node for name, node in _service(there, service)}
     return {(name, service): nodes[name, service] for name in seen for service in _of(nodes, name)}
 
 
-def _service(there: Mapping[str, Seen], service: str, inventory: str) -> Iterator[tuple[str, Node]]:
+def _service(there: Mapping[str, Seen], service: str) -> Iterator[tuple[str, Node]]:
     """The nodes of one service, by host."""
     mine = {
         name: each.named.get(service, startup.absent(each)) if service else each for name, each in there.items()
@@ -77,8 +76,7 @@ def _service(there: Mapping[str, Seen], service: str, inventory: str) -> Iterato
     verdicts = trouble.judge({name: (mine[name], read[name]) for name in mine}, Service(service))
     for name, each in mine.items():
         image = each.image.id if each.image else ""
-        verdict = with_file(verdicts[name], inventory)
-        yield name, Node(**vars(read[name]), image=image, restarts=each.restarts, verdict=verdict)
+        yield name, Node(**vars(read[name]), image=image, restarts=each.restarts, verdict=verdicts[name])
 
 
 def _of(nodes: Nodes, name: str) -> dict[str, Node]:

@@ -33,8 +33,6 @@ _LONG_S: dict[Name, float] = {
 """For a phase that has no figure for that kind of launch; for the others, [@conselara-hardware]'s for a pair."""
 
 _WAITS = "No available shared memory broadcast block"
-_SERVE = deploy(what="serve", data={"model": "NAME"}).then(" (names: sparkrig models)")
-_FOLLOW = verb("startup")
 _NO_DEVICE = "give the container /dev/infiniband, and run deploys/cluster.py"
 
 
@@ -106,7 +104,7 @@ def _lost(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:
 
 def _node(seen: Seen, startup: Startup) -> Verdict:
     if startup.state == "absent":
-        return Verdict("unknown", "absent", "there is no unit sparkrig-serve", _SERVE)
+        return Verdict("unknown", "absent", "there is no unit sparkrig-serve", _serve())
     if startup.state == "stopped" and (ended := _watched(seen, "fault")):
         return ended
     if startup.state == "stopped":
@@ -232,9 +230,11 @@ def _slow(seen: Seen, lines: Sequence[Line]) -> Verdict | None:
 def _under_way(seen: Seen, startup: Startup, before: Verdict | None) -> Verdict:
     phase = startup.current
     if phase is None:
-        return Verdict("unknown", "begins", f"the unit is {seen.active}, and has not said anything yet", _FOLLOW)
+        return Verdict(
+            "unknown", "begins", f"the unit is {seen.active}, and has not said anything yet", verb("startup")
+        )
     after = f"; {before.evidence}" if before and seen.restarts else ""
-    return Verdict("unknown", "starting", f"it is {DOING[phase.name]}{after}", _FOLLOW)
+    return Verdict("unknown", "starting", f"it is {DOING[phase.name]}{after}", verb("startup"))
 
 
 def _short(line: str) -> str:
@@ -242,3 +242,7 @@ def _short(line: str) -> str:
     bare = re.sub(r"^(?:\([^)]*\) ?)*(?:(?:INFO|WARNING|ERROR) [\d-]+ [\d:]+ \[[^]]*\] ?)?", "", line)
     bare = re.sub(r"^sparkrig: trouble \S+ \S+ ", "", bare)
     return shorten(bare, 160, placeholder=" ...")
+
+
+def _serve() -> Cure:
+    return deploy("serve", data={"model": "NAME"}).then(" (names: sparkrig models)")

@@ -8,7 +8,6 @@ LOOKS = {
     "deploy --dry": ("pyinfra", "--dry", LAB, CLUSTER),
     "deploy --dry --diff": ("pyinfra", "--dry", "--diff", LAB, CLUSTER),
     "plan": ("sparkrig", "plan", LAB),
-    "summary": ("sparkrig", "summary", LAB),
     "topology": ("sparkrig", "topology", LAB),
     "status": ("sparkrig", "status", LAB),
     "undo --dry": ("sparkrig", "undo", LAB, "--dry"),

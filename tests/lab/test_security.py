@@ -48,11 +48,11 @@ def stranger(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     ("program", "words", "code"),
     [
         ("pyinfra", ("-y", "{}", CLUSTER), 1),
-        ("sparkrig", ("summary", "{}"), 3),
+        ("sparkrig", ("status", "{}"), 3),
         ("sparkrig", ("topology", "{}"), 3),
         ("pytest", ("-q", "-p", "no:cacheprovider", "tests/state/test_driver.py", "--inventory", "{}"), 1),
     ],
-    ids=["pyinfra", "summary", "topology", "tests/state"],
+    ids=["pyinfra", "status", "topology", "tests/state"],
 )
 def test_a_host_key_that_was_not_compared_is_refused(
     lab_pair: Pair, stranger: tuple[str, str, Path], program: str, words: tuple[str, ...], code: int, seen: Seen
@@ -292,7 +292,7 @@ def test_a_canary_is_found_where_it_belongs_and_nowhere_else(
     assert "Read-only file system" in failed.stderr
     secured.b.output("sudo umount /etc/sparkrig")
     watch.run("pyinfra", "-y", inventory, CLUSTER)
-    for verb, *more in (("summary",), ("topology",), ("status",), ("status", "--json"), ("undo", "--dry")):
+    for verb, *more in (("topology",), ("status",), ("status", "--json"), ("undo", "--dry")):
         watch.run("sparkrig", verb, inventory, *more)
     pages = [word for page in ("html", "junit", "prom") for word in (f"--{page}", str(tmp_path / page))]
     watch.run("sparkrig", "drift", inventory, *pages)

@@ -169,7 +169,7 @@ def test_networkmanager_is_waited_for_while_it_starts(deployed: Pair) -> None:
 def test_a_verb_waits_for_a_host_that_takes_no_logins_yet(deployed: Pair) -> None:
     deployed.b.output("sudo sh -c 'echo System is booting up. >/run/nologin'")
     with subprocess.Popen(
-        [BIN / "sparkrig", "summary", "--json", LAB],
+        [BIN / "sparkrig", "status", "--json", LAB],
         cwd=ROOT,
         env={**os.environ, "SPARKRIG_WAIT_S": ""},
         stdout=subprocess.PIPE,

@@ -198,10 +198,10 @@ def test_a_cluster_that_is_cabled_wrongly_is_refused_before_the_first_change(dep
 # --- the other verbs
 
 
-def test_summary_and_topology_show_each_host(tmp_path: Path) -> None:
-    code, summary = drifted(tmp_path / "summary", RING.settled(), "summary")
-    assert code == 0 and {len(row["rails"]) for row in summary["hosts"].values()} == {4}
-    assert all(rail["complaints"] == {} for row in summary["hosts"].values() for rail in row["rails"])
+def test_status_shows_each_host(tmp_path: Path) -> None:
+    code, status = drifted(tmp_path / "status", RING.settled(), "status")
+    states = [host["state"] for host in status["hosts"].values()]
+    assert code == 0 and [(len(state["rails"]), state["differs"]) for state in states] == [(4, [])] * 3
 
 
 @pytest.mark.parametrize("cluster", [RING, Cluster(3, "switch")], ids=["ring", "switch"])

@@ -54,7 +54,6 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
     "words",
     [
         ["sparkrig", "drift", "INVENTORY"],
-        ["sparkrig", "summary", "INVENTORY"],
         ["pyinfra", "--dry", "INVENTORY", CLUSTER],
         ["pyinfra", "-y", "INVENTORY", CLUSTER],
     ],

@@ -11,12 +11,14 @@ from typing import Any
 import pytest
 
 from sparkrig import inventory
-from sparkrig.cli import doctor, drift
+from sparkrig.cli import drift
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.spark import Spark
+from sparkrig.operations.subject import subjects
 from sparkrig.render import doctor as picture
-from sparkrig.reports import summary
+from sparkrig.reports.examination import Seen, judged
+from sparkrig.reports.figures import figures
 from tests import warm
 from tests.hostile import BOMB, DEEP, looks, survives
 from tests.plan import fleet
@@ -57,7 +59,7 @@ def spoilt(whole: str, noun: str, text: str) -> str:
 
 
 @pytest.mark.slow  # several verbs
-def test_drift_and_summary_tell_the_other_half_in_full(desk: Desk) -> None:
+def test_drift_and_status_tell_the_other_half_in_full(desk: Desk) -> None:
     healthy = desk.has(pair(converged("a"), converged("b"))).drift("--limit", A).report["hosts"][0]
 
     def holds(noun: str, text: str, said: str) -> None:
@@ -70,11 +72,12 @@ def test_drift_and_summary_tell_the_other_half_in_full(desk: Desk) -> None:
         assert {row["id"] for row in healthy["rows"]} <= {row["id"] for row in one["rows"]}
 
     each_row(GARBAGE, holds)
-    shown = desk.typed("summary", "--json")  # of the last of them
+    shown = desk.typed("status", "--json")  # of the last of them
     clean(shown)
     rows = json.loads(shown.out)["hosts"]
-    assert shown.code == 3 and "trust: cannot be understood" in rows[B]["unread"] and len(rows[A]["rails"]) == 2
-    clean(desk.typed("summary"))
+    assert shown.code == 3 and "trust: cannot be understood" in rows[B]["state"]["unread"]
+    assert len(rows[A]["state"]["rails"]) == 2 and rows[B]["runs"] == []
+    clean(desk.typed("status"))
 
 
 @pytest.mark.slow  # several verbs
@@ -184,7 +187,7 @@ def test_a_netplan_file_that_hurts_is_one_more_definition(desk: Desk) -> None:
 
 
 def judge(folder: Path, seed: int, count: int) -> None:
-    """Mutated looks of one host, each judged by drift, summary and doctor beside a host that is in order."""
+    """Mutated looks of one host, each judged by drift, status and doctor beside a host that is in order."""
     warm.spare_pyinfra()  # a third of the time went there
     entries = fleet.faked(2)
     a, b = entries
@@ -196,12 +199,12 @@ def judge(folder: Path, seed: int, count: int) -> None:
         if found := survives(Spark(), lines):
             states = {one: found, other: in_order}
             assert drift.judged(str(folder / "sparks.py"), group, data, states, {}, now, 0.0).hosts[1].rows
-            assert all(summary.describe(group, name, states) for name in states)
+            assert all(map(figures, subjects(group, states).values()))
     for lines in looks(examined("a"), seed, count):
         if looked := survives(Examination(), lines):
             heard = {one: Neighbours(), other: Neighbours()}
-            seen = doctor.Seen({one: looked, other: second}, {}, heard, {})
-            made = doctor.judged("x", group, data, seen, [], now, 0.0)
+            seen = Seen({one: looked, other: second}, {}, heard)
+            made = judged("x", group, data, seen, subjects(group, seen.hosts), [], now, 0.0)
             assert list(picture.lines(made, everything=True, ascii_only=True, width=None))
 
 

@@ -30,10 +30,12 @@ from sparkrig.facts.spark import Spark
 from sparkrig.io import catalogue_files, discovery, drift_files, terminal
 from sparkrig.io.screen import Screen
 from sparkrig.onboarding.candidates import Candidate
+from sparkrig.operations.subject import subject
 from sparkrig.render import drift as drift_picture
 from sparkrig.render import drift_html, drift_junit, drift_prom
-from sparkrig.render.summary import panel
-from sparkrig.reports.summary import describe
+from sparkrig.render import status as status_picture
+from sparkrig.reports.figures import figures
+from sparkrig.runs.journal import Journal
 from tests import warm
 from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
 from tests.plan import fleet
@@ -203,12 +205,12 @@ def test_looks_with_the_worst_in_their_texts_are_judged_and_shown(place: Place) 
 
     def holds(verb: str) -> None:
         done = place.has(other).typed(verb)
-        # summary asks what would be deployed, and topology what the links are, which is as it was
+        # status shows what is, and topology what the links are, which is as it was
         assert done.code in ((2, 3) if verb in ("doctor", "drift") else (0, 2, 3)), done
         assert A.removeprefix("@fake/") in done.out, done
         assert verb == "topology" or "script" in done.out + done.said, "it is shown, as text"
 
-    each_row(["doctor", "drift", "summary", "topology"], holds)
+    each_row(["doctor", "drift", "status", "topology"], holds)
 
 
 def test_an_update_of_a_host_with_the_worst_in_its_texts_is_shown(place: Place) -> None:
@@ -226,11 +228,13 @@ def test_an_update_of_a_host_with_the_worst_in_its_texts_is_shown(place: Place) 
 
 
 def drawn(folder: Path, group: Any, data: Any, states: Mapping[str, Any]) -> None:
-    """All that drift and summary make of it."""
+    """All that drift and status make of it."""
     report = drift.judged(str(folder / "sparks.py"), group, data, states, {}, datetime.now(UTC), 0.0)
     file = io.StringIO()
     drift_picture.show(Screen(file=file, width=80), report, everything=True)
-    Screen(file=file, width=80).print(*(panel(n, describe(group, n, states)) for n in states))
+    for name in states:
+        made = figures(subject(name, group, states))
+        Screen(file=file, width=80).print(status_picture.host(name, made, Journal(0), 5, ascii_only=False))
     harmless("a screen", file.getvalue())
     harmless("x.html", drift_html.html(report))
     harmless("x.xml", drift_junit.xml(report))

@@ -34,7 +34,6 @@ from tests.unit.blackbox_host import until
 GIVEN: dict[str, tuple[dict[str, Any], list[str]]] = {
     "drift": ({"hosts": [A]}, ["--limit", A]),
     "doctor": ({}, []),
-    "summary": ({}, []),
     "topology": ({}, []),
     "status": ({"runs": 2}, ["--runs", "2"]),
     "plan": ({}, []),
@@ -108,7 +107,7 @@ def without_random_words(desk: Desk) -> list[str]:
 
 
 def test_no_tool_can_be_more_than_a_look() -> None:
-    looks = {"doctor", "drift", "plan", "status", "summary", "topology", "explain", "lint", "models"}
+    looks = {"doctor", "drift", "plan", "status", "topology", "explain", "lint", "models"}
     options = {"--json", "--no-keep", "--"}
 
     def holds(tool: mcp_tools.Tool) -> None:

@@ -57,7 +57,7 @@ sys.platform = "darwin"
 '''
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 VERBS = [
-    *(["doctor"], ["drift"], ["plan"], ["status"], ["summary"], ["topology"], ["bandwidth"], ["undo", "--yes"]),
+    *(["doctor"], ["drift"], ["plan"], ["status"], ["topology"], ["bandwidth"], ["undo", "--yes"]),
     *(["apply", "--yes"], ["unlock", "--yes"], ["startup"], ["support", "--yes"], ["storage"]),
 ]
 

@@ -247,7 +247,7 @@ def test_a_verdict_that_fails_is_evidence_and_takes_nothing_with_it(
         raise KeyError("a netdev that no Spark had until today")
 
     monkeypatch.setattr("sparkrig.cli.drift.judged", broken)
-    monkeypatch.setattr("sparkrig.cli.doctor.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
+    monkeypatch.setattr("sparkrig.reports.examination.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
     found = command._Found({}, {}, {})
     command._judge("sparks.py", "sparks.py", Fleet({}), {}, found)
     assert "a netdev that no Spark had" in found.verdicts["drift.error.txt"] and "doctor.json" in found.verdicts

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ipaddress import IPv4Address
 from typing import Any
 
-from sparkrig.checks import access, condition, live, pair, resources
+from sparkrig.checks import access, pair
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
@@ -16,9 +16,9 @@ from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.hostname import Hostname
 from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
-from sparkrig.operations.subject import subject
+from sparkrig.operations.subject import subjects
+from sparkrig.reports.examination import Seen, checks
 from sparkrig.resources.check import Check
-from sparkrig.resources.watch import WATCH
 from tests.plan.conftest import recorded
 from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 
@@ -71,16 +71,11 @@ def checks_of(
     """Every check of every host, as `sparkrig doctor` makes them; one host is changed."""
     seen = {name: change(EXAMINED[name]) if name == at else EXAMINED[name] for name in hosts}
     survey = Survey(fleet, (A, B), seen, heard)
+    looked = Seen(seen, {}, heard, pings)
     return {
         name: [
-            *access.checks(name, {"ssh_user": "nvidia"}, found.identity),
-            *pair.checks(mine, survey if len(hosts) > 1 else None, pings.get(name)),
-            *resources.checks(mine),
-            *live.checks(mine, found.hostname),
-            *condition.checks(found.condition),
-            *WATCH.reset(mine, found.blackbox),
-            *WATCH.guarded(found.blackbox),
+            *access.checks(name, {"ssh_user": "nvidia"}, host.found.identity),
+            *checks(host, survey if len(hosts) > 1 else None, looked),
         ]
-        for name, found in seen.items()
-        for mine in [subject(name, fleet, seen, "pair.py")]
+        for name, host in subjects(fleet, seen).items()
     }

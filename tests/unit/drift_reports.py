@@ -15,7 +15,7 @@ A, B = "spark-a", "spark-b"
 NOW = datetime(2026, 11, 21, 14, 2, tzinfo=UTC)
 BEFORE = NOW - timedelta(days=3, hours=11)
 INVENTORY = "pair.py"
-DEPLOY = deploy(INVENTORY)
+DEPLOY = deploy()
 LOST = Refusal("Could not connect (10.0.0.12 port 22: [Errno 113] No route to host)", "ping spark-b")
 PLANNED = Acceptance(id="identity.kernel", until=date(2027, 1, 31), why="update planned", by="ann")
 
@@ -31,7 +31,7 @@ def hold(*, held: bool = True) -> Check:
 
 
 def docker(host: str, *, runs: bool = True) -> Check:
-    start = on_hosts("systemctl start docker", host, inventory=INVENTORY)
+    start = on_hosts("systemctl start docker", host)
     return Check(
         "containers.docker", "docker runs", "it does" if runs else "no daemon", *(() if runs else ("drift", start))
     )

@@ -50,7 +50,7 @@ def same(state: State) -> State:
 def found(change: Change = same, peer: Change = same, **data: Any) -> list[Check]:
     """The checks of spark-a, as its look found it after a change, and one of its peer."""
     fleet = Fleet.parse({name: {**values, **data} for name, values in PAIR.items()})
-    return resources.checks(subject(A, fleet, {A: change(SEEN[A]), B: peer(SEEN[B])}, "pair.py"))
+    return resources.checks(subject(A, fleet, {A: change(SEEN[A]), B: peer(SEEN[B])}))
 
 
 def packages(*, version: str = "", **fields: Any) -> Change:

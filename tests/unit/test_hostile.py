@@ -38,6 +38,7 @@ from sparkrig.resources import containers
 from sparkrig.runs import lock, merge
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable
+from sparkrig.value import Unread
 from tests.hostile import BOMB, DEEP, looks, mutated, survives
 from tests.plan.conftest import ROOT, converged
 from tests.plan.examined import examined
@@ -342,7 +343,7 @@ def hunt(seed: int, count: int) -> None:
     for _ in range(count):
         seen = survives(Journal(), mutated(JOURNAL, dice))
         if seen is not None:
-            assert picture.lines("a", seen, 20) is not None and status.host(seen, 20)
+            assert picture.lines("a", seen, 20) is not None and status.host(seen, Unread("away"), 20)
 
 
 @pytest.mark.slow

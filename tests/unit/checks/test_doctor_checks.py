@@ -14,7 +14,6 @@ from sparkrig import login
 from sparkrig.checks import access, remedy
 from sparkrig.checks.condition import judged as of_verdict
 from sparkrig.checks.consistency import judged
-from sparkrig.checks.remedy import Compared
 from sparkrig.checks.root_causes import roots
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.facts.examination import Examination as Look
@@ -27,7 +26,7 @@ from sparkrig.host.hostname import Hostname
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
-from sparkrig.operations.subject import subject
+from sparkrig.operations.subject import subjects
 from sparkrig.resources.check import Check, Status
 from sparkrig.verdict import Verdict
 from tests.unit import states as declared
@@ -336,7 +335,7 @@ REASONS = {
         "identity: could not be read (exit 3)",
         "look",
         "identity",
-        "pyinfra INVENTORY --limit spark-b",
+        "pyinfra pair.py --limit spark-b",
     ),
 }
 
@@ -365,9 +364,7 @@ def test_who_is_not_root_is_told_once() -> None:
 def differing(change: Change, id: str) -> Check:
     """The check of spark-b, as it differs from that of spark-a."""
     examined = {A: EXAMINED[A], B: change(EXAMINED[B])}
-    hosts = {
-        name: Compared(subject(name, fleet(), examined, "pair.py"), found) for name, found in examined.items()
-    }
+    hosts = subjects(fleet(), examined)
     found = checks_of(change)
     values = {name: one(found, id, name).found for name in (A, B)}
     check = next(check for check in judged(found, lambda _: "")[B] if check.id == id)

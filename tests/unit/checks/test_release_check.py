@@ -21,7 +21,7 @@ def checked(kernel: str = updates.KERNEL, known: Releases | None = None) -> Chec
         driver=driver.parse([*rows, "simulated 0"]),
         releases=updates.known("sparketa") if known is None else known,
     )
-    subject: Any = SimpleNamespace(found=found, inventory="inventories/my pair.py")
+    subject: Any = SimpleNamespace(found=found)
     (check,) = RELEASES.checks(subject)
     return check
 
@@ -36,7 +36,7 @@ def test_one_that_is_behind_says_by_how_many_and_what_shows_more() -> None:
     check = checked("6.17.0-1014-nvidia")
     assert check.wrong and check.environment
     assert check.found == "OTA2604.Computex (May 2026, DGX OS 7.5.0), 1 behind"
-    assert check.cure == "sparkrig update 'inventories/my pair.py' --check"
+    assert check.cure == "sparkrig update pair.py --check"
     assert checked("5.0.0-1-nvidia").found == "none as a whole, 10 behind"
 
 

@@ -31,7 +31,7 @@ def state(spark: Spark, letter: str = "a") -> State:
 
 def found(a: Spark, b: Spark, name: str = A, **data: Any) -> list[Check]:
     fleet = Fleet.parse({each: {**values, **data} for each, values in PAIR.items()})
-    return [*SERVING.checks(subject(name, fleet, {A: state(a), B: state(b, "b")}, "pair.py"))]
+    return [*SERVING.checks(subject(name, fleet, {A: state(a), B: state(b, "b")}))]
 
 
 def wrong(*args: Any, **data: Any) -> dict[str, str]:
@@ -224,7 +224,7 @@ def test_the_inventory_may_name_another_model(model: str, ids: set[str]) -> None
 
 def test_one_half_that_could_not_be_read_is_not_compared() -> None:
     fleet = Fleet.parse(PAIR)
-    made = [*SERVING.checks(subject(A, fleet, {A: state(both("a"))}, "pair.py"))]
+    made = [*SERVING.checks(subject(A, fleet, {A: state(both("a"))}))]
     assert "serve.alike" not in {check.id for check in made}
 
 
@@ -235,7 +235,7 @@ def of_cluster(name: str, serving: Serving, *sparks: Spark) -> dict[str, tuple[s
     """What is wrong on that host of a cluster: want and found."""
     printed = (host.seen.splitlines() for host in serving.hosts(*sparks))
     states = {name: SparkFact().process(lines) for name, lines in zip(serving.names, printed, strict=True)}
-    found = SERVING.checks(subject(name, serving.cluster.fleet, states, "ring.py"))
+    found = SERVING.checks(subject(name, serving.cluster.fleet, states))
     return {each.id: (each.want, each.found) for each in found if each.status != "ok"}
 
 

@@ -21,7 +21,7 @@ INVENTORIES = ["inventories/fleet.py", "inventories/pair.py"]
 
 CASES: dict[str, tuple[str, list[str]]] = {
     "verbs": ("sparkrig ", sorted(_VERBS)),
-    "verbs by their beginning": ("sparkrig su", ["summary", "support"]),
+    "verbs by their beginning": ("sparkrig su", ["support"]),
     "options of the command": ("sparkrig --v", ["--version"]),
     "options of a verb": ("sparkrig status --", ["--runs", "--json", "--help"]),
     "what a verb takes": ("sparkrig completion ", ["bash", "fish", "zsh"]),
@@ -29,7 +29,7 @@ CASES: dict[str, tuple[str, list[str]]] = {
     "nodes of the lab": ("sparkrig lab power spark-", ["spark-a", "spark-b", "spark-c", "spark-d", "spark-s"]),
     "what they take": ("sparkrig lab cable spark-a p", ["p0", "p1"]),
     "inventories": ("sparkrig drift ", INVENTORIES),
-    "inventories after an option": ("sparkrig summary --json inventories/p", ["inventories/pair.py"]),
+    "inventories after an option": ("sparkrig status --json inventories/p", ["inventories/pair.py"]),
     "models": ("sparkrig models show qwen3.5-1", ["qwen3.5-122b-a10b"]),
     "workloads": ("sparkrig bench inventories/pair.py long-8k long-", ["long-8k", "long-32k", "long-128k"]),
     "nothing to accept": ("sparkrig accept own.py ", []),

@@ -30,7 +30,7 @@ def sparkrig(*words: str) -> subprocess.CompletedProcess[str]:
 def test_help_names_every_verb(flag: str) -> None:
     shown = sparkrig(flag)
     assert shown.returncode == 0
-    assert {"lab", "summary"} <= set(VERBS)
+    assert {"lab", "status"} <= set(VERBS)
     for verb in VERBS:
         assert re.search(rf"^  {verb} +\S", shown.stdout, re.MULTILINE), verb
 
@@ -138,20 +138,28 @@ def test_a_wrong_word_is_one_line_and_no_drift() -> None:
 
     each_row(
         [
-            ("sumary", "Error: No such command 'sumary'."),
+            ("statsu", "Error: No such command 'statsu'."),
             ("--colour", "Error: No such option '--colour'."),
-            ("summary", "Error: Missing argument 'INVENTORY'. Try: sparkrig summary --help"),
+            ("status", "Error: Missing argument 'INVENTORY'. Try: sparkrig status --help"),
             (
                 "explain absent.txt",
                 "Error: Invalid value for '[FILE]...': 'absent.txt': No such file or directory. Try: sparkrig",
             ),
-            ("summary x.py --jsn", "Error: No such option '--jsn'."),
-            ("summary no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
+            ("status x.py --jsn", "Error: No such option '--jsn'."),
+            ("status no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
             ("lab up --bad", "Error: No such option '--bad'."),
             ("lab cable spark-a p7 plug", "Error: Invalid value for"),
         ],
         holds,
     )
+
+
+def test_the_old_name_of_a_verb_answers_and_names_the_new_one() -> None:
+    done = sparkrig("summary", "no/such.py")
+    warning, error = done.stderr.splitlines()
+    assert (done.returncode, warning) == (1, "Warning: sparkrig summary is now sparkrig status")
+    assert error.startswith("Error: there is no inventory file no/such.py")
+    assert "summary" not in VERBS
 
 
 @pytest.mark.parametrize("words", [(), ("lab",)])
@@ -165,7 +173,7 @@ def test_an_inventory_that_cannot_stand_is_a_sentence(tmp_path: Path) -> None:
     def holds(text: str, words: str) -> None:
         file = tmp_path / "pair.py"
         file.write_text(text)
-        done = sparkrig("summary", str(file))
+        done = sparkrig("status", str(file))
         assert done.returncode == 1
         assert "Traceback" not in done.stderr
         (line,) = done.stderr.splitlines()

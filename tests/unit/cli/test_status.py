@@ -24,16 +24,19 @@ from sparkrig.host.armed import Armed
 from sparkrig.io.remote import Lost
 from sparkrig.operations import journal as operations
 from sparkrig.render import journal as picture
+from sparkrig.render import status as screen
 from sparkrig.reports import status as report
 from sparkrig.runs import journal, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Lock, Owner
+from sparkrig.value import Unread
 from tests import warm
 from tests.unit.statuses import (
     AFTER,
     BAD,
     BEFORE,
     BROKEN,
+    DIFFERING,
     DONE,
     GOOD,
     ID,
@@ -42,7 +45,9 @@ from tests.unit.statuses import (
     NOW,
     OWNER,
     PIN,
+    STATE,
     WHY,
+    looked,
     shown,
 )
 
@@ -150,7 +155,8 @@ def test_how_long_ago(seconds: int, said: str) -> None:
 
 def test_the_screen_fits_80_columns() -> None:
     console = Console(width=80, file=io.StringIO(), force_terminal=False, record=True)
-    console.print(picture.status("spark-a", Journal(NOW, None, (BROKEN, DONE), AFTER), 5))
+    found = Journal(NOW, None, (BROKEN, DONE), AFTER)
+    console.print(screen.host("spark-a", DIFFERING, found, 5, ascii_only=False))
     text = console.export_text()
     assert max(map(len, text.splitlines())) <= 80
     for word in (ID, BROKEN.id, "ann@laptop", "✗", "✓", "done, 2 steps; changed /etc/nccl.conf, 2 holds"):
@@ -165,7 +171,7 @@ def inventory(tmp_path: Path) -> str:
 
 
 def test_a_terminal_shows_one_host_below_the_other(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
-    monkeypatch.setattr(status, "_look", lambda *_: {"spark-a": GOOD, "spark-b": GOOD})
+    monkeypatch.setattr(status, "_look", lambda *_: looked({"spark-a": GOOD, "spark-b": GOOD}))
     done = CliRunner(env={"FORCE_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}).invoke(status.status, [inventory])
     said = [unstyle(line).rstrip() for line in done.output.splitlines()]
     assert said[0] == "spark-a"
@@ -211,7 +217,7 @@ def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
 ) -> None:
     done = shown(monkeypatch, inventory, {"spark-a": BAD, "spark-b": Lost("no route")})
     assert done.stderr == f"Try: sparkrig doctor {inventory} access\n"
-    lines = done.stdout.splitlines()
+    lines = done.stdout.splitlines()[len([*screen.rows(STATE)]) :]
     changed = "changed: /etc/nccl.conf, 2 holds, 1 package and the network"
     assert lines == [
         f"spark-a: {BROKEN.id} by ann@laptop for: {WHY}: interrupted after step 2 ({NETWORK.name}); {changed}",
@@ -219,6 +225,33 @@ def test_a_pipe_gets_a_line_for_each_run_and_the_command_that_goes_on(
         f"spark-a: this does what is missing: pyinfra {inventory} deploys/cluster.py",
         "spark-b: not read: no route",
     ]
+
+
+def test_a_pipe_gets_a_line_for_each_figure_and_difference(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    done = shown(monkeypatch, inventory, {"spark-a": GOOD}, state=DIFFERING)
+    rail = "enp1s0f0np0: 192.168.100.11/24, MTU 9000, rocep1s0f0, GID 1, 109.50 Gb/s"
+    assert done.exit_code == 0
+    assert [line for line in done.stdout.splitlines() if ID not in line] == [
+        "spark-a: spark: NVIDIA DGX Spark Founders Edition",
+        "spark-a: system: DGX OS 7.5.0, kernel 6.17.0-1014-nvidia",
+        "spark-a: driver: 580.173.02, 43 packages held",
+        "spark-a: containers: toolkit 1.19.0-1, nvidia runtime in docker",
+        "spark-a: environment: NCCL_IB_GID_INDEX=1",
+        f"spark-a: rail: {rail}",
+        "spark-a: differs: net.enp1s0f0np0.mtu: 1500 (declared: 9000)",
+        f"spark-a: each difference with what mends it: sparkrig drift {inventory}",
+    ]
+
+
+def test_a_host_of_which_only_the_journal_can_be_read_shows_it(
+    monkeypatch: pytest.MonkeyPatch, inventory: str
+) -> None:
+    done = shown(monkeypatch, inventory, {"spark-a": BAD}, state=Unread("trust: cannot be understood"))
+    assert done.exit_code == 3 and done.stderr == f"Try: sparkrig doctor {inventory} access\n"
+    assert "spark-a: state: not read: trust: cannot be understood" in done.stdout
+    assert f"spark-a: this does what is missing: pyinfra {inventory} deploys/cluster.py" in done.stdout
 
 
 def test_a_pipe_with_a_width_gets_no_longer_line(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
@@ -233,7 +266,7 @@ def test_json_has_everything(monkeypatch: pytest.MonkeyPatch, inventory: str) ->
         "spark-b": Lost("no route"),
     }
     document = json.loads(shown(monkeypatch, inventory, found, "--json").stdout)
-    assert document["schema"] == "sparkrig.status/1"
+    assert document["schema"] == "sparkrig.status/2"
     assert document["hosts"]["spark-b"] == {"unread": "no route"}
     a = document["hosts"]["spark-a"]
     assert a["lock"]["alive"] is True and a["lock"]["who"] == "ann@laptop"
@@ -247,7 +280,7 @@ def test_a_run_that_cannot_be_understood_is_named_and_hides_no_other(
     bad = Run("20261121T041500Z-cd34", Owner(), before=BEFORE)
     found: dict[str, Journal | Lost] = {"spark-a": replace(GOOD, runs=(*GOOD.runs, bad))}
     done = shown(monkeypatch, inventory, found)
-    rows = done.stdout.splitlines()
+    rows = done.stdout.splitlines()[len([*screen.rows(STATE)]) :]
     said = f"run {bad.id} is left out: /var/lib/sparkrig/runs/{bad.id}/run.json is gone or cannot be understood"
     assert (done.exit_code, rows[0]) == (0, f"spark-a: {said}")
     assert ID in rows[1] and not [row for row in rows[1:] if bad.id in row]
@@ -267,7 +300,7 @@ def test_a_run_without_a_time_is_not_decades_ago(
 
 def drawn(run: Run) -> str:
     console = Console(width=80, file=io.StringIO(), record=True)
-    console.print(picture.status("spark-a", replace(GOOD, runs=(run,)), 5))
+    console.print(picture.newest(replace(GOOD, runs=(run,)), 5))
     return console.export_text()
 
 
@@ -347,7 +380,7 @@ def test_what_was_rolled_back_is_so_on_both_halves_and_the_advice_mends_it(
     assert done.exit_code == 4
     assert shown(monkeypatch, inventory, found, "--json").exit_code == 4
     lines = done.stdout.splitlines()
-    assert f"rolled back: {why}" in lines[0]
+    assert f"rolled back: {why}" in next(line for line in lines if BROKEN.id in line)
     look = f"mend first what this shows: sparkrig topology {inventory}; and then: "
     look += f"pyinfra {inventory} deploys/cluster.py"
     for name in found:

@@ -257,7 +257,7 @@ def test_all_that_others_left_is_shown_in_one_refusal(synced: Host) -> None:
         f"NetworkManager profile '{OLD}' ({OLD_FILE}) defines {A} (DHCP)"
     )
     assert no.cure == (
-        'pyinfra INVENTORY deploys/cluster.py --data \'adopt={"40-cx7.yaml": "set-aside", '
+        'pyinfra pair.py deploys/cluster.py --data \'adopt={"40-cx7.yaml": "set-aside", '
         f'"98-spark-vllm-docker.yaml": "set-aside", "{OLD}": "set-aside"}}\', '
         "or another word in the inventory (sparkrig docs adopting)"
     )

@@ -137,10 +137,10 @@ def test_what_the_other_half_has_whole_is_missing() -> None:
 def test_what_copies_it() -> None:
     def holds(found: list[Missing], command: str) -> None:
         (one,) = found
-        assert str(one.copied.of("inventories/mine.py")) == command
+        assert str(one.copied) == command
 
     there = Serving(looked=True, weights={QWEN: Weights("whole", 7)})
-    deploy = "pyinfra inventories/mine.py deploys/serve.py"
+    deploy = "pyinfra pair.py deploys/serve.py"
     named = replace(RECORD, service="chat", settings={"serve_port": 9100, "model": QWEN})
     other = replace(there, named={"chat": Own()})
     tar = "on spark-b: sudo mkdir -p /srv/models && ssh spark-a sudo tar -C /srv/models -c Qwen/Qwen3-8B | "
@@ -167,11 +167,11 @@ def test_what_copies_it() -> None:
             "served by nobody": (lacking(has(), there), f"{tar}sudo tar -C /srv/models -x"),
             "no login within a cluster": (
                 lacking(has(), there, RECORD, node_ssh=False, cluster="x", topology="switch", pair=None),
-                "set node_ssh to True on all of its hosts, and: pyinfra inventories/mine.py deploys/cluster.py",
+                "set node_ssh to True on all of its hosts, and: pyinfra pair.py deploys/cluster.py",
             ),
             "no login between the hosts": (
                 lacking(has(), there, RECORD, node_ssh=False),
-                "set node_ssh to True on both hosts, and: pyinfra inventories/mine.py deploys/cluster.py",
+                "set node_ssh to True on both hosts, and: pyinfra pair.py deploys/cluster.py",
             ),
         },
         holds,

@@ -239,7 +239,7 @@ def test_the_journal_has_what_was_removed_and_undo_leaves_it(monkeypatch: pytest
         shown
     ) == 2
     assert picture.changed(run, found) == f"image {BASE} (removed) and checkpoint {TWO} (removed)"
-    assert recovery.again(run, "pair.py") == "sparkrig storage pair.py"
+    assert recovery.again(run) == "sparkrig storage pair.py"
 
 
 def test_the_manifest_is_the_one_that_the_script_removes() -> None:

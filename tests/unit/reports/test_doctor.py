@@ -16,7 +16,7 @@ from sparkrig.reports.doctor import Report
 from sparkrig.resources.check import Check
 from tests.unit.doctor_reports import LOST, MTU, NETDEV, NOW, OK, PATH, ROOT, A, B, made
 
-DEPLOY = deploy("pair.py")
+DEPLOY = deploy()
 LONG = local(f"pyinfra {'x ' * 60}docker")
 CLOCK = Check("host.clock", "this machine's time", "0 s behind")
 IDLE = Check("gpu.clock", "2200 MHz and more under load", "the GPU idles", "skipped")
@@ -258,7 +258,7 @@ def test_what_a_host_printed_cannot_move_the_cursor() -> None:
 
 def test_the_placeholder_of_an_inventory_is_filled_in() -> None:
     check = Check("pair.cabling", "a cable", "none", "drift", verb("topology"))
-    assert made({A: [check]}, inventory="my pair.py").next == "Next: sparkrig topology 'my pair.py'"
+    assert made({A: [check]}).next == "Next: sparkrig topology pair.py"
 
 
 # --- on a terminal

@@ -215,10 +215,10 @@ def test_one_run_of_the_deploy_is_told_all_that_it_needs() -> None:
     """A run that lacked one of the words would be refused, and mend nothing."""
     checks = [
         mtu(1500),
-        Check("containers.daemon-json", "x", "y", "drift", deploy(INVENTORY, data={"restart_docker": "True"})),
-        Check("net.others", "x", "y", "extra", deploy(INVENTORY, data={"adopt": {"cx7": "set-aside"}})),
+        Check("containers.daemon-json", "x", "y", "drift", deploy(data={"restart_docker": "True"})),
+        Check("net.others", "x", "y", "extra", deploy(data={"adopt": {"cx7": "set-aside"}})),
     ]
-    other = Check("net.others", "x", "y", "extra", deploy(INVENTORY, data={"adopt": {"it's": "set-aside"}}))
+    other = Check("net.others", "x", "y", "extra", deploy(data={"adopt": {"it's": "set-aside"}}))
     (mend,) = mends(made({A: checks, B: [other]}))
     assert len(mend.findings) == 3
     assert mend.cure == (

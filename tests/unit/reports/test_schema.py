@@ -21,7 +21,7 @@ from pydantic import BaseModel, TypeAdapter
 import sparkrig.io as package
 from docs.schemas import DOCUMENTS, FOLDER, texts
 from sparkrig.cli import apply as applied
-from sparkrig.cli import applying, blackbox, models, onboard, summary, topology, update
+from sparkrig.cli import applying, blackbox, models, onboard, topology, update
 from sparkrig.cli import plan as planning
 from sparkrig.cli import support as support_command
 from sparkrig.cli.draft import Book, Draft
@@ -65,22 +65,11 @@ from tests.unit import (
     startup_reports,
     statuses,
     storages,
-    summaries,
     surveys,
     undos,
 )
 
 Patch = pytest.MonkeyPatch
-
-
-def summarised(folder: Path, patch: Patch) -> str:
-    """A pair as it should be, one from the box, and one that cannot be read."""
-    names = ("spark-a", "spark-b", "spark-c")
-    file = folder / "sparks.py"
-    file.write_text(f"sparks = {[(name, summaries.LAB.get(name, {})) for name in names]!r}\n")
-    states = (summaries.state(), summaries.state("fresh", "spark-b"), Lost("no route to host"))
-    patch.setattr(summary, "_look", lambda *_: dict(zip(names, states, strict=True)))
-    return CliRunner().invoke(summary.summary, [str(file), "--json"]).stdout
 
 
 def told(folder: Path, patch: Patch) -> str:
@@ -93,7 +82,7 @@ def told(folder: Path, patch: Patch) -> str:
         "spark-a": Journal(now, Lock(statuses.OWNER, alive=True), runs, statuses.AFTER, armed=armed),
         "spark-b": Lost("no route to host"),
     }
-    return statuses.shown(patch, str(file), found, "--json").stdout
+    return statuses.shown(patch, str(file), found, "--json", state=statuses.DIFFERING).stdout
 
 
 def cabled(folder: Path, patch: Patch) -> str:
@@ -286,7 +275,6 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "startup": started,
     "status": told,
     "storage": stored,
-    "summary": summarised,
     "support": supported,
     "topology": cabled,
     "undo": undone,
@@ -337,7 +325,7 @@ def test_a_file_in_models_is_what_its_schema_says() -> None:
     each_row(catalogue_files.names(), holds)
 
 
-NUMBERS = {"bench": 2, "models": 2, "storage": 2}  # of a schema that has moved
+NUMBERS = {"bench": 2, "models": 2, "status": 2, "storage": 2}  # of a schema that has moved
 
 
 @pytest.mark.parametrize("verb", TYPED)
@@ -368,8 +356,8 @@ def without_a_field(item: dict[str, Any]) -> Iterator[Any]:
 
 
 def test_a_rail_that_lost_its_figure_is_told_apart(tmp_path: Path, monkeypatch: Patch) -> None:
-    document = json.loads(summarised(tmp_path, monkeypatch))
-    rail = document["hosts"]["spark-a"]["rails"][0]
+    document = json.loads(told(tmp_path, monkeypatch))
+    rail = document["hosts"]["spark-a"]["state"]["rails"][0]
     assert rail["gbps"] > 0
     rail["gbps"] = "0.57 Gb/s"
-    assert complaints("summary", document)
+    assert complaints("status", document)

@@ -77,7 +77,7 @@ def host(seen: Time, files: Mapping[str, Found], servers: Sequence[str]) -> Subj
     """A host of a pair in spec, with that service and those files of ours."""
     fleet = Fleet.parse({name: {**values, "ntp": [*servers]} for name, values in PAIR.items()})
     state = replace(SEEN[A], time=seen, files={**SEEN[A].files, **files})
-    return subject(A, fleet, {A: state, B: SEEN[B]}, "pair.py")
+    return subject(A, fleet, {A: state, B: SEEN[B]})
 
 
 def test_a_file_says_what_each_service_reads() -> None:

@@ -340,36 +340,34 @@ def test_where_a_run_broke_off() -> None:
 
 def test_a_run_that_did_not_end_is_run_again_and_one_rolled_back_is_looked_into() -> None:
     base = Run(ONE, owner(ONE))
-    again = "this does what is missing: pyinfra p.py deploys/cluster.py"
-    assert recovery.advice(base, Journal(1, runs=(base,)), "p.py") == again
+    again = "this does what is missing: pyinfra pair.py deploys/cluster.py"
+    assert recovery.advice(base, Journal(1, runs=(base,))) == again
     for ended in (replace(base, ended=1), replace(base, steps=(BAD,))):
-        assert recovery.advice(ended, Journal(1, runs=(ended,)), "p.py") == again
-    assert recovery.advice(base, Journal(1, Lock(owner(ONE), True), (base,)), "p.py") == again
+        assert recovery.advice(ended, Journal(1, runs=(ended,))) == again
+    assert recovery.advice(base, Journal(1, Lock(owner(ONE), True), (base,))) == again
     taken_back = Journal(1, runs=(Run(TWO, owner(TWO, undoes=ONE), ended=2), base))
-    assert recovery.advice(base, taken_back, "p.py") == again
+    assert recovery.advice(base, taken_back) == again
     for guard, verb in (("rolled-back no answer on rail 0", "topology"), ("rolled-back x", "doctor")):
         back = replace(base, guard=guard)
-        said = recovery.advice(back, Journal(1, runs=(back,)), "p.py")
+        said = recovery.advice(back, Journal(1, runs=(back,)))
         assert said == (
             "the network is as it was before; mend first what this shows: "
-            f"sparkrig {verb} p.py; and then: pyinfra p.py deploys/cluster.py"
+            f"sparkrig {verb} pair.py; and then: pyinfra pair.py deploys/cluster.py"
         )
     serve = replace(base, owner=replace(base.owner, why="pyinfra x.py deploys/serve.py --data y"))
-    assert recovery.again(serve, "p.py") == "pyinfra p.py deploys/serve.py"
+    assert recovery.again(serve) == "pyinfra pair.py deploys/serve.py"
     tried = replace(serve, trial="garbage", steps=(BAD,))
-    assert recovery.advice(tried, Journal(1, runs=(tried,)), "p.py") == (
+    assert recovery.advice(tried, Journal(1, runs=(tried,))) == (
         "the server is as it was before; mend first what its log shows: sudo journalctl -u sparkrig-serve --since "
-        "-1h; and then: pyinfra p.py deploys/serve.py"
+        "-1h; and then: pyinfra pair.py deploys/serve.py"
     )
     named = replace(tried, owner=replace(base.owner, why="pyinfra x.py deploys/serve.py --data serve_name=embed"))
-    assert recovery.again(named, "p.py") == "pyinfra p.py deploys/serve.py --data serve_name=embed"
-    assert "journalctl -u sparkrig-serve-embed --since" in recovery.advice(
-        named, Journal(1, runs=(named,)), "p.py"
-    )
+    assert recovery.again(named) == "pyinfra pair.py deploys/serve.py --data serve_name=embed"
+    assert "journalctl -u sparkrig-serve-embed --since" in recovery.advice(named, Journal(1, runs=(named,)))
     odd = replace(tried, owner=replace(base.owner, why="pyinfra x.py deploys/serve.py --data serve_name=$(id)"))
-    assert recovery.again(odd, "p.py") == "pyinfra p.py deploys/serve.py"
+    assert recovery.again(odd) == "pyinfra pair.py deploys/serve.py"
     undo = replace(base, owner=owner(ONE, undoes=TWO))
-    assert recovery.again(undo, "p.py") == f"sparkrig undo p.py {TWO}"
+    assert recovery.again(undo) == f"sparkrig undo pair.py {TWO}"
 
 
 def test_a_rollback_of_one_half_is_one_of_both() -> None:

@@ -87,7 +87,7 @@ def test_a_refusal_names_the_holder_its_step_and_what_is_in_doubt() -> None:
     held = Answer("held", OURS, "Network | profiles").refusal("spark-b")
     who = "ann@desk (from 10.0.2.2) since 2025-11-21 04:15:00 UTC for: pyinfra x.py deploys/cluster.py"
     assert held.what == f"spark-b is locked by {who}, now at Network | profiles"
-    assert held.cure == "wait for that run; if it is known to be dead: sparkrig unlock INVENTORY"
+    assert held.cure == "wait for that run; if it is known to be dead: sparkrig unlock pair.py"
     doubt = Answer("unknown", OURS).refusal("spark-b")
     assert doubt.what == f"spark-b is locked by {who}; whether its session is still there cannot be told"
     for found in ("free", "stale", "ours", "zebra"):

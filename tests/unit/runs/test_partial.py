@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
 
 from sparkrig.checks import pair
-from sparkrig.cli import status
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.partial import partial_runs
 from tests.tables import each_row
+from tests.unit.statuses import shown
 
 WHY = "pyinfra inventories/pair.py deploys/cluster.py"  # what its operator typed, elsewhere
 AGAIN = "pyinfra pair.py deploys/cluster.py"
@@ -72,15 +71,15 @@ TABLE: dict[str, tuple[Journal, Journal, str, str]] = {
 def test_what_was_done_to_one_half_alone() -> None:
     def row(a: Journal, b: Journal, said: str, cure: str) -> None:
         expected = [(said, cure)] if said else []
-        assert [(each.said, each.cure) for each in partial_runs({A: a, B: b}, "pair.py")] == expected
-        both = [(each.said, each.cure) for each in partial_runs({B: b, A: a}, "pair.py")]
+        assert [(each.said, each.cure) for each in partial_runs({A: a, B: b})] == expected
+        both = [(each.said, each.cure) for each in partial_runs({B: b, A: a})]
         assert both == expected, "whichever is named first"
 
     each_row(TABLE, row)
 
 
 def test_one_half_alone_tells_nothing() -> None:
-    assert partial_runs({A: host(COMMITTED)}, "pair.py") == []
+    assert partial_runs({A: host(COMMITTED)}) == []
 
 
 @pytest.fixture
@@ -95,16 +94,14 @@ def inventory(tmp_path: Path) -> str:
 
 
 def test_status_says_it_in_one_sentence(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
-    monkeypatch.setattr(status, "_look", lambda *_: {A: host(COMMITTED), B: host(BACK)})
-    done = CliRunner().invoke(status.status, [inventory])
+    done = shown(monkeypatch, inventory, {A: host(COMMITTED), B: host(BACK)})
     assert done.exit_code == 2
     assert done.stdout.splitlines()[-1] == f"{ALONE}. Try: pyinfra {inventory} deploys/cluster.py"
     assert done.stdout.count("Try: ") == 1 and "by the same again" not in done.stdout
 
 
 def test_status_has_an_exit_code_for_it(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
-    monkeypatch.setattr(status, "_look", lambda *_: {A: host(run(1), UNDONE), B: host(run(1))})
-    done = CliRunner().invoke(status.status, [inventory])
+    done = shown(monkeypatch, inventory, {A: host(run(1), UNDONE), B: host(run(1))})
     assert (done.exit_code, done.stdout.splitlines()[-1]) == (2, f"{STANDS}. Try: sparkrig undo {inventory} R1")
 
 
@@ -114,7 +111,7 @@ def test_doctor_has_a_check_of_it() -> None:
             return A, B
 
     class Subject:
-        name, fleet, inventory = B, Fleet.fromkeys((A, B)), "pair.py"
+        name, fleet = B, Fleet.fromkeys((A, B))
 
     subject: Any = Subject
     (found,) = pair.partial(subject, {A: host(COMMITTED), B: host(BACK)})

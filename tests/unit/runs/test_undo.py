@@ -18,7 +18,7 @@ from sparkrig import programs
 from sparkrig.host.driver import SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
-from sparkrig.render.journal import lines, rows, status, undoing
+from sparkrig.render.journal import lines, newest, rows, undoing
 from sparkrig.reports import status as report
 from sparkrig.resources import trust, watch
 from sparkrig.resources.time import CHRONY_PATH
@@ -27,6 +27,7 @@ from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.serving import served
+from sparkrig.value import Unread
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 from tests.unit.undos import (
@@ -353,7 +354,7 @@ def test_the_package_that_goes_with_its_note_is_named() -> None:
 
 def test_a_host_without_runs_and_a_lock_that_stands_are_shown() -> None:
     console = Console(file=io.StringIO(), width=120, color_system=None)
-    console.print(status("spark-a", Journal(9000, Lock(Owner("R1", "ann@laptop", "x"), True)), 5))
+    console.print(newest(Journal(9000, Lock(Owner("R1", "ann@laptop", "x"), True)), 5))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "locked by ann@laptop" in shown and "no run is kept" in shown
 
@@ -463,7 +464,7 @@ def test_what_was_left_can_be_asked_for_again_and_is_shown() -> None:
     assert acts(found, "R1", everything=True)[NCCL] == "remove"
     shown = "\n".join(lines("spark-a", found, 5))
     assert shown.count("but for /etc/nccl.conf (changed since by another one)") == 2, "at the run and at its undo"
-    assert [each.left for each in report.host(found, 5).runs] == [(left,)] * 2
+    assert [each.left for each in report.host(found, Unread("away"), 5).runs] == [(left,)] * 2
     again = host(*reversed(found.runs), run(3, {NCCL: "edited"}, NOTHING, undoes="R1"), now=NOTHING)
     with pytest.raises(Refusal, match="R1 is undone already"):
         undo_target.target({"a": again}, "R1")
