@@ -27,7 +27,6 @@ from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
 from sparkrig.runs.journal import TRIAL
 from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, startup, unit_files
-from sparkrig.serving.lint.version import version
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import Chosen, Sizing
 from sparkrig.text import bare_name, listed, plain
@@ -39,24 +38,11 @@ _SAID = 100  # characters of what it announced; a phase may name its whole comma
 _PULSE_S = 10  # how long a host waits for something to happen before it answers
 
 
-def texts(service: Service = served.UNNAMED) -> dict[str, str]:
-    """The scripts of a service that land on a host, by their paths there."""
-    return {
-        service.of(path): service.of(programs.file(f"serving/{name}"))
-        for path, name in ((served.START, "start.sh"), (served.WATCHER, "watch.py"))
-    }
-
-
 PROBE = programs.text("operations/serving_probe.sh")
-
 BEGIN = programs.text("operations/serving_begin.sh")
-
 PLACED = programs.text("operations/serving_placed.sh")
-
 NEW_TOKEN = programs.text("operations/serving_new_token.sh")
-
 START = programs.text("operations/serving_start.sh")
-
 PULSE = programs.text("operations/serving_pulse.sh")
 
 LAST_WORDS = (
@@ -65,11 +51,8 @@ LAST_WORDS = (
 )
 
 ASK = programs.text("operations/serving_ask.sh")
-
 COMMIT = programs.text("operations/serving_commit.sh")
-
 ROLL_BACK = programs.text("operations/serving_roll_back.sh")
-
 REMOVE = programs.text("operations/serving_remove.sh")
 
 
@@ -150,16 +133,11 @@ def _decided(group: Group, files: Mapping[str, Mapping[str, Found]]) -> Sizing |
 
 def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Sizing:
     """One and the same for all hosts, by the one with the least room. Raises Refusal with the figures."""
-    rooms = []
-    for name in group.names:
-        unit = files[name].get(group.service.of(served.SERVICE))
-        memory_gib = group.settings[name].memory_gib
-        text = unit.content if unit else ""
-        records = served.records(files[name], found[name])
-        others = sizing.beside(found[name], records, group.service, memory_gib)
-        own, asked = records.get(group.service.name), group.wish
-        seen = sizing.room(found[name], text, memory_gib, bare_name(name), asked.draft, others, own, asked.gguf)
-        rooms.append(seen)
+    service, wish, settings = group.service, group.wish, group.settings
+    rooms = [
+        sizing.of_host(found[name], files[name], service, settings[name].memory_gib, wish, bare_name(name))
+        for name in group.names
+    ]
     made = group.size(rooms)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
     return made
@@ -283,9 +261,6 @@ class _Server:
     port: int
     restarts: Mapping[str, str] = field(default_factory=dict)
 
-    def before(self, name: str) -> str:
-        return self.restarts.get(name, "0")
-
 
 @dataclass(frozen=True)
 class _Pulse:
@@ -306,7 +281,7 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
         for name, pulse in pulses.items():
             if isinstance(pulse, (Failed, Lost)):
                 return f"could not be watched on {name} ({pulse})"
-            if pulse.state not in ("active", "activating") or pulse.restarts != server.before(name):
+            if pulse.state not in ("active", "activating") or pulse.restarts != server.restarts.get(name, "0"):
                 return f"ended on {name} ({_last_words(group, name)})"
         head = pulses[server.names[0]]
         assert isinstance(head, _Pulse)
@@ -321,7 +296,7 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
 
 def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
     port = str(server.port) if at.name == server.names[0] else ""
-    words = (port, server.before(at.name), str(_PULSE_S))
+    words = (port, server.restarts.get(at.name, "0"), str(_PULSE_S))
     printed = remote.shell(at, group.service.of(PULSE), *words, seconds=group.seconds(LOOK_S))
     rows = dict(line.partition(" ")[::2] for line in printed.splitlines())
     try:
@@ -421,8 +396,3 @@ def removed(removal: Removal) -> None:
     inventory.get_host(removal.names[0]).log(f"stop and remove {removal.service} ...")
     text, paths = removal.service.of(REMOVE), removal.service.paths
     on_all(removal.names, lambda at: remote.shell(at, text, *paths, seconds=int(STEP_S * removal.patience)))
-
-
-def version_of(chosen: Chosen) -> tuple[int, ...] | None:
-    """vLLM's, as the rules compare it; None where the image does not show it, or has another engine."""
-    return version(chosen.vllm) if chosen.vllm else None

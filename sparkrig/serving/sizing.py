@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from sparkrig.cure import advice, local, on_host, quoted
+from sparkrig.files import Found
 from sparkrig.refusal import Refusal
+from sparkrig.serving import served
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, spread
 from sparkrig.serving.runtimes import VLLM, runtime
@@ -129,6 +131,28 @@ def room(
         seen.total - sum(each.whole for each in others),
     )
     return replace(seen, free=max(0.0, free), draft=drafts, services=tuple(others))
+
+
+def of_host(
+    found: Serving,
+    files: Mapping[str, Found],
+    service: Service,
+    memory_gib: float | None,
+    asked: Wish,
+    where: str = "this host",
+) -> Room:
+    """The memory of a host for a server, beside the other ones of ours. found: as the service sees it."""
+    unit, records = files.get(service.of(served.SERVICE)), served.records(files, found)
+    return room(
+        found,
+        unit.content if unit else "",
+        memory_gib,
+        where,
+        asked.draft,
+        beside(found, records, service, memory_gib),
+        served.load(files.get(service.record)),
+        asked.gguf,
+    )
 
 
 def _room(found: Serving, unit: str, memory_gib: float | None, where: str, record: Record | None) -> Room:

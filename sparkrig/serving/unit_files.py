@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sparkrig import programs
 from sparkrig.files import SECRETS_FILE, File, Found
 from sparkrig.host.images import Image
 from sparkrig.rdma import environment
@@ -29,6 +30,14 @@ _CACHES = {
 _MASTER_PORT = 29501  # MASTER_PORT of start.sh
 _PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
 _HEAD = "# Written by sparkrig: docs/serving.md\n"
+
+
+def texts(service: Service = served.UNNAMED) -> dict[str, str]:
+    """The scripts of a service that land on a host, by their paths there."""
+    return {
+        service.of(path): service.of(programs.file(f"serving/{name}"))
+        for path, name in ((served.START, "start.sh"), (served.WATCHER, "watch.py"))
+    }
 
 
 def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 from sparkrig.clusters import serving_order
 from sparkrig.files import File, Found
 from sparkrig.io.catalogue_files import catalogue
-from sparkrig.operations.serving import texts
 from sparkrig.resources import trust
 from sparkrig.resources.trust import TRUST
 from sparkrig.serving import plan, served, unit_files
 from sparkrig.serving.sizing import Room
+from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import Host, joined, sections

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from sparkrig.serving.arguments import whole_number
-from sparkrig.serving.budget import ACTIVATION_BYTES, GIB, HIDDEN, NON_TORCH_GIB, Budget, Paging, Use, budget
+from sparkrig.serving.budget import ACTIVATION_BYTES, GIB, HIDDEN, NON_TORCH_GIB, Budget, Paging, Use
 from sparkrig.serving.engines import OTHERS
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
@@ -81,7 +81,7 @@ class LlamaCpp(Runtime):
         )
 
     def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
-        made = budget(model, checkpoint, use)
+        made = super().budget(model, checkpoint, use)
         hidden = model.shape.hidden if model.shape else None
         activations = ACTIVATION_BYTES * use.step * (hidden or HIDDEN) / GIB
         own = pooled(use)

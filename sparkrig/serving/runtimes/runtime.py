@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from sparkrig.serving.budget import Budget, Use
+from sparkrig.serving.budget import Budget, Use, budget
 from sparkrig.serving.model import Checkpoint, Model, Nodes, Scalar
 
 Flags = Mapping[str, Scalar | dict[str, Scalar]]
@@ -77,9 +77,9 @@ class Runtime(ABC):
     def use(self, flags: Flags, base: Use) -> Use:
         """The budget's view of its flags, the share aside."""
 
-    @abstractmethod
     def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
-        """What becomes of the memory beside our other servers."""
+        """What becomes of the memory beside our other servers; vLLM's."""
+        return budget(model, checkpoint, use)
 
     def given(self, made: Budget, free: Free) -> float:  # noqa: ARG002
         """The value of the flag `share` for a budget."""

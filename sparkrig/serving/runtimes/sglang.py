@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from sparkrig.serving.arguments import whole_number
-from sparkrig.serving.budget import BESIDE_GIB, Budget, Paging, Use, budget
+from sparkrig.serving.budget import BESIDE_GIB, Budget, Paging, Use
 from sparkrig.serving.engines import OTHERS
 from sparkrig.serving.model import Checkpoint, Model, Recurrent, Shape, Sliding
 from sparkrig.serving.runtimes.pools import Pooled, pooled, state_bytes, token_bytes
@@ -92,7 +92,7 @@ class SGLang(Runtime):
         )
 
     def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
-        made = budget(model, checkpoint, use)
+        made = super().budget(model, checkpoint, use)
         graphs = _GRAPH_SEQUENCES * _GRAPH_SEQUENCE * _MIB if use.graphs else 0.0
         activations = use.step * _STEP_TOKEN * _MIB
         ranks = (_METADATA + _RANKS * use.nodes) * _MIB

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sparkrig.serving.arguments import read, whole_number
-from sparkrig.serving.budget import DEFAULT_STEP, Budget, Use, budget
-from sparkrig.serving.model import Checkpoint, Model, flag_words
+from sparkrig.serving.budget import DEFAULT_STEP, Use
+from sparkrig.serving.model import flag_words
 from sparkrig.serving.runtimes.runtime import Flags, Metrics, Runtime
 
 
@@ -58,6 +58,3 @@ class Vllm(Runtime):
             graphs=found.get("enforce-eager", False) is False,
             stages=whole_number(str(found.get("pipeline-parallel-size", ""))) or 1,
         )
-
-    def budget(self, model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
-        return budget(model, checkpoint, use)
