@@ -13,7 +13,6 @@ from sparkrig.cure import quoted
 from sparkrig.host.preflight import lost_journal
 from sparkrig.parsing import grammar
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
-from sparkrig.reports.status import told
 from sparkrig.runs import journal
 from sparkrig.runs.change import few
 from sparkrig.runs.journal import Journal, Outcome, Run
@@ -54,7 +53,7 @@ def _block(run: Run, found: Journal, style: str) -> Text:
         (run.id, "bold"),
         f"  {ago(found.now - run.owner.since)}, by {run.owner.who}\n",
         (f"{run.owner.why}\n", "dim"),
-        (told(run, found), style),
+        (journal.ending(run, found), style),
         f"; changed {changed(run, found)}",
     )
 
@@ -63,7 +62,8 @@ def lines(name: str, found: Journal, runs: int) -> list[str]:
     """The same for a pipe: a line each, the host's name first."""
     rows = standing(found) or ([] if found.runs else ["no run is kept"])
     rows += [
-        f"{run.id} by {run.owner.who} for: {run.owner.why}: {told(run, found)}; changed: {changed(run, found)}"
+        f"{run.id} by {run.owner.who} for: {run.owner.why}: {journal.ending(run, found)}; "
+        f"changed: {changed(run, found)}"
         for run in found.readable[:runs]
     ]
     return [f"{name}: {row}" for row in rows]

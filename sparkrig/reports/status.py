@@ -15,7 +15,6 @@ from sparkrig.runs import journal, recovery
 from sparkrig.runs.journal import Journal, Left, Outcome, Run, Step
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.partial import PartialRun
-from sparkrig.text import listed
 from sparkrig.value import Unread
 
 
@@ -131,27 +130,13 @@ def _done(run: Run, found: Journal) -> Done:
     return Done(
         **{**vars(run.owner), "run": run.id},
         outcome=journal.outcome(run, found),
-        detail=told(run, found),
+        detail=journal.ending(run, found),
         ended=run.ended,
         steps=run.steps,
         changed=[Changed(item, *stood) for item, stood in journal.changed(run, found).items()],
         network=run.moved_network,
         left=journal.left(run, found),
     )
-
-
-def told(run: Run, found: Journal) -> str:
-    """How a run ended, in words."""
-    outcome = journal.outcome(run, found)
-    count = f"{len(run.steps)} step{'' if len(run.steps) == 1 else 's'}"
-    if outcome == "rolled back":
-        return f"rolled back: {run.reverted}"
-    if outcome in ("done", "undone"):
-        but = listed(f"{each.item.removeprefix('file ')} ({each.why})" for each in journal.left(run, found))
-        return f"{outcome}{f' but for {but}' if but else ''}, {count}"
-    if outcome == "running":
-        return f"running, {journal.where(run)}"
-    return f"{outcome} {journal.where(run)}"
 
 
 def exit_code(journals: Iterable[Journal], partial: Sequence[PartialRun]) -> int:

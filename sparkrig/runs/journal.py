@@ -22,7 +22,7 @@ from sparkrig.parsing import grammar
 from sparkrig.runs import lock
 from sparkrig.runs.lock import RUNS, Lock, Owner
 from sparkrig.runs.managed_files import PACKAGES, WRITTEN
-from sparkrig.text import plain
+from sparkrig.text import listed, plain
 from sparkrig.value import Value
 
 ROOT = RUNS.rpartition("/")[0]
@@ -355,6 +355,20 @@ def where(run: Run) -> str:
     last = run.steps[-1]
     within = "at" if last.ended is None or last.rc else "after"
     return f"{within} step {len(run.steps)} ({last.name})"
+
+
+def ending(run: Run, kept: Journal) -> str:
+    """How a run ended, in words."""
+    end = outcome(run, kept)
+    count = f"{len(run.steps)} step{'' if len(run.steps) == 1 else 's'}"
+    if end == "rolled back":
+        return f"rolled back: {run.reverted}"
+    if end in ("done", "undone"):
+        but = listed(f"{each.item.removeprefix('file ')} ({each.why})" for each in left(run, kept))
+        return f"{end}{f' but for {but}' if but else ''}, {count}"
+    if end == "running":
+        return f"running, {where(run)}"
+    return f"{end} {where(run)}"
 
 
 def shared(found: Mapping[str, Journal]) -> dict[str, Journal]:

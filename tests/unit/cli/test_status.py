@@ -103,7 +103,7 @@ OUTCOMES: dict[str, tuple[Run, Lock | None, str, str]] = {
 def test_how_a_run_ended(run: Run, lock: Lock | None, outcome: str, told: str) -> None:
     found = Journal(NOW, lock, (run,), AFTER)
     assert journal.outcome(run, found) == outcome
-    assert report.told(run, found) == told
+    assert journal.ending(run, found) == told
     settled = outcome in ("done", "running")
     assert (journal.unsettled(found) is None) is settled
 
