@@ -25,7 +25,6 @@ from sparkrig.io.remote import Lost
 from sparkrig.operations import journal as operations
 from sparkrig.render import journal as picture
 from sparkrig.render import status as screen
-from sparkrig.reports import status as report
 from sparkrig.runs import journal, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Lock, Owner
