@@ -22,7 +22,7 @@ from sparkrig import login, settings
 from sparkrig.checks import last_declaration, resources
 from sparkrig.cure import look_at, over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import of_resource
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED
 from sparkrig.fleet import Fleet, Rail
@@ -43,6 +43,7 @@ from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.resources import network
 from sparkrig.resources.check import Subject
+from sparkrig.resources.rdma import RDMA
 from sparkrig.settings import Settings
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
@@ -282,7 +283,7 @@ def declaration(spark: Spark) -> str:
 
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
-    found = replace(spark.found, rdma=again(Rdma)) if spark.network_moves else spark.found
+    found = replace(spark.found, rdma=again(of_resource(RDMA))) if spark.network_moves else spark.found
     kept = last_declaration.of(
         resources.checks(subject(spark.name, spark.fleet, {spark.name: found})), time.time()
     )

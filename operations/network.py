@@ -10,7 +10,7 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig.cure import over_ssh
-from sparkrig.facts.network import Network
+from sparkrig.facts.resources import of_resource
 from sparkrig.fleet import Fleet
 from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
@@ -24,6 +24,7 @@ from sparkrig.operations import plan as plans
 from sparkrig.operations.guard import Bench, RolledBack
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
+from sparkrig.resources.network import NETWORK
 from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Settings
 from sparkrig.text import listed
@@ -169,7 +170,7 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str, own: set[str]) -
         if guard.prepare(at, journal.current().id, mine.patience):
             own.add(at.name)
         try:
-            plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
+            plan = planned(remote.read(at, of_resource(NETWORK)(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:
             return refusal
         return order(plan, step, mine.rollback_seconds, mine.patience) if plan else None

@@ -10,7 +10,7 @@ from pyinfra.api import Host, StringCommand, operation
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh
-from sparkrig.facts.trust import Trust as TrustFact
+from sparkrig.facts.resources import of_resource
 from sparkrig.files import Found, stale
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
@@ -105,7 +105,7 @@ def _acquainted(
 
 def _look(at: Host) -> trust.Trust:
     try:
-        return remote.read(at, TrustFact(), seconds=60)
+        return remote.read(at, of_resource(trust.TRUST)(), seconds=60)
     except (Failed, Lost) as error:
         raise Refusal(str(error), f"{over_ssh(at.name, 'true')}, and run again") from None
 

@@ -17,16 +17,13 @@ from pyinfra.api.exceptions import FactProcessError
 from sparkrig.bandwidth import perftest, records
 from sparkrig.checks import last_declaration
 from sparkrig.facts.bundle import Bundle
-from sparkrig.facts.containers import Containers
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.hostname import Hostname
-from sparkrig.facts.identity import Identity
 from sparkrig.facts.journal import Journal
-from sparkrig.facts.network import Network
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.noun import Noun
 from sparkrig.facts.preflight import Preflight
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import Containers, Identity, Network, Rdma
 from sparkrig.facts.spark import Spark
 from sparkrig.files import Found
 from sparkrig.network import netplan

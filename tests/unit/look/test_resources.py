@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from importlib import import_module
 from pathlib import Path
 
 from sparkrig.deploys.step import steps
+from sparkrig.facts import resources
 from sparkrig.facts.spark import NOUNS
 from sparkrig.look.state import RESOURCES, State
 from sparkrig.resources.resource import Resource
@@ -30,10 +30,15 @@ def test_each_fact_that_a_deploy_looks_at_is_a_field_of_what_it_saw() -> None:
     names = {field.name for field in fields(State)}
     assert {*NOUNS} <= names
     assert names & {each.name for each in RESOURCES} == {*NOUNS} - {"files"}  # else a field would stay unread
+
+
+def test_pyinfra_is_given_the_fact_of_each_resource_by_its_name() -> None:
+    """pyinfra INVENTORY fact sparkrig.facts.resources.Time, which a refusal prints for whoever wants to look."""
     for each in RESOURCES:
-        if each.script:  # pyinfra INVENTORY fact sparkrig.facts.time.Time
-            fact = getattr(import_module(f"sparkrig.facts.{each.name}"), each.name.capitalize())
-            assert (fact.script, fact.__name__) == (each.script, NOUNS[each.name].__name__)
+        if each.script:
+            fact = getattr(resources, each.name.capitalize())
+            assert (fact.script, fact.__module__) == (each.script, resources.__name__)
+    assert not hasattr(resources, "Nothing") and not hasattr(resources, "time")
 
 
 def test_each_deploy_of_a_resource_is_a_part_of_the_whole() -> None:
