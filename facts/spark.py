@@ -21,7 +21,7 @@ class Spark(Bundle[State]):
     """All nouns, read by one command."""
 
     nouns = NOUNS
-    whole = State
+    whole = State.of
 
     def command(self, weights: str = "", service: str = "") -> str:
         """Everything.

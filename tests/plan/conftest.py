@@ -26,6 +26,7 @@ from sparkrig.rdma import environment, rdma
 from sparkrig.resources.environment import wanted as environment_files
 from sparkrig.runs import lock
 from tests import warm
+from tests.looks import whole
 from tests.plan.desk import Desk, write
 from tests.unit import disks
 
@@ -52,7 +53,7 @@ FABRIC = {
 
 def recorded(name: str) -> str:
     """What `python -m tests.record` wrote down of a host of the virtual pair, as if it had been now."""
-    text = (RECORDED / f"{name}.txt").read_text()
+    text = whole((RECORDED / f"{name}.txt").read_text())
     return re.sub(r"^clock .*$", f"clock {time.time()}", text, flags=re.MULTILINE)
 
 
