@@ -164,7 +164,7 @@ class Host:
         }
         answers |= self.first
         answers |= self.fabric()
-        answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
+        answers |= {marker: text.splitlines() for noun, text in again.items() if (marker := _marker(noun))}
         answers |= self.responses
         several = {  # looks that hold what others are asked by: the disks' one reads the journal, too
             STORAGE: answers[STORAGE],
@@ -203,8 +203,8 @@ def _surveyed(answers: Mapping[str, Any]) -> Any:
 
 
 def _marker(noun: str) -> str:
-    # a line with quotes looks different where the script is a quoted word of another command
-    return max((line for line in NOUNS[noun].script.splitlines() if "'" not in line), key=len)
+    """A piece of its script alone; empty where each line has quotes, and looks different as a word of another."""
+    return max((line for line in NOUNS[noun].script.splitlines() if "'" not in line), key=len, default="")
 
 
 @dataclass
