@@ -23,6 +23,7 @@ from sparkrig.resources.bandwidth import BANDWIDTH
 from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
 from sparkrig.resources.preflight import HOST_PREFLIGHT
@@ -44,6 +45,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     DRIVER,
     RELEASES,
     TIME,
+    HOSTNAME,
     NETWORK,
     RDMA,
     CONTAINERS,
