@@ -51,11 +51,12 @@ def planned(
     """
     if not found:  # pyinfra takes an empty inventory for none at all
         return {}
-    reports.forget(quiet=model)
     named = [(login.connector_name(name, own), dict(own)) for name, own in data.items()]
     run = RunState(Inventory((named, {})), Config())
     sparks = {name: Spark(name, fleet, state) for name, state in found.items()}
     with ctx_state.use(run), ctx_inventory.use(run.inventory):
+        if model:
+            reports.names_alone()
         for spark in sparks.values():
             remember(spark)
         asked = found if model else data

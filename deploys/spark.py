@@ -22,7 +22,7 @@ from sparkrig import login, settings
 from sparkrig.checks import last_declaration, resources
 from sparkrig.cure import look_at, over_ssh, verb
 from sparkrig.fabric.neighbours import Neighbours
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import FACTS
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.files import DECLARED, MEASURED
 from sparkrig.fleet import Fleet, Rail
@@ -37,6 +37,7 @@ from sparkrig.operations import guard
 from sparkrig.operations.again import again
 from sparkrig.operations.journal import close, current
 from sparkrig.operations.network import planned
+from sparkrig.operations.of_run import of_run
 from sparkrig.operations.refusal import say
 from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import over, subject
@@ -106,12 +107,12 @@ class Spark:
         return "of a journal that is gone" if any(each.found.preflight.lost for each in self.group) else ""
 
 
-# What each host of this run looked like; hosts are looked at side by side, so a peer may be missing for now.
-_LOOKED: dict[str, Spark] = {}
+class _Looked(dict[str, Spark]):
+    """What each host of a run looked like; hosts are looked at side by side, so a peer may be missing for now."""
 
 
-# by whom the hosts of this run are reached below IP; of those whose network it changes
-_HEARD: dict[str, Neighbours] = {}
+class _Heard(dict[str, Neighbours]):
+    """By whom hosts are reached below IP, of those whose network a run changes."""
 
 
 def heard(spark: Spark) -> dict[str, Neighbours]:
@@ -119,22 +120,23 @@ def heard(spark: Spark) -> dict[str, Neighbours]:
 
     A netdev that was down then, or whose peer was, is to be asked again.
     """
-    told = [(each, _HEARD[each.name]) for each in spark.group if each.name in _HEARD]
+    told = of_run(_Heard)
     return {
-        each.name: found
-        for each, found in told
-        if {rail.netdev for rail in each.rails} <= {row.netdev for row in found.heard}
+        each.name: told[each.name]
+        for each in spark.group
+        if each.name in told
+        and {rail.netdev for rail in each.rails} <= {row.netdev for row in told[each.name].heard}
     }
 
 
 def looked_at(name: str) -> Spark | None:
     """The Spark of another host of this run, once it was looked at."""
-    return _LOOKED.get(name)
+    return of_run(_Looked).get(name)
 
 
 def remember(spark: Spark) -> None:
     """Let its peer see a Spark that was looked at."""
-    _LOOKED[spark.name] = spark
+    of_run(_Looked)[spark.name] = spark
 
 
 def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
@@ -164,8 +166,7 @@ def look() -> Spark | None:
     spark = Spark(host.name, fleet, over(found, mine))
     for line in preflight.warnings(found.preflight, found.time.synchronised):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
-    refusals = judge(spark, absent=_absent(spark))
-    if refusals:
+    if refusals := judge(spark, absent=_absent(spark)):
         refuse(refusals, fleet)
         return None
     remember(spark)
@@ -182,7 +183,7 @@ def _is_here(spark: Spark) -> bool:
 
 def _twice(spark: Spark) -> list[Refusal]:
     """Why this machine cannot be two hosts: an inventory of one Spark that came to another one, say."""
-    others = [other.name for other in _LOOKED.values() if other.name != spark.name and _is_here(other)]
+    others = [name for name, other in of_run(_Looked).items() if name != spark.name and _is_here(other)]
     if not others or not _is_here(spark):
         return []
     return [
@@ -234,7 +235,7 @@ def _cabling(spark: Spark) -> list[Refusal]:
         for at in hosts.values():
             watching.enter_context(watched(at, "See which cage reaches which"))
         told = survey.hear(hosts, patience, spark.fleet.fan(spark.name))
-    _HEARD.update(told)
+    of_run(_Heard).update(told)
     seen = {name: topology.Seen(each.found.network, each.found.rdma, told[name]) for name, each in group.items()}
     return topology.obstacles(spark.fleet, names, seen)
 
@@ -282,7 +283,7 @@ def declaration(spark: Spark) -> str:
 
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
-    found = replace(spark.found, rdma=again(Rdma)) if spark.network_moves else spark.found
+    found = replace(spark.found, rdma=again(FACTS["rdma"])) if spark.network_moves else spark.found
     kept = last_declaration.of(
         resources.checks(subject(spark.name, spark.fleet, {spark.name: found})), time.time()
     )

@@ -16,14 +16,21 @@ from sparkrig.resources.resource import Resource
 
 
 def of_files(resource: Resource[Any]) -> Callable[..., Any]:
-    """Write and remove its files, and have them read again; nothing where it declares none and none is there."""
+    """Write, remove, edit its files and have them read again; nothing where none is declared and none there."""
 
     @deploy(resource.title)
     def apply(spark: Spark) -> None:
         changes, there = resource.changes(spark.subject), spark.found.files
         if changes or changes.wanted:
-            files.place(name=resource.step, wanted=changes.write, found=there, unwanted=changes.remove)
-            files.reload(name=resource.rereads, paths=changes.reload)
+            files.place(
+                name=resource.step,
+                wanted=changes.write,
+                found=there,
+                unwanted=changes.remove,
+                edits=changes.edits,
+            )
+            if resource.rereads:
+                files.reload(name=resource.rereads, paths=changes.reload)
 
     return apply
 

@@ -9,16 +9,16 @@ from sparkrig.facts.blackbox import Blackbox
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.health import Health
-from sparkrig.facts.hostname import Hostname
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.noun import Noun
+from sparkrig.facts.own_address import OwnAddress
 from sparkrig.look.state import State
 
 _MORE: dict[str, type[Noun[Any]]] = {
     "nics": Nics,
     "gpu": Gpu,
     "health": Health,
-    "hostname": Hostname,
+    "own_address": OwnAddress,
     "blackbox": Blackbox,
 }
 
@@ -27,4 +27,4 @@ class Examination(Bundle[State]):
     """All of it, read by one command."""
 
     nouns = {**_MORE, **spark.NOUNS}  # those of a Spark last, for the clock
-    whole = State
+    whole = State.of

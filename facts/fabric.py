@@ -6,14 +6,20 @@ from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.files import Files
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.health import Health
-from sparkrig.facts.network import Network
 from sparkrig.facts.nic import Nics
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import FACTS
 from sparkrig.look.state import State
 
 
 class Fabric(Bundle[State]):
     """Network, RDMA, our files, NICs, GPU and health, read by one command."""
 
-    nouns = {"network": Network, "rdma": Rdma, "files": Files, "nics": Nics, "gpu": Gpu, "health": Health}
+    nouns = {
+        "network": FACTS["network"],
+        "rdma": FACTS["rdma"],
+        "files": Files,
+        "nics": Nics,
+        "gpu": Gpu,
+        "health": Health,
+    }
     whole = State

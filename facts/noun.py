@@ -9,7 +9,6 @@ from pyinfra.api import FactBase
 from pyinfra.api.exceptions import FactProcessError
 
 from sparkrig.parsing import bounds
-from sparkrig.resources.resource import Resource
 from sparkrig.text import plain
 
 T = TypeVar("T")
@@ -45,24 +44,6 @@ class Noun(FactBase[T]):
     def _parsed(self, output: list[str]) -> T:
         bounds.judge(output, self.limit)
         return type(self).parse(output)
-
-
-def of_resource(resource: Resource[T]) -> type[Noun[T]]:
-    """The fact of a resource."""
-
-    class Fact(Noun[T]):
-        __doc__ = resource.__doc__
-        parse = staticmethod(resource.parse)
-        script = resource.script
-        shared = resource.shared
-
-        @staticmethod
-        def default() -> T:
-            absent: T = resource.absent
-            return absent
-
-    Fact.__name__ = Fact.__qualname__ = resource.name.capitalize()
-    return Fact
 
 
 def understood(name: str, parse: Callable[[], U]) -> U:

@@ -7,21 +7,21 @@ from typing import Any
 
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.files import Files
-from sparkrig.facts.noun import Noun, of_resource
+from sparkrig.facts.noun import Noun
 from sparkrig.facts.preflight import Preflight
+from sparkrig.facts.resources import FACTS
 from sparkrig.facts.serving import Serving
-from sparkrig.look.state import RESOURCES, State
+from sparkrig.look.state import State
 
-_SEEN: dict[str, type[Noun[Any]]] = {each.name: of_resource(each) for each in RESOURCES if each.script}
 # the preflight last, for its clock
-NOUNS: dict[str, type[Noun[Any]]] = {**_SEEN, "serving": Serving, "files": Files, "preflight": Preflight}
+NOUNS: dict[str, type[Noun[Any]]] = {**FACTS, "serving": Serving, "files": Files, "preflight": Preflight}
 
 
 class Spark(Bundle[State]):
     """All nouns, read by one command."""
 
     nouns = NOUNS
-    whole = State
+    whole = State.of
 
     def command(self, weights: str = "", service: str = "") -> str:
         """Everything.

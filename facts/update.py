@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from sparkrig.facts.bundle import Bundle
-from sparkrig.facts.driver import Driver
 from sparkrig.facts.firmware import Firmware
-from sparkrig.facts.identity import Identity
 from sparkrig.facts.preflight import Preflight
-from sparkrig.facts.releases import Releases
 from sparkrig.facts.repositories import Repositories
+from sparkrig.facts.resources import FACTS
 from sparkrig.facts.serving import Serving
 from sparkrig.look.update import Seen
 
@@ -17,10 +15,10 @@ class Update(Bundle[Seen]):
     """Packages, releases, firmware, and whether the host is fit for a change; the clock comes last."""
 
     nouns = {
-        "identity": Identity,
-        "driver": Driver,
+        "identity": FACTS["identity"],
+        "driver": FACTS["driver"],
         "serving": Serving,
-        "releases": Releases,
+        "releases": FACTS["releases"],
         "firmware": Firmware,
         "repositories": Repositories,
         "preflight": Preflight,

@@ -14,6 +14,7 @@ from sparkrig.host import apt
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
+from sparkrig.operations.of_run import of_run
 from sparkrig.refusal import Refusal
 
 WAIT_S = 300  # for other users of apt, times patience
@@ -51,7 +52,8 @@ def _holders(at: Host, seconds: int) -> tuple[apt.Holder, ...]:
         raise Refusal(f"who uses apt cannot be read ({error})", over_ssh(at.name, "true")) from None
 
 
-_FETCHED: set[str] = set()  # names of hosts whose package lists this run has fetched, all of them
+class _Fetched(set[str]):
+    """Names of hosts whose package lists a run has fetched, all of them."""
 
 
 def update(only: str = "") -> StringCommand:
@@ -63,12 +65,12 @@ def update(only: str = "") -> StringCommand:
 
 def fetched(at: Host) -> bool:
     """Whether this run has fetched all package lists of a host."""
-    return at.name in _FETCHED
+    return at.name in of_run(_Fetched)
 
 
 def note_fetched(at: Host) -> None:
     """That it has, and well."""
-    _FETCHED.add(at.name)
+    of_run(_Fetched).add(at.name)
 
 
 def install(*packages: str) -> StringCommand:

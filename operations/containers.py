@@ -6,7 +6,7 @@ from pyinfra import host, state
 from pyinfra.api import StringCommand, operation
 
 from sparkrig import programs
-from sparkrig.facts.containers import Containers
+from sparkrig.facts.resources import of_resource
 from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt, unit
 from sparkrig.operations import plan as plans
@@ -91,7 +91,7 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
     plan = containers.plan(found, restart_docker=restart_docker)
     plans.report(_registered(plan, found))
     if (plan.daemon_json or plan.restart) and state.is_executing:
-        plan = containers.plan(again(Containers), restart_docker=restart_docker)
+        plan = containers.plan(again(of_resource(containers.CONTAINERS)), restart_docker=restart_docker)
     commands = []
     if plan.daemon_json:
         commands.append(write(plan.daemon_json, check="dockerd --validate --config-file"))

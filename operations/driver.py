@@ -6,13 +6,14 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from sparkrig import programs
-from sparkrig.facts.driver import Driver
+from sparkrig.facts.resources import of_resource
 from sparkrig.host import driver
 from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt, plan
 from sparkrig.operations.again import again
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
+from sparkrig.resources.driver import DRIVER
 from sparkrig.runs.change import Change
 
 HOLD = programs.text("operations/driver_hold.sh")
@@ -48,6 +49,6 @@ def prove(found: driver.Packages, branch: int, changed: bool) -> Commands:
     """
     if changed and not state.is_executing:
         return
-    driver.judge_upgrade(again(Driver) if changed else found, branch)
+    driver.judge_upgrade(again(of_resource(DRIVER)) if changed else found, branch)
     host.noop("a dist-upgrade would leave driver and kernel alone")
     yield from ()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pyinfra import state
 from pyinfra.api import operation
 
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import of_resource
 from sparkrig.files import File, Found
 from sparkrig.operations import plan
 from sparkrig.operations.again import again
@@ -15,6 +15,7 @@ from sparkrig.operations.files import place
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.rdma import environment, rdma
 from sparkrig.refusal import Refusal
+from sparkrig.resources.rdma import RDMA
 from sparkrig.runs.change import Change, of_files
 
 
@@ -38,7 +39,7 @@ def files(
         plan.report(_foreseen(lambda: wanted(seen), found, without_gid))
         yield "# the GID is looked up once the network stands"
         return
-    yield from place._inner(wanted(again(Rdma) if moving else seen), found)
+    yield from place._inner(wanted(again(of_resource(RDMA)) if moving else seen), found)
 
 
 def _foreseen(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pyinfra import host
@@ -15,27 +15,39 @@ from sparkrig.io.shell import script
 from sparkrig.operations import plan
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands
+from sparkrig.resources.resource import Edit
 from sparkrig.runs.change import Change, of_files
 from sparkrig.runs.managed_files import RELOADS
 
 
 @operation()
 @recorded
-def place(wanted: Iterable[File], found: Mapping[str, Found], unwanted: Iterable[str] = ()) -> Commands:
+def place(
+    wanted: Iterable[File], found: Mapping[str, Found], unwanted: Iterable[str] = (), edits: Sequence[Edit] = ()
+) -> Commands:
     """Write the files that are missing or differ, each as a whole and atomically; remove what is there no more.
 
     + wanted: the files as they should be
     + found: the files as the facts of this run saw them
     + unwanted: paths of files of ours that should not be there
+    + edits: what changes of files that others write, too
     """
     wanted = list(wanted)
     late, gone = stale(wanted, found), [path for path in unwanted if path in found]
-    plan.report([*of_files(wanted, found), *(Change("file", path, "as it is", None) for path in gone)])
+    plan.report(
+        [
+            *of_files(wanted, found),
+            *(Change("file", path, "as it is", None) for path in gone),
+            *(Change("file", edit.path, edit.before, edit.after) for edit in edits),
+        ]
+    )
     if late:
         yield write(*late)
     if gone:
         yield remove(*gone)
-    if not late and not gone:
+    for edit in edits:
+        yield script(edit.program, *edit.words)
+    if not late and not gone and not edits:
         host.noop("files are as they should be")
 
 

@@ -32,6 +32,7 @@ from sparkrig.io import remote, run_claims
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.io.shell import script
 from sparkrig.operations import apt, plan
+from sparkrig.operations.of_run import of_run
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock, recovery
@@ -294,9 +295,14 @@ def note(run: Run, hosts: Mapping[str, Host], word: str, name: str) -> None:
 
 # --- in operations
 
-_BEGUN: set[str] = set()
-_REFUSED: dict[str, Refusal] = {}
-_TURN: dict[str, BoundedSemaphore] = {}
+
+@dataclass
+class _Begun:
+    """Where a run has begun; by the first host of a group, why it was refused there, and whose turn it is."""
+
+    hosts: set[str] = field(default_factory=set)
+    refused: dict[str, Refusal] = field(default_factory=dict)
+    turns: dict[str, BoundedSemaphore] = field(default_factory=dict)
 
 
 def recorded(function: Callable[..., Commands]) -> Callable[..., Commands]:
@@ -323,13 +329,13 @@ def recorded(function: Callable[..., Commands]) -> Callable[..., Commands]:
 
 def beginning() -> Commands:
     """What begins the run on this host and its peer, unless that was done before."""
-    if host.name not in _BEGUN:
+    if host.name not in of_run(_Begun).hosts:
         yield FunctionCommand(_begin, (), {})
 
 
 def begun(at: Host) -> bool:
     """Whether this run has changed something on a host or its peer, and so holds their locks."""
-    return at.name in _BEGUN
+    return at.name in of_run(_Begun).hosts
 
 
 @operation()
@@ -349,7 +355,7 @@ def close(
         if declaration:
             plan.report([Change("file", DECLARED, why, "as declared now")])
         yield f"# what was declared of the host: {why}"
-    elif process.is_executing and (host.name in _BEGUN or unkept()):
+    elif process.is_executing and (host.name in of_run(_Begun).hosts or unkept()):
         yield from beginning()
         words = current().id, "declares" if declaration else "", *journal.PATHS
         told = {"_stdin": declaration()} if declaration else {}
@@ -377,22 +383,23 @@ def _group(at: Host) -> str | None:
     return str(name) if name else None
 
 
-def _begin(state: State, host: Host) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+def _begin(state: State, host: Host) -> bool:
+    begun = of_run(_Begun, state)
     members = _members(host)
     group = next(iter(members))
-    with _TURN.setdefault(group, BoundedSemaphore()):
-        if host.name not in _BEGUN and group not in _REFUSED:
+    with begun.turns.setdefault(group, BoundedSemaphore()):
+        if host.name not in begun.hosts and group not in begun.refused:
             try:
                 begin(current(), members)
             except Refusal as refusal:
-                _REFUSED[group] = refusal
+                begun.refused[group] = refusal
             else:
-                _BEGUN.update(members)
+                begun.hosts.update(members)
                 for member in members.values():
                     member.log(f"run {current().id} begins; what stood here is kept")
-    if group in _REFUSED:
-        say(host, str(_REFUSED[group]))
-    return group not in _REFUSED
+    if group in begun.refused:
+        say(host, str(begun.refused[group]))
+    return group not in begun.refused
 
 
 def _as_step(state: State, host: Host, command: FunctionCommand, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from gevent.event import AsyncResult, Event
 from pyinfra import host, inventory, logger
@@ -10,7 +11,7 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig.cure import over_ssh
-from sparkrig.facts.network import Network
+from sparkrig.facts.resources import of_resource
 from sparkrig.fleet import Fleet
 from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
@@ -22,8 +23,10 @@ from sparkrig.network.plan import Plan
 from sparkrig.operations import guard, journal
 from sparkrig.operations import plan as plans
 from sparkrig.operations.guard import Bench, RolledBack
+from sparkrig.operations.of_run import of_run
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
+from sparkrig.resources.network import NETWORK
 from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Settings
 from sparkrig.text import listed
@@ -92,11 +95,19 @@ def _named(each: Difference) -> tuple[Kind, str, str | None, str | None]:
             return "address", each.netdev, each.found, each.declared
 
 
-# How the change of a cluster ended, by the name of the host that leads, once one of them has begun with it; and
-# which one that was.
-_ENDED: dict[str, AsyncResult] = {}
-_BEGUN: dict[str, Event] = {}
-_ACTS: dict[str, str] = {}
+@dataclass
+class _Turn:
+    """The change of a cluster: whether one of its hosts has begun with it, which one, and how it ended."""
+
+    begun: Event = field(default_factory=Event)
+    acts: str = ""
+    ended: AsyncResult = field(default_factory=AsyncResult)
+
+
+class _Turns(dict[str, _Turn]):
+    """Those of a run, by the name of the host that leads."""
+
+
 # in which the host that leads has come to this step, where pyinfra runs all at once; with --serial or a small
 # --parallel another one may come first, and the one that leads not before it is through
 _TURN_S = 5.0
@@ -104,27 +115,26 @@ _TURN_S = 5.0
 
 def _together(state: State, host: Host, leader: str, group: Sequence[str], fleet: Fleet, step: str) -> bool:
     """Change all hosts, or wait for the one that does: what was taken back is no success on any."""
-    begun = _BEGUN.setdefault(leader, Event())
+    turn = of_run(_Turns, state).setdefault(leader, _Turn())
     if host.name != leader:
-        begun.wait(_TURN_S)
-    if begun.is_set():
-        host.log(f"changed together with {_ACTS[leader]}, which leads")
-        done: bool = _ENDED[leader].get()
+        turn.begun.wait(_TURN_S)
+    if turn.begun.is_set():
+        host.log(f"changed together with {turn.acts}, which leads")
+        done: bool = turn.ended.get()
         if not done:
-            _complain(host, f"was not changed, or was put back: {_ACTS[leader]} leads, and says why")
+            _complain(host, f"was not changed, or was put back: {turn.acts} leads, and says why")
         return done
     gone = [name for name in group if inventory.get_host(name) not in state.active_hosts]
     if gone:
         _complain(host, f"was not changed: {listed(gone)} failed before, and {as_one(len(group))}")
         return False
-    ended, _ACTS[leader] = AsyncResult(), host.name
-    _ENDED[leader] = ended
-    begun.set()
+    turn.acts = host.name
+    turn.begun.set()
     done = False
     try:
         done = _change(host, group, fleet, step)
     finally:
-        ended.set(done)
+        turn.ended.set(done)
     return done
 
 
@@ -169,7 +179,7 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str, own: set[str]) -
         if guard.prepare(at, journal.current().id, mine.patience):
             own.add(at.name)
         try:
-            plan = planned(remote.read(at, Network(), seconds=int(60 * mine.patience)), mine)
+            plan = planned(remote.read(at, of_resource(NETWORK)(), seconds=int(60 * mine.patience)), mine)
         except Refusal as refusal:
             return refusal
         return order(plan, step, mine.rollback_seconds, mine.patience) if plan else None

@@ -7,27 +7,35 @@ reports its changes before that first command, and pyinfra's own --dry prints th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
-from threading import Event
+from dataclasses import dataclass, field, replace
 
 from pyinfra import host
 from pyinfra import state as run
 
+from sparkrig.operations.of_run import of_run
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change, lines
 from sparkrig.text import plain
 
-# by host and by the hash of its operation, in this process
-_CHANGES: dict[str, dict[str, list[Change]]] = {}
-_REFUSALS: dict[str, list[Refusal]] = {}
-_QUIET = Event()
+
+@dataclass
+class _Reports:
+    """What the operations of a run reported: changes by host and by the hash of the operation; refusals by host.
+
+    quiet: of a run of which the steps' names are enough.
+    """
+
+    changes: dict[str, dict[str, list[Change]]] = field(default_factory=dict)
+    refusals: dict[str, list[Refusal]] = field(default_factory=dict)
+    quiet: bool = False
 
 
 def report(changes: Iterable[Change]) -> None:
     """Note what the operation at work changes on its host, and print it; once, also where it is executed after."""
-    if _QUIET.is_set():
+    reports = of_run(_Reports)
+    if reports.quiet:
         return
-    known = _CHANGES.setdefault(host.name, {})
+    known = reports.changes.setdefault(host.name, {})
     before = [each for told in known.values() for each in told]
     mine = known.setdefault(str(host.current_op_hash), [])
     new = [change for change in map(_cleaned, changes) if change not in before]
@@ -39,24 +47,22 @@ def report(changes: Iterable[Change]) -> None:
 def refused(refusal: Refusal) -> None:
     """Note why the operation at work would do nothing on its host."""
     if not run.is_executing:
-        _REFUSALS.setdefault(host.name, []).append(refusal)
+        of_run(_Reports).refusals.setdefault(host.name, []).append(refusal)
 
 
 def changes(name: str, operation: str) -> tuple[Change, ...]:
     """What an operation reported of a host. operation: its hash."""
-    return tuple(_CHANGES.get(name, {}).get(operation, ()))
+    return tuple(of_run(_Reports).changes.get(name, {}).get(operation, ()))
 
 
 def refusals(name: str) -> tuple[Refusal, ...]:
     """Why operations would do nothing on a host, once a plan was made of it."""
-    return tuple(_REFUSALS.get(name, ()))
+    return tuple(of_run(_Reports).refusals.get(name, ()))
 
 
-def forget(*, quiet: bool = False) -> None:
-    """Begin another plan in the same process. quiet: one of which the steps' names are enough."""
-    (_QUIET.set if quiet else _QUIET.clear)()
-    _CHANGES.clear()
-    _REFUSALS.clear()
+def names_alone() -> None:
+    """Let the run at work report nothing, as the steps' names are enough."""
+    of_run(_Reports).quiet = True
 
 
 def _cleaned(change: Change) -> Change:

@@ -8,11 +8,12 @@ from ipaddress import IPv4Interface
 from pyinfra import host, state
 from pyinfra.api import operation
 
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import of_resource
 from sparkrig.operations.again import again
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.rdma import gid, rdma
 from sparkrig.refusal import Refusal
+from sparkrig.resources.rdma import RDMA
 
 
 @operation()
@@ -26,7 +27,7 @@ def discover(seen: rdma.Rdma, rails: Mapping[str, IPv4Interface], moving: bool) 
     """
     if moving and not state.is_executing:
         return
-    found = again(Rdma) if moving else seen
+    found = again(of_resource(RDMA)) if moving else seen
     absent = gid.missing(found.gids, rails)
     if absent:
         raise Refusal(f"no RoCE v2 GID for {', '.join(absent)}", "ip -4 addr; show_gids; rdma link")

@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from pyinfra import host, inventory, state
-from pyinfra.api import Host, StringCommand, operation
+from pyinfra.api import Host, operation
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh
-from sparkrig.facts.trust import Trust as TrustFact
+from sparkrig.facts.resources import of_resource
 from sparkrig.files import Found, stale
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.shell import script
+from sparkrig.io.shell import as_user, script
 from sparkrig.operations import plan
 from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
@@ -22,8 +22,6 @@ from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.runs.change import Change, of_files
-
-AS_USER = programs.text("operations/trust_as_user.sh")
 
 MAKE = programs.text("operations/trust_make.sh")
 
@@ -34,11 +32,6 @@ PROVE = programs.text("operations/trust_prove.sh")
 REMOVE = programs.text("operations/trust_remove.sh")
 
 Ask = Callable[[], Sequence[trust.Peer] | None]
-
-
-def as_user(user: str, text: str, *words: str, seconds: int = 60, stdin: str = "") -> StringCommand:
-    """One script that runs as a user without root's rights."""
-    return script(AS_USER, user, text, "sparkrig", *words, seconds=seconds, _stdin=stdin)
 
 
 @operation()
@@ -105,7 +98,7 @@ def _acquainted(
 
 def _look(at: Host) -> trust.Trust:
     try:
-        return remote.read(at, TrustFact(), seconds=60)
+        return remote.read(at, of_resource(trust.TRUST)(), seconds=60)
     except (Failed, Lost) as error:
         raise Refusal(str(error), f"{over_ssh(at.name, 'true')}, and run again") from None
 

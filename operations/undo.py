@@ -8,19 +8,17 @@ from typing import Protocol
 from pyinfra.api import Host
 
 from sparkrig.facts.preflight import BARS
-from sparkrig.facts.trust import Trust
 from sparkrig.files import Beside
-from sparkrig.host import driver, targets
+from sparkrig.host import targets
 from sparkrig.host.targets import Barred
 from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.shell import script
+from sparkrig.io.shell import AS_USER, script
 from sparkrig.look.state import RESOURCES
 from sparkrig.network.guard import LIVE_S, Order
 from sparkrig.operations import guard, journal
 from sparkrig.operations.guard import Bench
 from sparkrig.operations.journal import Run
-from sparkrig.operations.trust import AS_USER
 from sparkrig.refusal import Refusal
 from sparkrig.runs import lock, undo, undo_merge, undo_outcome
 from sparkrig.runs.undo import Plan
@@ -88,8 +86,7 @@ def barred(at: Host, plan: Plan, patience: float) -> tuple[Barred, ...]:
     seconds = int(60 * patience)
     told = remote.shell(at, BARS, *plan.targets, seconds=seconds)
     for each in _of_user(plan):
-        user = remote.read(at, Trust(), seconds=seconds).user
-        told += remote.shell(at, AS_USER, user, each.bars, "sparkrig", seconds=seconds)
+        told += remote.shell(at, AS_USER, "", each.bars, "sparkrig", seconds=seconds)
     rows = [line.removeprefix("barred ") for line in told.splitlines()]
     return remote.parsed("files that cannot be put back", lambda: targets.parse(rows))
 
@@ -143,11 +140,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
     before = undo.kept(plan.run)
     rows = plan.files(docker=False)
     for each in _of_user(plan):  # before its file, which shows that there is some
-        user = remote.read(at, Trust(), seconds=int(60 * patience)).user
-        step(each.step, AS_USER, user, each.program, "sparkrig", *each.words, seconds=60)
-    if rows and (plan.holds() or "/etc/apt/" in rows):
-        # what apt simulated with them goes, too: it is no part of the journal
-        rows = f"remove {driver.SIMULATION}\n{rows}"
+        step(each.step, AS_USER, "", each.program, "sparkrig", *each.words, seconds=60)
     if rows:
         plan = undo_outcome.left(plan, step("files", undo.RESTORE, before, seconds=60, stdin=rows))
     if docker := plan.files(docker=True):

@@ -10,16 +10,17 @@ from pyinfra.api import Host
 
 from sparkrig import programs
 from sparkrig.cure import quoted
-from sparkrig.facts.driver import Driver
 from sparkrig.facts.firmware import Firmware
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.grub import NextBoot
+from sparkrig.facts.resources import of_resource
 from sparkrig.facts.update_record import UpdateRecord
 from sparkrig.host import firmware, update_proof, update_record
 from sparkrig.host.update_record import BEGAN, DONE, OTHER, UNWRITTEN, Record, Standing, Task
 from sparkrig.io import remote
 from sparkrig.io.remote import Failed
 from sparkrig.operations import unit
+from sparkrig.resources.driver import DRIVER
 from sparkrig.serving.served import Service
 
 # In seconds, times `patience`.
@@ -143,7 +144,7 @@ def _misled(at: Host, kernel: str, patience: float) -> str:
 
 def _boot(at: Host, found: Standing, patience: float) -> None:
     """Reboot into the kernel of the update, once it was seen that it has all it needs, and that GRUB boots it."""
-    packages = remote.read(at, Driver(), seconds=int(LOOK_S * patience))
+    packages = remote.read(at, of_resource(DRIVER)(), seconds=int(LOOK_S * patience))
     if why := update_proof.unready(found, packages):
         raise Failed(f"what is installed is not booted: {why}")
     if parts := firmware.staged(remote.read(at, Firmware(), seconds=int(LOOK_S * patience))):
@@ -160,7 +161,7 @@ def _prove(at: Host, found: Standing, patience: float) -> None:
     end = monotonic() + PROOF_S * patience
     while why := update_proof.unproven(
         found,
-        remote.read(at, Driver(), seconds=int(LOOK_S * patience)),
+        remote.read(at, of_resource(DRIVER)(), seconds=int(LOOK_S * patience)),
         remote.read(at, Gpu(), seconds=int(LOOK_S * patience)),
     ):
         if monotonic() >= end or found.kernel != found.kernel_to_be:

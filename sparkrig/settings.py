@@ -57,6 +57,7 @@ _VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
 _TWO_SUBNETS = 23  # prefix length of the smallest network with two subnets of /24
 # RFC 6890: this network, loopback, multicast, reserved
 _NO_LINKS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"))
+_LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -114,6 +115,12 @@ class Settings(BaseModel):
         ge=1280,
         le=9216,
         description="MTU of the fabric netdevs, in bytes; path MTU 4096 needs 4200 or more.",
+    )
+    hostname: str | None = Field(
+        None,
+        description="The host's own name, one label without a domain, in /etc/hostname and behind 127.0.1.1 in "
+        "/etc/hosts. What reaches the Spark by its old name, such as spark-1b3b.local, needs another one then. "
+        "None for the name that it has, which stays.",
     )
     ntp: list[str] = Field(
         [],
@@ -466,6 +473,17 @@ class Settings(BaseModel):
         if shared := in_one_subnet(fabric):
             raise ValueError(shared[0])
         return fabric
+
+    @field_validator("hostname")
+    @classmethod
+    def _label(cls, name: str | None) -> str | None:
+        """hostnamed takes localhost for no name at all."""
+        if name is not None and (not _LABEL.fullmatch(name) or name.lower() == "localhost"):
+            raise ValueError(
+                f"{name!r} is no name of a host; 1 to 63 letters, digits and - are expected (RFC 1123), none of "
+                "them - at an end, and not localhost"
+            )
+        return name
 
     @field_validator("ntp")
     @classmethod

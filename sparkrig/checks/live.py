@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.host.hostname import Hostname
+from sparkrig.host.own_address import OwnAddress
 from sparkrig.rdma import environment
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.network import cabled
@@ -12,7 +12,7 @@ from sparkrig.resources.time import TIME
 from sparkrig.text import listed
 
 
-def checks(subject: Subject, name: Hostname) -> Iterator[Check]:
+def checks(subject: Subject, name: OwnAddress) -> Iterator[Check]:
     yield TIME.synchronised(subject)
     for netdev in cabled(subject.settings, subject.found.network):
         yield _path_mtu(subject, netdev)
@@ -30,7 +30,7 @@ def _path_mtu(subject: Subject, netdev: str) -> Check:
     return check(id, mtu >= least, want, f"{device.name} takes {mtu} bytes", subject.apply, environment=True)
 
 
-def _own_name(subject: Subject, name: Hostname) -> Check:
+def _own_name(subject: Subject, name: OwnAddress) -> Check:
     """Rank 0 binds what its own name leads to, unless an address is given: container.env gives one."""
     there = listed(map(str, name.addresses)) or "no address"
     file = subject.found.files.get(environment.CONTAINER_ENV)

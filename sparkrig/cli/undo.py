@@ -303,10 +303,11 @@ def _leave(group: _Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Flee
 
 def _running(at: Host, _: Plan, patience: float) -> int:
     """How many containers run there."""
-    from sparkrig.facts.containers import Containers
+    from sparkrig.facts.resources import of_resource
     from sparkrig.io import remote
+    from sparkrig.resources.containers import CONTAINERS
 
-    return remote.read(at, Containers(), seconds=int(60 * patience)).running
+    return remote.read(at, of_resource(CONTAINERS)(), seconds=int(60 * patience)).running
 
 
 def _carry_out(

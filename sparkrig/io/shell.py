@@ -6,6 +6,10 @@ from typing import Any
 
 from pyinfra.api import QuoteString, StringCommand
 
+from sparkrig import programs
+
+AS_USER = programs.text("operations/as_user.sh")
+
 
 def script(text: str, *words: str, seconds: int = 60, **arguments: Any) -> StringCommand:
     """One exec of a script; `words` are its $1, $2, ... and are never part of its text.
@@ -13,6 +17,11 @@ def script(text: str, *words: str, seconds: int = 60, **arguments: Any) -> Strin
     seconds: when the host itself ends it (pyinfra's own `_timeout` only stops waiting); arguments: pyinfra's.
     """
     return limited(seconds, "sh", "-c", QuoteString(text), "sparkrig", *map(QuoteString, words), **arguments)
+
+
+def as_user(user: str, text: str, *words: str, seconds: int = 60, stdin: str = "") -> StringCommand:
+    """One script that runs as a user without root's rights. user: empty for the ssh user."""
+    return script(AS_USER, user, text, "sparkrig", *words, seconds=seconds, _stdin=stdin)
 
 
 def in_turn(*commands: StringCommand) -> StringCommand:

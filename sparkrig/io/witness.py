@@ -9,12 +9,13 @@ from pyinfra.api import Host
 from pyinfra.connectors.local import LocalConnector
 
 from sparkrig import clusters, controller
-from sparkrig.facts.network import Network
-from sparkrig.facts.trust import Trust
+from sparkrig.facts.resources import of_resource
 from sparkrig.io import remote
 from sparkrig.network import witness
 from sparkrig.network.witness import Place
 from sparkrig.refusal import Refusal
+from sparkrig.resources.network import NETWORK
+from sparkrig.resources.trust import TRUST
 
 _READ_S = 60  # times patience
 
@@ -79,10 +80,11 @@ def _place(at: Host, patience: float) -> Place:
     """Where others are to reach this machine. Raises Refusal."""
     seconds = int(_READ_S * patience)
     try:
-        found = remote.read(at, Network(), seconds=seconds).over(at.data.get("management_interface")).management
-        keys = remote.read(at, Trust(), seconds=seconds).host_keys
+        network = remote.read(at, of_resource(NETWORK)(), seconds=seconds)
+        keys = remote.read(at, of_resource(TRUST)(), seconds=seconds).host_keys
     except (remote.Failed, remote.Lost) as error:
         raise Refusal(f"{at.name} cannot be read: {error}", "the same again") from None
+    found = network.over(at.data.get("management_interface")).management
     if not found:
         raise witness.nowhere(at.name)
     if not keys:

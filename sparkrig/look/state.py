@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from sparkrig.files import Found
@@ -11,10 +11,10 @@ from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.condition import Condition
 from sparkrig.host.driver import Packages
 from sparkrig.host.health import Health
-from sparkrig.host.hostname import Hostname
 from sparkrig.host.identity import Identity
 from sparkrig.host.nic import Nic
 from sparkrig.host.nvidia_smi import Gpu
+from sparkrig.host.own_address import OwnAddress
 from sparkrig.host.preflight import Preflight
 from sparkrig.host.releases import Releases
 from sparkrig.network.seen import Network
@@ -23,6 +23,7 @@ from sparkrig.resources.bandwidth import BANDWIDTH
 from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
 from sparkrig.resources.preflight import HOST_PREFLIGHT
@@ -44,6 +45,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     DRIVER,
     RELEASES,
     TIME,
+    HOSTNAME,
     NETWORK,
     RDMA,
     CONTAINERS,
@@ -73,7 +75,8 @@ class State(Value):
     """What a Spark is, by resource.
 
     A deploy's look has all but the last five; that of the fabric's verbs network, rdma, files, nics, gpu, health;
-    a doctor's everything (facts/spark.py, facts/fabric.py, facts/examination.py).
+    a doctor's everything (facts/spark.py, facts/fabric.py, facts/examination.py). others: by name, what nothing
+    but its resource asks for (`Resource.seen`).
     """
 
     identity: Identity = UNREAD
@@ -91,8 +94,19 @@ class State(Value):
     nics: Mapping[str, Nic] = UNREAD
     gpu: Gpu = UNREAD
     health: Health = UNREAD
-    hostname: Hostname = UNREAD
+    own_address: OwnAddress = UNREAD
     blackbox: BlackBox = UNREAD
+    others: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, **read: Any) -> State:
+        """Of what a look read, by the names of resources and of the nouns beside them."""
+        others = {name: read.pop(name) for name in read.keys() - {each.name for each in fields(cls)}}
+        return cls(**read, others=others)
+
+    def read(self, name: str) -> Any:
+        """What was read of a resource, by its name."""
+        return self.others[name] if name in self.others else getattr(self, name, UNREAD)
 
     @property
     def condition(self) -> Condition:
@@ -102,14 +116,15 @@ class State(Value):
     def over(self, before: State) -> State:
         """The same with what another look saw, of what this one did not ask for."""
         unread = {each.name for each in fields(self) if getattr(self, each.name) is UNREAD}
-        return replace(self, **{name: getattr(before, name) for name in unread})
+        others = {**before.others, **self.others}
+        return replace(self, others=others, **{name: getattr(before, name) for name in unread})
 
     def to_json(self) -> Any:
         """What was read."""
         from pydantic_core import to_jsonable_python
 
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        read = {name: value for name, value in found.items() if value is not UNREAD}
+        found = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "others"}
+        read = {name: value for name, value in {**found, **self.others}.items() if value is not UNREAD}
         if "nics" in read:
             read["nics"] = {netdev: each.to_json() for netdev, each in self.nics.items()}  # without serial numbers
         return to_jsonable_python(read)

@@ -82,7 +82,7 @@ def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
     return [
         *pair.checks(host, survey, seen.pings.get(host.name), seen.hosts),
         *resources.checks(host),
-        *live.checks(host, host.found.hostname),
+        *live.checks(host, host.found.own_address),
         *condition.checks(host.found.condition),
         *WATCH.reset(host.found.blackbox),
         *WATCH.guarded(host.found.blackbox),

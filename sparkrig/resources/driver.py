@@ -18,7 +18,11 @@ class DriverHold(Resource[driver.Packages]):
     """Installed packages of driver and kernel, with apt's own forecast of a dist-upgrade and GRUB's next boot."""
 
     name = "driver"
-    files = (Managed(driver.PIN_PATH), Managed(driver.BLACKLIST_PATH))
+    # what apt simulated with a file goes with it: it is no part of the journal
+    files = (
+        Managed(driver.PIN_PATH, reload=f"rm -f {driver.SIMULATION}"),
+        Managed(driver.BLACKLIST_PATH, reload=f"rm -f {driver.SIMULATION}"),
+    )
     script = programs.text("facts/driver.sh")
     shared = (programs.text("facts/packages.sh"),)
     kinds = (

@@ -17,25 +17,40 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A part of a file that others write, too, which a program changes on the host: nothing else of it is touched.
+
+    program: shell text, given the words; before, after: that part in words, None where there is none.
+    """
+
+    path: str
+    program: str
+    words: tuple[str, ...]
+    before: str | None
+    after: str | None
+
+
+@dataclass(frozen=True)
 class Changes:
     """What a deploy does for a resource of files.
 
     wanted: every file as it should be; write: those that are missing or differ; remove: paths of files that are
-    declared no more; reload: paths whose service has to read them again.
+    declared no more; reload: paths whose service has to read them again; edits: what changes of others' files.
     """
 
     wanted: tuple[File, ...] = ()
     write: tuple[File, ...] = ()
     remove: tuple[str, ...] = ()
     reload: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.write or self.remove or self.reload)
+        return bool(self.write or self.remove or self.reload or self.edits)
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The files that are written or removed."""
-        return (*(file.path for file in self.write), *self.remove)
+        """The files that are written, removed or edited."""
+        return (*(file.path for file in self.write), *self.remove, *(edit.path for edit in self.edits))
 
     @property
     def differences(self) -> list[str]:
@@ -43,6 +58,7 @@ class Changes:
         return [
             *(f"{file.path} is to be written" for file in self.write),
             *(f"{path} is not declared" for path in self.remove),
+            *(f"{edit.path} has {edit.before or f'no {edit.after}'}" for edit in self.edits),
         ]
 
     @classmethod
@@ -101,6 +117,11 @@ class Resource(Generic[T]):
     def parse(self, lines: Iterable[str]) -> T:
         """What the script printed. Raises ValueError where a row makes no sense."""
         raise NotImplementedError
+
+    def seen(self, subject: Subject) -> T:
+        """What the look of a host read of it."""
+        value: T = subject.found.read(self.name)
+        return value
 
     def changes(self, subject: Subject) -> Changes:  # noqa: ARG002 - of one that has no files of its own
         """What a deploy would do to its files. Raises Refusal where it would do nothing to the host."""

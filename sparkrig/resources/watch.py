@@ -167,7 +167,12 @@ def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False, metrics: 
     unit = (UNIT_FILE,) if changed - {INSTALLED} or lack else ()
     exporter = (INSTALLED,) if INSTALLED in made.remove else ()
     return WatchChanges(
-        made.wanted, made.write, made.remove, (*unit, *exporter), lack, _exporter(files) if metrics else ""
+        made.wanted,
+        made.write,
+        made.remove,
+        (*unit, *exporter),
+        lack=lack,
+        exporter=_exporter(files) if metrics else "",
     )
 
 

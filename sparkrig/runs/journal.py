@@ -84,7 +84,7 @@ class Run:
     to each item, one after the other, the last being what it left; None where that version kept none of it; left:
     what it did not put back, of an undo; network: what its change of the network made of which item (`profile
     PATH`, by digests), None where that version kept none of it; trial: why a server that it tried was rolled back,
-    empty where none was.
+    empty where none was; unnoted: of one without an end, the items of which an older version noted nothing.
     """
 
     id: str
@@ -100,6 +100,7 @@ class Run:
     left: tuple[Left, ...] = ()
     network: Mapping[str, tuple[str, str]] | None = None
     trial: str = ""
+    unnoted: tuple[str, ...] = ()
 
     @property
     def torn(self) -> bool:
@@ -250,6 +251,7 @@ _READERS: Mapping[str, Callable[[Run, _Rows, str], Run]] = {
     "network": _read_network,
     "left": _read_left,
     "lacks": lambda run, _, rest: replace(run, lacks=(*run.lacks, plain(rest))),
+    "unnoted": lambda run, _, rest: replace(run, unnoted=(*run.unnoted, rest)),
 }
 
 
@@ -306,7 +308,7 @@ def stood(run: Run, item: str) -> str:
 def differing(run: Run, journal: Journal) -> dict[str, tuple[str, str]]:
     """What was another one at the end of a run than before it, whatever made it so."""
     after = _left(run, journal)
-    items = sorted({*run.before, *(item for item in after if not item.startswith("profile "))})
+    items = sorted({*run.before, *(item for item in after if not item.startswith("profile "))} - {*run.unnoted})
     pairs = {item: (run.before.get(item, ABSENT), after.get(item, ABSENT)) for item in items}
     return {item: pair for item, pair in pairs.items() if pair[0] != pair[1]}
 

@@ -13,7 +13,7 @@ import pytest
 
 from lab import NODES, pair
 from sparkrig import programs
-from sparkrig.facts.network import Network
+from sparkrig.facts.resources import Network
 from sparkrig.host import gpu
 from sparkrig.host.nvidia_smi import Gpu
 from tests.faults.record import Seen

@@ -26,6 +26,7 @@ from sparkrig.rdma import environment, rdma
 from sparkrig.resources.environment import wanted as environment_files
 from sparkrig.runs import lock
 from tests import warm
+from tests.looks import whole
 from tests.plan.desk import Desk, write
 from tests.unit import disks
 
@@ -52,7 +53,7 @@ FABRIC = {
 
 def recorded(name: str) -> str:
     """What `python -m tests.record` wrote down of a host of the virtual pair, as if it had been now."""
-    text = (RECORDED / f"{name}.txt").read_text()
+    text = whole((RECORDED / f"{name}.txt").read_text())
     return re.sub(r"^clock .*$", f"clock {time.time()}", text, flags=re.MULTILINE)
 
 
@@ -163,7 +164,7 @@ class Host:
         }
         answers |= self.first
         answers |= self.fabric()
-        answers |= {_marker(noun): text.splitlines() for noun, text in again.items()}
+        answers |= {marker: text.splitlines() for noun, text in again.items() if (marker := _marker(noun))}
         answers |= self.responses
         several = {  # looks that hold what others are asked by: the disks' one reads the journal, too
             STORAGE: answers[STORAGE],
@@ -202,8 +203,8 @@ def _surveyed(answers: Mapping[str, Any]) -> Any:
 
 
 def _marker(noun: str) -> str:
-    # a line with quotes looks different where the script is a quoted word of another command
-    return max((line for line in NOUNS[noun].script.splitlines() if "'" not in line), key=len)
+    """A piece of its script alone; empty where each line has quotes, and looks different as a word of another."""
+    return max((line for line in NOUNS[noun].script.splitlines() if "'" not in line), key=len, default="")
 
 
 @dataclass

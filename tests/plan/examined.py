@@ -20,7 +20,7 @@ CROSSES = [f"ping {netdev} {size} 5 5 " for netdev in ("enp1s0f0np0", "enP2p1s0f
 def examined(letter: str, **changed: str) -> str:
     """What the doctor's one look prints on a host of the pair after the deploy; `changed`: other nouns' output."""
     parts = {
-        "hostname": f"name spark-{letter}\naddress 127.0.0.1\n",
+        "own_address": f"name spark-{letter}\naddress 127.0.0.1\n",
         "blackbox": "now 1795230000 +0000",
         **{
             noun: text for noun, text in sections(recorded(f"fabric-{letter}")).items() if noun not in ("network",)

@@ -19,6 +19,7 @@ from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
 from sparkrig.redaction import Redactor
 from tests import attacks
+from tests.looks import whole
 from tests.plan.conftest import PING, ROOT, together
 from tests.plan.examined import doctor
 from tests.tables import each_row
@@ -46,7 +47,8 @@ def explained(folder: Path) -> dict[str, list[Explained]]:
 def test_the_looks_of_each_archive_are_understood() -> None:
     def holds(folder: Path) -> None:
         for machine in machines(folder):
-            found = Examination().process((machine / "looks" / "examination.txt").read_text().splitlines())
+            text = whole((machine / "looks" / "examination.txt").read_text())
+            found = Examination().process(text.splitlines())
             assert is_spark(found.identity)[0] and found.network.links and found.nics
 
     each_row(FOLDERS, holds)
@@ -107,7 +109,7 @@ def entry(machine: Path, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]
 
     def look(name: str) -> list[str]:
         file = machine / "looks" / f"{name}.txt"
-        text = file.read_text() if file.exists() else ""
+        text = whole(file.read_text()) if file.exists() else ""
         return re.sub(r"(?m)^clock .*$", f"clock {time.time()}", text).splitlines()
 
     answers = {

@@ -194,7 +194,7 @@ def spoilt(letter: str, only: Sequence[str]) -> str:
     return "".join(f"{text.rstrip()}\n\n#sparkrig:end {noun} 0\n" for noun, text in changed.items())
 
 
-CHEAP = ("identity", "driver", "health", "nics", "trust", "rdma", "preflight", "hostname")
+CHEAP = ("identity", "driver", "health", "nics", "trust", "rdma", "preflight", "own_address")
 
 
 @pytest.mark.slow

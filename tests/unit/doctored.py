@@ -13,7 +13,7 @@ from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
 from sparkrig.fleet import Fleet
 from sparkrig.host.blackbox import BlackBox
-from sparkrig.host.hostname import Hostname
+from sparkrig.host.own_address import OwnAddress
 from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subjects
@@ -31,7 +31,7 @@ EXAMINED = {
         nics=CONDITIONS[name].nics,
         gpu=CONDITIONS[name].gpu,
         health=CONDITIONS[name].health,
-        hostname=Hostname(name, (IPv4Address("127.0.0.1"),)),
+        own_address=OwnAddress(name, (IPv4Address("127.0.0.1"),)),
         blackbox=BlackBox(),
     )
     for name in (A, B)

@@ -23,6 +23,7 @@ from pathlib import Path
 import paramiko
 from paramiko.common import AUTH_FAILED, AUTH_SUCCESSFUL, OPEN_SUCCEEDED
 
+from tests.looks import whole
 from tests.unit.sshd import keygen
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,7 +64,8 @@ def look(name: str, cables: str = "") -> str:
 
     It has the name of the inventory (spark-a) by itself, as where its owner chose it at the first boot.
     """
-    text = re.sub("(?m)^hostname=.*$", f"hostname=spark-{name[-1]}", (RECORDED / f"{name}.txt").read_text())
+    recording = whole((RECORDED / f"{name}.txt").read_text())
+    text = re.sub("(?m)^hostname=.*$", f"hostname=spark-{name[-1]}", recording)
     return f"{text.rstrip()}\n{cables}\n#sparkrig:end nics 0\n"
 
 

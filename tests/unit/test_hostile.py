@@ -17,16 +17,13 @@ from pyinfra.api.exceptions import FactProcessError
 from sparkrig.bandwidth import perftest, records
 from sparkrig.checks import last_declaration
 from sparkrig.facts.bundle import Bundle
-from sparkrig.facts.containers import Containers
 from sparkrig.facts.examination import Examination
-from sparkrig.facts.hostname import Hostname
-from sparkrig.facts.identity import Identity
 from sparkrig.facts.journal import Journal
-from sparkrig.facts.network import Network
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.noun import Noun
+from sparkrig.facts.own_address import OwnAddress
 from sparkrig.facts.preflight import Preflight
-from sparkrig.facts.rdma import Rdma
+from sparkrig.facts.resources import Containers, Identity, Network, Rdma
 from sparkrig.facts.spark import Spark
 from sparkrig.files import Found
 from sparkrig.network import netplan
@@ -89,7 +86,7 @@ def test_what_a_parser_stumbles_over_is_a_sentence_of_its_noun() -> None:
             "NaN": (Network, ['addr [{"ifname": "x", "mtu": NaN}]'], "JSON has NaN, which is no number"),
             "a number": (Network, [f'addr [{{"ifname": "x", "mtu": {"9" * 90}}}]'], "JSON has a number of 90"),
             "a huge number": (Nics, [f"x counter.sent_pkts {'9' * 5000}"], "a number has more than 100 digits"),
-            "StopIteration": (Hostname, ["address 10.0.0.1"], "a row has another form than is expected: StopI"),
+            "StopIteration": (OwnAddress, ["address 10.0.0.1"], "a row has another form than is expected: StopI"),
             "AttributeError": (Network, ['addr [["ifname"]]'], "a row has another form than is expected: TypeE"),
             "no object": (Network, ['addr {"ifname": {}}'], "a row has another form than is expected: TypeE"),
             "a list for an object": (Rdma, ['links ["x"]'], "a row has another form than is expected: TypeE"),

@@ -80,7 +80,7 @@ def test_no_look_waits_for_a_fifo(tmp_path: Path) -> None:
     looks |= {"weights": Serving().command("/var/lib/weights"), "evidence": TOOLS["system"]}
     names, scripts = zip(*looks.items(), strict=True)
     lines = f"""
-for path in {shlex.join(READ)}; do mkdir -p "${{path%/*}}"; mkfifo "$path"; done
+for path in {shlex.join(READ)}; do mkdir -p "${{path%/*}}"; [ -e "$path" ] || mkfifo "$path"; done
 set +e
 number=0
 for script; do

@@ -27,7 +27,9 @@ for run in /var/lib/sparkrig/runs/*; do
       done
   else echo 'lacks before/state'
   fi
-  if [ -f "$run/after" ]; then sed 's/^/after /' "$run/after"; fi
+  # of one without an end, what stands there now is compared: not where it took no note of what stood there before
+  if [ -f "$run/after" ]; then sed 's/^/after /' "$run/after"
+  elif [ -f "$run/paths" ]; then printf '%s\n' "$@" | grep -vxF -f "$run/paths" | sed 's/^/unnoted file /'; fi
   number=$(numbers "$run/number")
   if [ -n "$number" ]; then echo "number $number"; elif [ -e "$run/wrote" ]; then echo 'lacks number'; fi
   if [ -f "$run/wrote/state" ]; then { cat "$run/wrote/state"; echo; } | sed -n 's/^./wrote &/p'

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, are_one, clones
-from sparkrig.facts.identity import Identity as Fact
+from sparkrig.facts.resources import Identity as Fact
 from sparkrig.host import identity
 from sparkrig.look.state import State
 from sparkrig.onboarding import card

@@ -22,8 +22,8 @@ from sparkrig.facts.spark import Spark
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.host.grub import Boot
 from sparkrig.host.health import Kernel
-from sparkrig.host.hostname import Hostname
 from sparkrig.host.nvidia_smi import Gpu
+from sparkrig.host.own_address import OwnAddress
 from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.operations.subject import subjects
@@ -81,7 +81,7 @@ def path_mtu(size: int) -> Change:
 def named(*addresses: str, env: bool = True) -> Change:
     def change(found: State) -> State:
         there = found if env else declared.no_file("/etc/sparkrig/container.env")(found)
-        return replace(there, hostname=Hostname("spark-b", tuple(map(IPv4Address, addresses))))
+        return replace(there, own_address=OwnAddress("spark-b", tuple(map(IPv4Address, addresses))))
 
     return change
 
@@ -91,7 +91,7 @@ def test_one_look_has_every_noun_once_and_the_clock_last() -> None:
     assert {*Spark.nouns, *Fabric.nouns} <= {*Look.nouns}
     assert all(command.count(f"#sparkrig:end {noun} ") == 1 for noun in Look.nouns)
     assert list(Look.nouns)[-1] == "preflight"
-    assert command.rindex("end hostname") < command.rindex("date +%s.%N") < command.rindex("end preflight")
+    assert command.rindex("end own_address") < command.rindex("date +%s.%N") < command.rindex("end preflight")
 
 
 def test_a_healthy_pair_has_nothing_to_tell() -> None:

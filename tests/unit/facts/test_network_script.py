@@ -11,8 +11,8 @@ import pytest
 import yaml
 
 from sparkrig import programs
-from sparkrig.facts.network import Network
 from sparkrig.facts.noun import PREAMBLE
+from sparkrig.facts.resources import Network
 from sparkrig.network import netplan
 from sparkrig.parsing import rows
 from tests.tables import each_row

@@ -14,7 +14,7 @@ import pytest
 from pyinfra.api.exceptions import FactProcessError
 
 from sparkrig.facts.noun import PREAMBLE
-from sparkrig.facts.releases import Releases as Fact
+from sparkrig.facts.resources import Releases as Fact
 from sparkrig.host import releases
 from sparkrig.host.releases import FOLDER, Behind, Installed, Recipe, Releases, Step
 from sparkrig.parsing import bounds

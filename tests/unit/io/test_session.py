@@ -21,9 +21,10 @@ import pytest
 from paramiko import common
 
 from tests import warm
+from tests.looks import whole
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
-RECORDED = (Path(__file__).resolve().parents[2] / "fixtures" / "spark" / "converged-a.txt").read_text()
+RECORDED = whole((Path(__file__).resolve().parents[2] / "fixtures" / "spark" / "converged-a.txt").read_text())
 KEY, OTHER = paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
 
 JOURNAL = b"for run in /var/lib/sparkrig/runs/"  # in the look at the journal, which comes first

@@ -13,7 +13,7 @@ import pytest
 
 from sparkrig import programs
 from sparkrig.facts.files import Files
-from sparkrig.facts.identity import Identity
+from sparkrig.facts.resources import Identity
 from sparkrig.host import identity
 from sparkrig.io.shell import in_turn, script
 from sparkrig.operations.containers import FETCH_KEY

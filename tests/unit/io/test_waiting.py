@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sparkrig.deploys import spark
-from sparkrig.facts.network import Network
+from sparkrig.facts.resources import Network
 from sparkrig.io import remote
 from tests.unit import manager
 from tests.unit.shells import sh, tool

@@ -109,6 +109,8 @@ def _identity(world: World) -> None:
     world.file("/etc/machine-id").write_text("0123456789abcdef0123456789abcdef\n")
     world.file("/etc/dgx-release").write_text('DGX_NAME="DGX Spark"\nDGX_SERIAL_NUMBER="1"\n')
     world.file("/etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
+    world.file("/etc/hostname").write_text("spark-1b3b\n")
+    world.file("/etc/hosts").write_text("127.0.0.1 localhost\n127.0.1.1 spark-1b3b\n")
     world.file("/etc/group").write_text("root:x:0:\n")
     world.file("/etc/nsswitch.conf").write_text("passwd: files\ngroup: files\n")
     for kind in ("ecdsa", "ed25519", "rsa"):

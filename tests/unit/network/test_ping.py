@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.facts.hostname import Hostname as HostnameFact
+from sparkrig.facts.own_address import OwnAddress as Fact
 from sparkrig.facts.ping import Pings
-from sparkrig.host.hostname import Hostname
-from sparkrig.host.hostname import parse as parse_name
+from sparkrig.host.own_address import OwnAddress
+from sparkrig.host.own_address import parse as parse_name
 from sparkrig.network.ping import COUNT, Ping, parse, targets
 from tests.unit.shells import sh, tool
 
@@ -92,6 +92,6 @@ NAMES = {
 def test_what_a_name_leads_to(tmp_path: Path, printed: str, addresses: tuple[str, ...], loops: bool) -> None:
     tool(tmp_path, "getent", f'[ "$1" = ahostsv4 ] && printf "%s" "{printed}"')
     tool(tmp_path, "uname", "echo spark-a")
-    found = parse_name(sh(HostnameFact().command(), path=tmp_path).stdout.splitlines())
-    assert found == Hostname("spark-a", tuple(map(IPv4Address, addresses)))
+    found = parse_name(sh(Fact().command(), path=tmp_path).stdout.splitlines())
+    assert found == OwnAddress("spark-a", tuple(map(IPv4Address, addresses)))
     assert found.loops is loops

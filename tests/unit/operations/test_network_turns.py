@@ -33,7 +33,7 @@ class World:
             return well
 
         self.state.active_hosts = list(self.hosts.values())
-        for name, value in (("_ENDED", {}), ("_BEGUN", {}), ("_TURN_S", 0.05), ("_change", change)):
+        for name, value in (("_TURN_S", 0.05), ("_change", change)):
             monkeypatch.setattr(network, name, value)
         monkeypatch.setattr(network, "inventory", SimpleNamespace(get_host=self.hosts.__getitem__))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.facts.containers import Containers as Fact
+from sparkrig.facts.resources import Containers as Fact
 from sparkrig.refusal import Refusal
 from sparkrig.resources.containers import (
     CONTAINERS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.facts.time import Time as Fact
+from sparkrig.facts.resources import Time as Fact
 from sparkrig.files import Found
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject

@@ -14,7 +14,8 @@ import pytest
 from sparkrig import programs
 from sparkrig.files import Found
 from sparkrig.fleet import Fleet
-from sparkrig.operations.trust import AS_USER, AUTHORIZE, MAKE, PROVE, REMOVE
+from sparkrig.io.shell import AS_USER
+from sparkrig.operations.trust import AUTHORIZE, MAKE, PROVE, REMOVE
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.resources.trust import Peer, Trust
@@ -203,6 +204,11 @@ def home(tmp_path: Path) -> Path:
 
 def run(home: Path, text: str, *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return sh(AS_USER, "nvidia", text, "sparkrig", *words, path=home.parent / "bin", stdin=stdin)
+
+
+def test_without_a_name_it_is_the_ssh_user_who_called_sudo(home: Path) -> None:
+    done = sh(AS_USER, "", "echo $1", "sparkrig", "word", path=home.parent / "bin", env={"SUDO_USER": "nvidia"})
+    assert done.stdout == "word\n", done.stderr
 
 
 def authorize(home: Path, line: str = LINE) -> subprocess.CompletedProcess[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 import pytest
+from pyinfra.context import ctx_state
 
 from sparkrig.files import File, Found
 from sparkrig.host import driver
@@ -113,9 +114,9 @@ def test_a_new_file_is_all_new_and_a_long_one_is_cut() -> None:
 
 def test_a_plan_and_its_run_say_it_once_for_each_host(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
-    plan.forget()
-    for name in ("spark-a", "spark-a", "spark-b"):
-        here = SimpleNamespace(name=name, log=said.append, current_op_hash="77")
-        monkeypatch.setattr(plan, "host", here)
-        plan.report([of_file(ENV, Found(f"{TEXT}A=1\n", "0644", "root:root"))])
+    with ctx_state.use(SimpleNamespace()):
+        for name in ("spark-a", "spark-a", "spark-b"):
+            here = SimpleNamespace(name=name, log=said.append, current_op_hash="77")
+            monkeypatch.setattr(plan, "host", here)
+            plan.report([of_file(ENV, Found(f"{TEXT}A=1\n", "0644", "root:root"))])
     assert said.count("    -A=1") == 2

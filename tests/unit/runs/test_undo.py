@@ -15,7 +15,7 @@ from pyinfra.api import StringCommand
 from rich.console import Console
 
 from sparkrig import programs
-from sparkrig.host.driver import SIMULATION
+from sparkrig.host.driver import PIN_PATH, SIMULATION
 from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
 from sparkrig.render.journal import lines, newest, rows, undoing
@@ -583,19 +583,11 @@ def test_a_service_reads_again_what_went_back(monkeypatch: pytest.MonkeyPatch) -
     assert "Undo | services" not in done
 
 
-@pytest.mark.parametrize(
-    ("changes", "gone"),
-    [
-        pytest.param([Change(PIN, "remove")], True, id="a pin"),
-        pytest.param([Change(NCCL, "remove"), Change(HOLD, "release")], True, id="a hold"),
-        pytest.param([Change(NCCL, "remove")], False, id="neither"),
-    ],
-)
-def test_what_apt_simulated_goes_with_what_it_depends_on_alone(
-    monkeypatch: pytest.MonkeyPatch, changes: list[Change], gone: bool
-) -> None:
-    _, done, _ = carried_out(monkeypatch, *changes)
-    assert (f"remove {SIMULATION}" in done["Undo | files"]) is gone
+def test_what_apt_simulated_goes_with_the_files_that_it_depends_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, done, _ = carried_out(monkeypatch, Change(f"file {PIN_PATH}", "remove"))
+    assert f"rm -f {SIMULATION}" in done["Undo | services"]
+    _, done, _ = carried_out(monkeypatch, Change(NCCL, "remove"))
+    assert SIMULATION not in "".join(done.values())
 
 
 GONE = host(now=FIRST)

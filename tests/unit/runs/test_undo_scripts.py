@@ -26,6 +26,7 @@ THEIRS = '{"log-driver": "local"}\n'
 OURS = '{"log-driver": "local", "runtimes": {"nvidia": {}}}\n'
 EDITED = '{"log-driver": "local", "runtimes": {"nvidia": {}}, "log-opts": {"max-size": "10m"}}\n'
 KILL = "kill -9 $$\n"
+THEIR_FILE = environment.CONTAINER_ENV  # none of the host's `PATHS`, as a resource that came later has them
 
 
 @pytest.fixture
@@ -166,6 +167,19 @@ def test_a_power_cut_after_a_hold_leaves_no_doubt_whose_it_is(spark: Spark) -> N
     with spark.held.open("a") as file:
         file.write("vim\n")
     assert acts(spark.plan("1")) == {"nvidia-driver-580-open": "release", "vim": "foreign"}
+
+
+def test_a_file_that_an_older_version_did_not_know_is_never_taken_for_written(spark: Spark) -> None:
+    """Its run broke off, and noted nothing of what stood there before."""
+    spark.at(THEIR_FILE).parent.mkdir(parents=True)
+    spark.at(THEIR_FILE).write_text("theirs\n")
+    spark.begin("1")
+    spark.step("1", f"echo A=1 >{spark.at(NCCL)}", cut=True)
+    seen = spark.look()
+    assert f"file {THEIR_FILE}" in seen.current and f"file {THEIR_FILE}" in seen.runs[0].unnoted
+    assert {each.name for each in undo.plan(seen, "1", everything=True).changes} == {NCCL}
+    spark.end("1")
+    assert spark.look().runs[0].unnoted == ()
 
 
 def test_a_step_that_tells_nothing_is_noticed_all_the_same(spark: Spark) -> None:

@@ -2,11 +2,11 @@
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host import hostname
+from sparkrig.host import own_address
 
 
-class Hostname(Noun[hostname.Hostname]):
+class OwnAddress(Noun[own_address.OwnAddress]):
     """The host's name, and the IPv4 addresses that the host itself finds for it."""
 
-    parse = staticmethod(hostname.parse)
-    script = programs.text("facts/hostname.sh")
+    parse = staticmethod(own_address.parse)
+    script = programs.text("facts/own_address.sh")

@@ -14,7 +14,7 @@ from sparkrig.value import Value
 
 
 @dataclass(frozen=True)
-class Hostname(Value):
+class OwnAddress(Value):
     """The name, and the IPv4 addresses that it has there; none where it cannot be resolved."""
 
     name: str
@@ -26,10 +26,10 @@ class Hostname(Value):
         return all(address.is_loopback for address in self.addresses)
 
 
-def parse(lines: Iterable[str]) -> Hostname:
+def parse(lines: Iterable[str]) -> OwnAddress:
     """Read the `name NAME` row and the `address ADDRESS` rows. Raises ValueError or LookupError for nonsense."""
     rows = [line.partition(" ")[::2] for line in lines]
-    return Hostname(
+    return OwnAddress(
         next(rest.strip() for word, rest in rows if word == "name"),
         tuple(dict.fromkeys(IPv4Address(rest.strip()) for word, rest in rows if word == "address")),
     )
