@@ -30,7 +30,7 @@ def place(wanted: Iterable[File], found: Mapping[str, Found], unwanted: Iterable
     """
     wanted = list(wanted)
     late, gone = stale(wanted, found), [path for path in unwanted if path in found]
-    plan.report([*of_files(wanted, found), *(Change("file", path, "as it is", None) for path in gone)])
+    plan.report([*of_files(wanted, found), *(Change("file", path, "not declared", None) for path in gone)])
     if late:
         yield write(*late)
     if gone:

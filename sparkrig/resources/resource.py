@@ -37,14 +37,6 @@ class Changes:
         """The files that are written or removed."""
         return (*(file.path for file in self.write), *self.remove)
 
-    @property
-    def differences(self) -> list[str]:
-        """What is not as declared, in words."""
-        return [
-            *(f"{file.path} is to be written" for file in self.write),
-            *(f"{path} is not declared" for path in self.remove),
-        ]
-
     @classmethod
     def of(
         cls,
