@@ -5,7 +5,6 @@ from __future__ import annotations
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark, alone
-from sparkrig.host import driver
 from sparkrig.operations import driver as operations
 from sparkrig.operations import files
 from sparkrig.resources.driver import DRIVER
@@ -16,14 +15,13 @@ def apply(spark: Spark) -> None:
     """Keep driver and kernel where they are, until a person decides otherwise."""
     branch = spark.settings.driver_branch
     pins = DRIVER.changes(spark.subject)
-    changing = bool(pins or driver.unheld(spark.found.driver, branch))
     files.place(name="pin later branches away", wanted=pins.wanted, found=spark.found.files)
     operations.hold(name="hold the installed 580 set", found=spark.found.driver, branch=branch)
     operations.prove(
         name="prove it by a simulated upgrade",
         found=spark.found.driver,
         branch=branch,
-        changed=changing,
+        changed=DRIVER.moves(spark.subject),
     )
 
 

@@ -37,7 +37,7 @@ def place(
     plan.report(
         [
             *of_files(wanted, found),
-            *(Change("file", path, "as it is", None) for path in gone),
+            *(Change("file", path, "not declared", None) for path in gone),
             *(Change("file", edit.path, edit.before, edit.after) for edit in edits),
         ]
     )

@@ -17,7 +17,7 @@ from sparkrig.io import remote, witness
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import plan as network
 from sparkrig.network import seen
-from sparkrig.network.differences import Difference
+from sparkrig.network.differences import Part
 from sparkrig.network.guard import Order, Ping, order
 from sparkrig.network.plan import Plan
 from sparkrig.operations import guard, journal
@@ -68,7 +68,10 @@ def changes(plan: Plan, rollback_seconds: int) -> list[Change]:
     """What a plan changes. rollback_seconds: after how many the host takes back what was not confirmed."""
     found = [
         Change(
-            *_named(each),
+            _KINDS[each.part][0],
+            each.netdev + _KINDS[each.part][1],
+            None if each.status == "missing" else each.found,
+            each.want,
             interrupts=f"what runs over {change.netdev}, which reverts after {rollback_seconds} s unless proven",
         )
         for change in plan.changes
@@ -78,21 +81,14 @@ def changes(plan: Plan, rollback_seconds: int) -> list[Change]:
     return found + [Change("netplan", path, "in use", None) for path in plan.move]
 
 
-def _named(each: Difference) -> tuple[Kind, str, str | None, str | None]:
-    """The kind, the item, and the values before and after, as a run shows them."""
-    match each.what:
-        case "property":
-            return "profile", f"{each.netdev}, {each.property}", each.found, each.declared
-        case "profile" | "unsaved":
-            return "profile", each.netdev, each.found, each.declared
-        case "active":
-            return "link", f"{each.netdev}, active profile", each.found, each.declared
-        case "mtu":
-            return "mtu", each.netdev, each.found, each.declared
-        case "ipv6":
-            return "address", f"{each.netdev}, IPv6", each.found, None
-        case _:
-            return "address", each.netdev, each.found, each.declared
+# of each thing of a netdev that a deploy changes, its kind, and what stands behind the netdev
+_KINDS: Mapping[Part, tuple[Kind, str]] = {
+    "profile": ("profile", ""),
+    "active": ("link", ", active profile"),
+    "mtu": ("mtu", ""),
+    "address": ("address", ""),
+    "ipv6": ("address", ", IPv6"),
+}
 
 
 @dataclass

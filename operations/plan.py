@@ -46,8 +46,9 @@ def report(changes: Iterable[Change]) -> None:
 
 def refused(refusal: Refusal) -> None:
     """Note why the operation at work would do nothing on its host."""
-    if not run.is_executing:
-        of_run(_Reports).refusals.setdefault(host.name, []).append(refusal)
+    known = of_run(_Reports).refusals.setdefault(host.name, [])
+    if not run.is_executing and refusal.told not in [each.told for each in known]:  # two steps may need one thing
+        known.append(refusal)
 
 
 def changes(name: str, operation: str) -> tuple[Change, ...]:

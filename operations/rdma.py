@@ -12,7 +12,6 @@ from sparkrig.facts.resources import of_resource
 from sparkrig.operations.again import again
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.rdma import gid, rdma
-from sparkrig.refusal import Refusal
 from sparkrig.resources.rdma import RDMA
 
 
@@ -28,9 +27,8 @@ def discover(seen: rdma.Rdma, rails: Mapping[str, IPv4Interface], moving: bool) 
     if moving and not state.is_executing:
         return
     found = again(of_resource(RDMA)) if moving else seen
-    absent = gid.missing(found.gids, rails)
-    if absent:
-        raise Refusal(f"no RoCE v2 GID for {', '.join(absent)}", "ip -4 addr; show_gids; rdma link")
+    if absent := rdma.no_gid(found, rails):
+        raise absent
     slots = [gid.find(found.gids, netdev, address.ip) for netdev, address in rails.items()]
     told = ", ".join(f"{slot.device} at {slot.index}" for slot in slots if slot)
     if moving and told:

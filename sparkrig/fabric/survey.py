@@ -9,7 +9,7 @@ from typing import Literal
 
 from sparkrig.bandwidth import measurement
 from sparkrig.bandwidth.measurement import End
-from sparkrig.cure import deploy, on_host, verb
+from sparkrig.cure import cure_of, deploy, on_host, verb
 from sparkrig.fabric import cabling, switch_judge
 from sparkrig.fabric import topology as cages
 from sparkrig.fabric.cabling import Cable, Topology
@@ -17,7 +17,7 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import condition, nic
 from sparkrig.look.state import State
-from sparkrig.network.differences import Difference, differences, of_netdev
+from sparkrig.network.differences import Aspect, Part, differences
 from sparkrig.rdma import environment, gid, gid_table, rdma
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict, worst
@@ -142,8 +142,8 @@ class Survey:
         except ValueError as error:
             return Verdict("unknown", "env-unreadable", f"{environment.CONTAINER_ENV}: {error}", deploy())
         verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
-        if verdict.cause == "gid-missing" and "address" in self._differs(name, netdev):
-            return replace(verdict, evidence=f"{verdict.evidence}; {address} is not on it", cure=deploy())
+        if verdict.cause == "gid-missing" and (absent := self._no_address(name, netdev)):
+            return replace(verdict, evidence=f"{verdict.evidence}; {absent}", cure=absent.cure)
         if verdict.healthy and file is None:
             return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", deploy())
         return verdict
@@ -171,31 +171,28 @@ class Survey:
 
     def _unready(self, name: str, netdev: str) -> Verdict | None:
         address = self.fleet[name].fabric[netdev]
-        rdma = self.found[name].rdma
-        differs = self._differs(name, netdev)
-        if "netdev" in differs:
-            return Verdict("fault", "netdev-missing", f"{name} has no {netdev}", f"seat the QSFP plug on {name}")
-        if "carrier" in differs:
-            return Verdict(
-                "fault", "no-carrier", f"{netdev} on {name} has no carrier", "seat the plugs on both Sparks"
-            )
-        if "address" in differs:
-            return Verdict("fault", "no-address", f"{address} is not on {netdev} of {name}", deploy())
-        if rdma.on(netdev) is None:
-            return Verdict(
-                "fault",
-                "no-rdma",
-                f"no RDMA device sits on {netdev} of {name}",
-                on_host("rdma link", f", on {name}"),
-            )
-        if gid.find(rdma.gids, netdev, address.ip) is None:
+        found = self.found[name].rdma
+        if carrier := self._differs(name, netdev).get("carrier"):
+            cause = "no-carrier" if netdev in self.found[name].network.links else "netdev-missing"
+            return Verdict("fault", cause, f"on {name}, {carrier.found}", carrier.cure)
+        if absent := self._no_address(name, netdev):
+            return Verdict("fault", "no-address", f"on {name}, {absent}", absent.cure)
+        if bare := rdma.no_device(found, [netdev]):
+            return Verdict("fault", "no-rdma", f"on {name}, {bare.what}", cure_of(bare.cure).for_host(name))
+        if gid.find(found.gids, netdev, address.ip) is None:
             return self.gid(name, netdev)
         return None
 
-    def _differs(self, name: str, netdev: str) -> dict[str, Difference]:
+    def _differs(self, name: str, netdev: str) -> dict[Part, Aspect]:
         """What of a declared netdev is not as declared, by what it is."""
-        found = differences(self.found[name].network, self.fleet[name])
-        return {each.what: each for each in of_netdev(found, netdev)}
+        differs = differences(self.found[name].network, self.fleet[name])
+        return {each.part: each for each in differs if each.netdev == netdev}
+
+    def _no_address(self, name: str, netdev: str) -> Aspect | None:
+        """What is wrong with the addresses of a link that does not have the declared one."""
+        link = self.found[name].network.links[netdev]
+        has = self.fleet[name].fabric[netdev] in link.addresses
+        return None if has else self._differs(name, netdev).get("address")
 
     def ends(self, rail: Rail) -> dict[str, End]:
         """The ends of a rail that is not blocked, by host."""
@@ -211,17 +208,9 @@ class Survey:
         """What is known of a rail and its hosts that would explain a reduced figure."""
         found = []
         for name, netdev in self._netdevs(rail):
-            mtu = self._differs(name, netdev).get("mtu")
-            if mtu and int(mtu.found or 0) < int(mtu.declared or 0):
-                found.append(
-                    Verdict(
-                        "degraded",
-                        "mtu",
-                        f"{netdev} on {name} has MTU {mtu.found}, {mtu.declared} expected",
-                        deploy(what="network"),
-                    )
-                )
-            state = self.found[name]
+            state, mtu = self.found[name], self._differs(name, netdev).get("mtu")
+            if mtu and state.network.links[netdev].mtu < self.fleet[name].mtu:
+                found.append(Verdict("degraded", "mtu", f"on {name}, {mtu}", mtu.cure))
             found += [nic.pcie(state.nics[netdev])] if netdev in state.nics else []
             found.append(condition.load(state.condition))
         return found

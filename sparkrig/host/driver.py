@@ -409,11 +409,18 @@ def way_back(packages: Packages, branch: int) -> str:
     return on_host(past_the_hold(install), "; and reboot")
 
 
-def judge(packages: Packages, branch: int) -> None:
-    """Raise Refusal where holding would freeze a wrong state."""
+def too_late(packages: Packages, branch: int) -> Refusal | None:
+    """Why nothing is held where a later driver is installed."""
     if later := later_driver(packages):
         found = f"a driver later than {branch} is installed ({', '.join(later)})"
-        raise Refusal(found, way_back(packages, branch))
+        return Refusal(found, way_back(packages, branch))
+    return None
+
+
+def judge(packages: Packages, branch: int) -> None:
+    """Raise Refusal where holding would freeze a wrong state."""
+    if later := too_late(packages, branch):
+        raise later
     boot = next_boot(packages, branch)
     if versions(packages) and boot.torn:
         has = f"; {', '.join(boot.others)} fits others" if boot.others else ""

@@ -86,11 +86,10 @@ class Definition:
 
 @dataclass(frozen=True)
 class Settled:
-    """What becomes of the definitions: profiles (uuid, name) and netplan files that go, netdevs left alone."""
+    """What becomes of the definitions: the profiles (uuid, name) and netplan files that go."""
 
     remove: tuple[tuple[str, str], ...]
     move: tuple[str, ...]
-    left: tuple[str, ...]
 
 
 def find(seen: Network, declared: Collection[str]) -> list[Definition]:
@@ -244,7 +243,6 @@ def settle(
     return Settled(
         remove=tuple((each.uuid, each.names[1]) for each in going if each.uuid),
         move=tuple(each.path for each in going if each.path),
-        left=tuple(netdev for netdev in fabric if netdev in left),
     )
 
 

@@ -1,7 +1,7 @@
-"""What of a host's network is not as declared.
+"""What is declared of a host's network, beside what is there.
 
-This is the one judgement of it: the deploy's plan, the checks, the survey and the onboarding card are
-made from what `differences` finds.
+This is the one judgement of it, and its words: the deploy's plan and refusals, the checks, the survey and the
+onboarding card are made of what `aspects` finds.
 """
 
 from __future__ import annotations
@@ -11,26 +11,25 @@ from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from typing import Literal, Protocol
 
-from sparkrig.network import definitions
-from sparkrig.network.definitions import Definition
+from sparkrig.cure import deploy, quoted
+from sparkrig.network import definitions, links
+from sparkrig.network.definitions import Definition, Settled
 from sparkrig.network.profiles import profile, uuid
 from sparkrig.network.seen import Network
+from sparkrig.refusal import Refusal
 
-What = Literal[
-    "manager",  # NetworkManager does not run
-    "netdev",  # it is not there
-    "carrier",  # it has none
-    "definition",  # another one than ours binds it
-    "profile",  # ours is not there
-    "property",  # of ours
-    "unsaved",  # ours is only in memory, by a run that broke off, and about to be rolled back
-    "active",  # another profile than ours, or none
-    "mtu",  # of the link
-    "address",  # the declared one is not on the link
-    "extra address",  # the declared one is on the link, and others too
-    "ipv6",  # the link has an IPv6 address
-    "undeclared",  # a profile of ours, whose netdev is no longer declared
+Part = Literal[
+    "carrier",
+    "others",  # definitions of the netdev that are not ours
+    "profile",  # ours: it is there, is saved, and says what is declared
+    "active",  # the profile that is
+    "mtu",  # of the link, as all below
+    "address",
+    "ipv6",
 ]
+Status = Literal["ok", "drift", "missing", "extra", "skipped"]  # as checks have them
+
+_CABLE = "seat the QSFP cable on both Sparks, and check that the peer is on"
 
 
 class Declared(Protocol):
@@ -49,98 +48,165 @@ class Declared(Protocol):
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One thing of one netdev that is not as declared.
+class Aspect:
+    """One thing of one netdev: what is declared, and what is there, in words without a full stop.
 
-    declared, found: the two values, None where there is none; addresses are separated by commas; property: the
-    nmcli name of what differs within our profile; definition: the other definition of the netdev.
+    cure: what mends it, empty where it holds. What no deploy mends is found as a sentence of its own.
     """
 
     netdev: str
-    what: What
-    declared: str | None
-    found: str | None
-    property: str = ""
-    definition: Definition | None = None
+    part: Part
+    want: str
+    found: str
+    status: Status = "ok"
+    cure: str = ""
+
+    @property
+    def differs(self) -> bool:
+        return self.status not in ("ok", "skipped")
+
+    def __str__(self) -> str:
+        name = "MTU" if self.part == "mtu" else self.part
+        return f"{name} of {self.netdev}: {self.found} (declared: {self.want})"
 
 
-def differences(seen: Network, settings: Declared) -> tuple[Difference, ...]:
-    """All that is not as declared, netdev by netdev in rail order, then our profiles that nothing declares.
+def differences(seen: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> tuple[Aspect, ...]:
+    """What of `aspects` is not as declared."""
+    return tuple(each for each in aspects(seen, settings, decided) if each.differs)
 
-    A Spark on its own needs no cable: there, a netdev without a carrier is not looked at. Of a netdev that another
-    definition is left in charge of, only the declared address and MTU are expected on its link.
+
+def aspects(seen: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> Iterator[Aspect]:
+    """All that is declared, netdev by netdev in rail order, then our profiles that nothing declares.
+
+    A Spark on its own needs no cable: there, of a netdev without a carrier nothing else is expected. Of a netdev
+    that another definition is left in charge of, only the declared address and MTU are expected on its link.
+    decided: as `settled` has it.
     """
     others = definitions.find(seen, settings.fabric)
     left = definitions.left_alone(others, settings.adopt)
-    return (
-        *(each for netdev in settings.fabric for each in _netdev(seen, settings, netdev, others, left)),
-        *_undeclared(seen, settings.fabric),
+    for netdev in settings.fabric:
+        yield _carrier(seen, settings, netdev)
+        cabled, managed = seen.has_carrier(netdev), netdev not in left
+        if managed and (cabled or settings.group_name is not None):
+            if theirs := [each for each in others if netdev in each.given]:
+                yield _others(seen, settings, netdev, theirs, decided)
+            if seen.running:  # a stopped NetworkManager names no profile
+                yield _profile(seen, settings, netdev)
+        if cabled and managed:
+            yield from _activation(seen, settings, netdev)
+        elif cabled:
+            yield from _left(seen, settings, netdev)
+    yield from _undeclared(seen, settings.fabric)
+
+
+def settled(seen: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> Settled:
+    """What becomes of other definitions of netdevs that are expected to be usable. Raises Refusal.
+
+    decided: the setting `adopt` of all hosts, where it is not that of this one alone.
+    """
+    expected = [name for name in settings.fabric if seen.has_carrier(name) or settings.group_name is not None]
+    others = definitions.find(seen, settings.fabric)
+    return definitions.settle(
+        [each for each in others if not each.given.keys().isdisjoint(expected)],
+        settings.adopt,
+        settings.fabric,
+        seen.profiles,
+        seen.netplan,
+        settings.adopt if decided is None else decided,
     )
 
 
-def of_netdev(found: Sequence[Difference], netdev: str) -> list[Difference]:
-    """Those of one netdev."""
-    return [each for each in found if each.netdev == netdev]
+def _carrier(seen: Network, settings: Declared, netdev: str) -> Aspect:
+    """Whether a netdev can be used now; one that is not there under its name may be there under another."""
+    if seen.has_carrier(netdev):
+        return Aspect(netdev, "carrier", "a carrier", "a carrier")
+    place = links.pci_of(netdev)
+    other = next((link.name for link in seen.links.values() if place and link.pci == place), None)
+    if netdev not in seen.links and other:
+        look = f"udevadm test-builtin net_setup_link {quoted(f'/sys/class/net/{other}')}"
+        found = f"expected {netdev} at {place}, found {other} there"
+        cure = f"look at what renames it: {look}, ls /etc/systemd/network /etc/udev/rules.d"
+        return Aspect(netdev, "carrier", "a carrier", found, "missing", cure)
+    found, cure = f"{netdev} has no carrier", _CABLE
+    if netdev not in seen.links:
+        ports = ", ".join(sorted(name for name, link in seen.links.items() if link.port))
+        there = ports or "no fabric netdev at all"
+        found = f"there is no netdev {netdev} (found {there}); an uncabled ConnectX-7 leaves the PCI bus"
+        cure = "seat the QSFP cable on both Sparks, then: ip link"
+    if settings.group_name is None:
+        return Aspect(netdev, "carrier", "a carrier", f"{found}; a Spark on its own needs none", "skipped")
+    return Aspect(netdev, "carrier", "a carrier", found, "missing", cure)
 
 
-def _netdev(
-    seen: Network, settings: Declared, netdev: str, others: Sequence[Definition], left: Collection[str]
-) -> Iterator[Difference]:
-    usable, ours = seen.has_carrier(netdev), netdev not in left
-    if ours and not seen.running:
-        yield Difference(netdev, "manager", "running", None)
-    if not usable and settings.group_name is None:
-        return
-    if not usable:
-        yield Difference(netdev, "carrier" if netdev in seen.links else "netdev", "there", None)
-    if ours:
-        for each in others:
-            if netdev in each.given:
-                yield Difference(netdev, "definition", None, str(each), definition=each)
-    if ours and seen.running:  # a stopped NetworkManager names no profile
-        yield from _of_profile(seen, settings, netdev)
-    if usable and ours and seen.running:
-        yield from _of_activation(seen, settings, netdev)
-    if usable:
-        yield from _of_link(seen, settings, netdev, ours=ours)
+def _others(
+    seen: Network,
+    settings: Declared,
+    netdev: str,
+    theirs: Sequence[Definition],
+    decided: Mapping[str, str] | None,
+) -> Aspect:
+    """More definitions of a declared netdev: which one wins after a reboot is decided by a race."""
+    want = "no second definition"
+    try:
+        settled(seen, settings, decided)
+    except Refusal as refusal:
+        return Aspect(netdev, "others", want, refusal.what, "extra", refusal.cure)
+    return Aspect(netdev, "others", want, "; ".join(map(str, theirs)), "extra", deploy())
 
 
-def _of_profile(seen: Network, settings: Declared, netdev: str) -> Iterator[Difference]:
+def _profile(seen: Network, settings: Declared, netdev: str) -> Aspect:
     address = settings.fabric[netdev]
     wanted, known = profile(netdev, address, settings.mtu), seen.profiles.get(uuid(netdev))
+    want = f"{wanted['connection.id']}: {address}, MTU {settings.mtu}"
     if known is None:
-        what = f"{wanted['connection.id']}: {address}, MTU {settings.mtu}"
-        yield Difference(netdev, "profile", what, None)
-        return
-    odd = [key for key, value in wanted.items() if known.properties.get(key) != value]
-    for key in odd:
-        yield Difference(netdev, "property", wanted[key], known.properties.get(key) or None, key)
-    if not odd and not known.saved:
-        yield Difference(netdev, "unsaved", "saved", "only in memory")
+        return Aspect(netdev, "profile", want, "absent", "missing", deploy())
+    odd = [
+        f"{key} is {known.properties.get(key) or 'empty'} (declared: {value or 'empty'})"
+        for key, value in wanted.items()
+        if known.properties.get(key) != value
+    ]
+    if not odd and not known.saved:  # by a run that broke off, and about to be rolled back
+        odd = ["only in memory"]
+    return _held(netdev, "profile", want, ", ".join(odd) or want, not odd)
 
 
-def _of_activation(seen: Network, settings: Declared, netdev: str) -> Iterator[Difference]:
-    if seen.active.get(netdev) != uuid(netdev):
-        ours = profile(netdev, settings.fabric[netdev], settings.mtu)["connection.id"]
-        yield Difference(netdev, "active", ours, seen.active_profile(netdev) or None)
-
-
-def _of_link(seen: Network, settings: Declared, netdev: str, *, ours: bool) -> Iterator[Difference]:
+def _activation(seen: Network, settings: Declared, netdev: str) -> Iterator[Aspect]:
     """The live link is judged by itself: nothing shows whether a modified profile was ever activated."""
     link, address = seen.links[netdev], settings.fabric[netdev]
-    if link.mtu != settings.mtu:
-        yield Difference(netdev, "mtu", str(settings.mtu), str(link.mtu))
-    there = ", ".join(map(str, link.addresses)) or None
-    if address not in link.addresses:
-        yield Difference(netdev, "address", str(address), there)
-    elif ours and link.addresses != (address,):
-        yield Difference(netdev, "extra address", str(address), there)
-    if ours and link.ipv6:
-        yield Difference(netdev, "ipv6", "none", "an IPv6 address")
+    if seen.running:
+        named = f"{seen.active_profile(netdev) or 'none'} is active"
+        yield _held(netdev, "active", "our profile is active", named, seen.active.get(netdev) == uuid(netdev))
+    yield _held(netdev, "mtu", str(settings.mtu), str(link.mtu), link.mtu == settings.mtu)
+    has = ", ".join(map(str, link.addresses)) or "none"
+    yield _held(netdev, "address", str(address), has, link.addresses == (address,))
+    ipv6 = "an IPv6 address" if link.ipv6 else "none"
+    yield _held(netdev, "ipv6", "no IPv6 address", ipv6, not link.ipv6)
 
 
-def _undeclared(seen: Network, fabric: Collection[str]) -> Iterator[Difference]:
+def _held(netdev: str, part: Part, want: str, found: str, holds: bool) -> Aspect:
+    """What a deploy makes so where it does not hold."""
+    return Aspect(netdev, part, want, found) if holds else Aspect(netdev, part, want, found, "drift", deploy())
+
+
+def _left(seen: Network, settings: Declared, netdev: str) -> Iterator[Aspect]:
+    """The link where another definition is left in charge: nothing can be done but look."""
+    link, address, mtu = seen.links[netdev], settings.fabric[netdev], settings.mtu
+    has = ", ".join(map(str, link.addresses)) or "no address"
+    given = (
+        f"the definition that is left in charge of {netdev} gives its link {has} and MTU {link.mtu}, "
+        f"and the inventory says {address} and MTU {mtu}"
+    )
+    cure = f"change one of the two, or give {netdev} to sparkrig (sparkrig docs adopting)"
+    parts: tuple[tuple[Part, str, str, bool], ...] = (
+        ("mtu", str(mtu), str(link.mtu), link.mtu == mtu),
+        ("address", str(address), has, address in link.addresses),
+    )
+    for part, want, found, holds in parts:
+        yield Aspect(netdev, part, want, found) if holds else Aspect(netdev, part, want, given, "drift", cure)
+
+
+def _undeclared(seen: Network, fabric: Collection[str]) -> Iterator[Aspect]:
     for known in seen.profiles.values():
         netdev = known.properties.get("connection.interface-name", "")
         if netdev not in fabric and known.uuid == uuid(netdev):
-            yield Difference(netdev, "undeclared", None, known.name)
+            yield Aspect(netdev, "profile", "no profile of ours", known.name, "extra", deploy())

@@ -88,6 +88,7 @@ def _management(seen: State) -> Row:
 
 def _cages(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
     lit = cages(seen.network)
+    mtus = [each for each in differences(seen.network, mine) if each.part == "mtu"]
     for cage in sorted({*_CAGES, *lit}):
         name = _CAGES.get(cage, f"cage {cage}")
         if cage not in lit:
@@ -99,8 +100,8 @@ def _cages(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
             text += f", {made.ends[cage]}"
         if dark:
             yield Row("fault", f"{text}; no carrier on {listed(dark)}", "seat the plug again")
-        elif small := _small(seen, mine, lit[cage]):
-            yield Row("degraded", f"{text}; {small}", f"MTU {mine.mtu} by apply")
+        elif small := [each for each in mtus if each.netdev in lit[cage]]:
+            yield Row("degraded", "; ".join([text, *map(str, small)]), "set by apply")
         else:
             yield Row("healthy", text)
 
@@ -108,12 +109,6 @@ def _cages(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
 def _speed(seen: State, netdevs: tuple[str, ...]) -> str:
     speeds = {nic.speed_mbps for name in netdevs if (nic := seen.nics.get(name)) and nic.speed_mbps}
     return f", {listed(f'{speed / 1000:g}' for speed in sorted(speeds))} Gb/s" if speeds else ""
-
-
-def _small(seen: State, mine: Settings, netdevs: tuple[str, ...]) -> str:
-    differs = differences(seen.network, mine)
-    mtus = {int(each.found or 0) for each in differs if each.what == "mtu" and each.netdev in netdevs}
-    return f"MTU {listed(map(str, sorted(mtus)))}" if mtus else ""
 
 
 def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:

@@ -10,7 +10,6 @@ from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.refusal import Refusal, Refused
 from sparkrig.reports.plan import Planned, Step
-from sparkrig.resources import containers
 from sparkrig.text import listed
 
 
@@ -37,7 +36,7 @@ class Plan:
 
 def of(host: str, seen: State, fleet: Fleet, planned: Planned, login: Sequence[str] = ()) -> Plan:
     """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys/dry.py)."""
-    refusals = tuple(_curable(each, seen, fleet, host) for each in planned.refusals)
+    refusals = tuple(_curable(each) for each in planned.refusals)
     steps = (
         () if refusals else tuple(replace(each, name=each.name.replace(" | ", ": ", 1)) for each in planned.steps)
     )
@@ -54,16 +53,13 @@ def of(host: str, seen: State, fleet: Fleet, planned: Planned, login: Sequence[s
     )
 
 
-def _curable(refusal: Refusal, seen: State, fleet: Fleet, host: str) -> Refusal:
+def _curable(refusal: Refusal) -> Refusal:
     """The same, where its cure names the inventory, with one that this very command has an option for."""
     run = deployment(refusal.cure)
     if '"adopt"' in refusal.cure or (run and "adopt" in run.data):
         return Refusal(refusal.what, "the same with --adopt set-aside, adopt or leave (sparkrig docs adopting)")
-    try:
-        containers.plan(seen.containers, restart_docker=fleet[host].restart_docker)
-    except Refusal as known:
-        if known.what == refusal.what and seen.containers.docker and seen.containers.running:
-            return Refusal(refusal.what, "stop them, or the same with --restart-docker")
+    if run and "restart_docker" in run.data:
+        return Refusal(refusal.what, "stop them, or the same with --restart-docker")
     return refusal
 
 

@@ -113,18 +113,10 @@ def node(
 
     Raises Refusal where a rail has no RDMA device or no RoCE v2 GID, or where no management address is known.
     """
-    devices = []
-    for netdev in rails:
-        device = found.on(netdev)
-        if device is None:
-            raise Refusal(
-                f"no RDMA device sits on {netdev}", on_host("rdma link", "; lsmod | grep -E 'mlx5_ib|rdma_rxe'")
-            )
-        devices.append(device.name)
-    try:
-        choice = gid.choose(found.gids, rails) if rails else None
-    except ValueError as error:
-        raise Refusal(str(error), on_host("ip -4 addr", "; show_gids; then run the deploy again")) from None
+    if lacking := rdma.no_device(found, rails) or rdma.no_gid(found, rails):
+        raise lacking
+    devices = [device.name for netdev in rails if (device := found.on(netdev))]
+    choice = gid.choose(found.gids, rails) if rails else None
     if choice and form == "ring":  # which rail leads to a peer decides, and no file says that beforehand
         choice = replace(choice, index=None, why="a ring has a device for each peer, and NCCL picks it")
     if rails and socket_interface == "fabric" and form != "ring":

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Interface
 
+from sparkrig.cure import on_host
 from sparkrig.parsing import bounds, grammar
 from sparkrig.rdma import gid
+from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
 
@@ -30,6 +33,23 @@ class Rdma(Value):
     def on(self, netdev: str) -> Device | None:
         """The device that sits on a netdev."""
         return next((device for device in self.devices if device.netdev == netdev), None)
+
+
+def no_device(found: Rdma, rails: Iterable[str]) -> Refusal | None:
+    """Why rails cannot be used that have no device."""
+    bare = [netdev for netdev in rails if found.on(netdev) is None]
+    if not bare:
+        return None
+    cure = on_host("sudo modprobe mlx5_ib", "; the device is then in: rdma link")
+    return Refusal(f"no RDMA device sits on {', '.join(bare)}", cure)
+
+
+def no_gid(found: Rdma, rails: Mapping[str, IPv4Interface]) -> Refusal | None:
+    """Why rails cannot be used whose address has no GID."""
+    absent = gid.missing(found.gids, rails)
+    if not absent:
+        return None
+    return Refusal(f"no RoCE v2 GID for {', '.join(absent)}", on_host("ip -4 addr", "; show_gids; rdma link"))
 
 
 def parse(lines: Iterable[str]) -> Rdma:

@@ -124,7 +124,7 @@ class Docker(Resource[Containers]):
     def judge(self, subject: Subject) -> None:
         """Raises Refusal where docker cannot be changed, or not without stopping containers."""
         found = subject.found.containers
-        if found.installed and not found.docker:
+        if not found.docker:
             raise stopped(found, subject.run)
         plan(found, restart_docker=subject.settings.restart_docker)
 
@@ -138,24 +138,21 @@ class Docker(Resource[Containers]):
         found = subject.found.containers
         yield there("containers.toolkit", TOOLKIT, found.toolkit, subject.apply, alike=True)
         if not found.installed:
-            yield Check(
-                "containers.docker", "docker", "absent", "missing", subject.run("apt-get install docker-ce")
-            )
+            absent = stopped(found, subject.run)
+            yield Check("containers.docker", "docker", absent.what, "missing", absent.cure)
             return
         yield _daemon_json(subject)
+        id, want = "containers.runtime", "docker has the nvidia runtime"
         if not found.docker:
             yield refused("containers.docker", "docker runs", stopped(found, subject.run))
-            yield Check("containers.runtime", "docker has the nvidia runtime", "docker does not run", "skipped")
+            yield Check(id, want, "docker does not run", "skipped")
             return
         yield Check("containers.docker", "docker runs", f"{found.running} running")
-        has = found.registered
-        yield check(
-            "containers.runtime",
-            has,
-            "docker has the nvidia runtime",
-            "it has" if has else f"it has {', '.join(found.runtimes) or 'none'}",
-            _restart(subject),
-        )
+        if stops := _stops(found, restart_docker=subject.settings.restart_docker):
+            yield refused(id, want, stops)
+        else:
+            has = "it has" if found.registered else f"it has {', '.join(found.runtimes) or 'none'}"
+            yield check(id, found.registered, want, has, subject.apply)
 
 
 CONTAINERS = Docker()
@@ -175,9 +172,8 @@ def _daemon_json(subject: Subject) -> Check:
 
 def _restart(subject: Subject) -> str:
     """The deploy; with leave to stop running containers where it has to restart docker."""
-    found = subject.found.containers
-    asked = not found.registered and found.running and not subject.settings.restart_docker
-    return deploy(data={"restart_docker": "True"} if asked else None)
+    stops = _stops(subject.found.containers, restart_docker=subject.settings.restart_docker)
+    return stops.cure if stops else subject.apply
 
 
 @dataclass(frozen=True)
@@ -199,35 +195,38 @@ def plan(found: Containers, *, restart_docker: bool) -> Plan:
     Raises Refusal where docker is absent or dead, its configuration cannot be read, or a restart would stop
     running containers without leave.
     """
-    if not found.installed:
-        raise Refusal(
-            "docker is not installed; DGX OS ships docker-ce",
-            on_host("sudo apt-get install docker-ce"),
-        )
     if not found.docker:
         raise stopped(found)
     merged = wanted(found)
-    restart = not found.registered
-    if restart and found.running and not restart_docker:
-        raise Refusal(
-            f"docker must restart for its nvidia runtime, and {found.running} container(s) are running",
-            "stop them, or set restart_docker=True (--data restart_docker=True) and run again",
-        )
+    if stops := _stops(found, restart_docker=restart_docker):
+        raise stops
     return Plan(
         install_toolkit=found.toolkit is None,
         # ours is written anew, for its URL or key may have been wrong
         add_source=found.toolkit is None and not set(found.sources) - {SOURCE_PATH},
         daemon_json=File(DAEMON_JSON, merged, "keep") if merged and merged != found.daemon_json else None,
-        restart=restart,
+        restart=not found.registered,
     )
 
 
 def stopped(found: Containers, start: Callable[[str], Cure] = as_root) -> Refusal:
-    """Why nothing is done with a docker that does not answer. start: makes a cure of a command."""
+    """Why nothing is done with a docker that is absent or does not answer. start: makes a cure of a command."""
+    if not found.installed:
+        return Refusal("docker is not installed; DGX OS ships docker-ce", start("apt-get install docker-ce"))
     load = "masked" if found.trouble.startswith("docker is masked") else ""
     return Refusal(
         f"docker does not answer ({found.trouble or 'no reason given'})",
         start(started("docker", load, socket="docker.socket")),
+    )
+
+
+def _stops(found: Containers, *, restart_docker: bool) -> Refusal | None:
+    """Why docker is not restarted: containers that run would stop, and nobody allowed that."""
+    if found.registered or not found.running or restart_docker:
+        return None
+    return Refusal(
+        f"docker must restart for its nvidia runtime, and {found.running} container(s) are running",
+        deploy(data={"restart_docker": "True"}).then(", which stops them"),
     )
 
 

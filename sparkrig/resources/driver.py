@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from sparkrig import programs
 from sparkrig.files import Managed
 from sparkrig.host import driver
-from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Status, Subject, check, there
 from sparkrig.resources.environment import file
 from sparkrig.resources.kind import DIFFER, Kind
 from sparkrig.resources.resource import Changes, Resource
@@ -84,29 +85,30 @@ class DriverHold(Resource[driver.Packages]):
         packages, branch = subject.found.driver, subject.settings.driver_branch
         version, cure = driver.branch_version(packages, branch), subject.install(f"nvidia-driver-{branch}-open")
         yield there("driver.version", f"driver {branch}", version, cure, alike=True)
-        later = driver.later_driver(packages)
-        yield Check(
-            "driver.branch",
-            f"nothing later than {branch}",
-            listed(later) or "nothing later",
-            "extra" if later else "ok",
-            driver.way_back(packages, branch) if later else "",
-        )
+        id, want = "driver.branch", f"nothing later than {branch}"
+        later = driver.too_late(packages, branch)
+        yield Check(id, want, later.what, "extra", later.cure) if later else Check(id, want, "nothing later")
         hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
         found = f"{listed(unheld)} not held" if unheld else f"{len(hold)} packages held"
         yield check("driver.hold", not unheld, f"{len(hold)} packages held", found, subject.apply)
         yield file("driver.pin", driver.pin_file(), subject)
         yield file("driver.unattended-upgrades", driver.blacklist_file(), subject)
-        yield _upgrade(subject)
+        yield self._upgrade(subject)
+
+    def moves(self, subject: Subject) -> bool:
+        """Whether a deploy pins or holds anything, so that only a look after it proves an upgrade."""
+        return bool(self.changes(subject) or driver.unheld(subject.found.driver, subject.settings.driver_branch))
+
+    def _upgrade(self, subject: Subject) -> Check:
+        packages, branch = subject.found.driver, subject.settings.driver_branch
+        id, want = "driver.upgrade", "an upgrade leaves driver and kernel alone"
+        try:
+            driver.judge_upgrade(packages, branch)
+        except Refusal as refusal:
+            status: Status = "unknown" if packages.upgrade is None else "drift"
+            cure = subject.apply if self.moves(subject) else refusal.cure
+            return Check(id, want, refusal.what, status, cure, environment=True)
+        return Check(id, want, "it does", environment=True)
 
 
 DRIVER = DriverHold()
-
-
-def _upgrade(subject: Subject) -> Check:
-    packages, branch = subject.found.driver, subject.settings.driver_branch
-    id, want = "driver.upgrade", "an upgrade leaves driver and kernel alone"
-    if packages.upgrade is None:
-        return Check(id, want, packages.trouble, "unknown", subject.run("apt-get update"), environment=True)
-    moved = driver.touched(packages, branch)
-    return check(id, not moved, want, "; ".join(moved) or "it does", subject.apply, environment=True)

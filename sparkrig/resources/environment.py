@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from sparkrig import programs
-from sparkrig.files import File, Found, Managed
+from sparkrig.files import File, Managed
 from sparkrig.host import targets
-from sparkrig.parsing import line_ends
 from sparkrig.rdma import environment, gid
 from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
@@ -161,9 +160,6 @@ def keeper(rails: Mapping[str, IPv4Interface], form: environment.Form) -> list[F
     ]
 
 
-_NAMED = 3  # as many lines are shown; more are counted
-
-
 def _without_a_rail(subject: Subject) -> bool:
     """Whether a rail has no device or no GID, which other checks report (rdma)."""
     rails, found = subject.settings.fabric, subject.found.rdma
@@ -177,7 +173,7 @@ def file(id: str, wanted: File, subject: Subject) -> Check:
     want = f"{wanted.path} as declared ({digest})"  # so that another declaration is another want
     if found is None:
         return _barred(there(id, want, None, subject.apply), wanted, subject)
-    differs = _differs(wanted, found)
+    differs = "; ".join(filter(None, (file_diff.sentence(wanted, found), file_diff.keeping(wanted, found))))
     return _barred(check(id, not differs, want, differs or want, subject.apply), wanted, subject)
 
 
@@ -187,32 +183,3 @@ def _barred(found: Check, wanted: File, subject: Subject) -> Check:
     if not bars:
         return found
     return replace(found, found=f"{found.found}; {bars[0].what}", cure=subject.run(bars[0].command))
-
-
-def _differs(wanted: File, found: Found) -> str:
-    """In what way, in words; empty where it does not."""
-    odd = [] if (found.mode, found.owner) == (wanted.mode, "root:root") else [f"{found.mode} {found.owner}"]
-    here, declared = file_diff.sides(wanted, found)
-    odd += [f"it is {found.fault}"] if found.fault else []
-    odd += line_ends.differ(found.content, wanted.content)
-    if here != declared:
-        odd.append(_lines(wanted, found, line_ends.lines(declared), line_ends.lines(here)))
-    return ", ".join(odd)
-
-
-def _lines(wanted: File, found: Found, there: list[str], here: list[str]) -> str:
-    more, less = [line for line in here if line not in there], [line for line in there if line not in here]
-    if not more and not less:
-        return "its lines stand in another order"
-    counts = ", ".join(filter(None, (_count(more, "more"), _count(less, "less"))))
-    keeps = file_diff.keeping(wanted, found)
-    return "; ".join(filter(None, (counts, keeps)))
-
-
-def _count(lines: list[str], word: str) -> str:
-    """How many, and the first few."""
-    if not lines:
-        return ""
-    first = "; ".join(map(file_diff.shown, lines[:_NAMED]))
-    more = f"; and {len(lines) - _NAMED} lines" if len(lines) > _NAMED else ""
-    return f"{len(lines)} line{'s' if len(lines) > 1 else ''} {word} ({first}{more})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
@@ -23,6 +24,7 @@ from sparkrig.text import listed, plain
 SHOWN = 400  # rows of one diff; a file of a host may be a megabyte of noise
 _MOST = 2000  # lines of a host's file that are compared
 _WIDTH = 120  # characters of a row
+_NAMED = 3  # as many lines of a sentence are shown; more are counted
 _ASSIGNED = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=")
 # by path, the setting that keeps variables of one's own there
 _SETTINGS = {environment.NCCL_CONF: "nccl_conf", environment.CONTAINER_ENV: "environment"}
@@ -43,6 +45,36 @@ def diff(path: str, before: str, after: str) -> tuple[str, ...]:
     told = [_cut(plain(row)) for row, _ in zip(rows, range(SHOWN + 1), strict=False)]
     shown = masked("\n".join(told[:SHOWN])).split("\n") if told else []
     return (*shown, *(["... more lines differ"] if len(told) > SHOWN else []))
+
+
+def sentence(wanted: File, found: Found) -> str:
+    """In what a file differs from what is wanted, in words; empty where it does not."""
+    fit = found.owner == "root:root" and wanted.mode in (found.mode, "keep")
+    odd = [] if fit else [f"{found.mode} {found.owner}"]
+    here, declared = sides(wanted, found)
+    odd += [f"it is {found.fault}"] if found.fault else []
+    odd += line_ends.differ(found.content, wanted.content)
+    if here != declared:
+        there, stands = line_ends.lines(declared), line_ends.lines(here)
+        more, less = [row for row in stands if row not in there], [row for row in there if row not in stands]
+        counts = [*_count(more, "more"), *_count(less, "less")]
+        odd.append(", ".join(counts) or "its lines stand in another order")
+    return ", ".join(odd)
+
+
+def _count(lines: list[str], word: str) -> Iterator[str]:
+    """How many, and the first few; nothing where there are none."""
+    if lines:
+        first = "; ".join(map(shown, lines[:_NAMED]))
+        more = f"; and {len(lines) - _NAMED} lines" if len(lines) > _NAMED else ""
+        yield f"{len(lines)} line{'s' if len(lines) > 1 else ''} {word} ({first}{more})"
+
+
+def differences(write: Iterable[File], remove: Iterable[str], files: Mapping[str, Found]) -> list[str]:
+    """What is to be written and removed, a sentence each. files: as they stand on the host."""
+    absent = [f"{file.path} is absent" for file in write if file.path not in files]
+    odd = [f"{file.path}: {sentence(file, files[file.path])}" for file in write if file.path in files]
+    return [*absent, *odd, *(f"{path} is not declared" for path in remove)]
 
 
 def ends(before: str, after: str) -> tuple[str, ...]:
@@ -95,8 +127,10 @@ def _told(name: str) -> bool:
 
 def shown(line: str) -> str:
     """A line of a host's file as it may be shown."""
+    from sparkrig.redaction.credentials import masked  # its patterns take time, and few files differ
+
     found = _ASSIGNED.match(line)
-    return _cut(f"{found[1]}=(a secret, not shown)" if found and names_a_secret(found[1]) else plain(line))
+    return _cut(f"{found[1]}=(a secret, not shown)" if found and names_a_secret(found[1]) else masked(plain(line)))
 
 
 def _cut(text: str) -> str:

@@ -85,7 +85,13 @@ class OwnName(Resource[Hostname]):
         except Refusal as refusal:
             yield refused("host.hostname", name, refusal)
         else:
-            yield check("host.hostname", not changes, name, listed(changes.differences) or name, subject.apply)
+            yield check(
+                "host.hostname",
+                not changes,
+                name,
+                listed(edit.difference for edit in changes.edits) or name,
+                subject.apply,
+            )
 
 
 HOSTNAME = OwnName()

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Interface
 
 from sparkrig import programs
 from sparkrig.host import preflight
-from sparkrig.network import definitions, plan, seen
-from sparkrig.network.definitions import Definition
-from sparkrig.network.differences import Difference, differences, of_netdev
-from sparkrig.network.profiles import profile
+from sparkrig.network import plan, seen
+from sparkrig.network.differences import Aspect, aspects
 from sparkrig.refusal import Refusal
-from sparkrig.resources.check import Check, Subject, check, refused, there, wrong
+from sparkrig.resources.check import Check, Subject, refused
 from sparkrig.resources.kind import PREFLIGHT, THE_GID, Kind
 from sparkrig.resources.resource import Resource
 from sparkrig.settings import Settings
@@ -95,36 +93,23 @@ class FabricNetwork(Resource[seen.Network]):
 
     def judge(self, subject: Subject) -> None:
         """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""
-        if subject.found.network.running or not subject.settings.fabric:
-            _planned(subject)
+        if refusal := _refusal(subject):
+            raise refusal
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         found = subject.found.network
         if not declared(subject) and not found.running:
             return
-        differs = differences(found, subject.settings)
-        left = definitions.left_alone(definitions.find(found, declared(subject)), subject.settings.adopt)
-        known = [
-            each
-            for netdev in declared(subject)
-            for each in _netdev(subject, netdev, of_netdev(differs, netdev), left=netdev in left)
-        ]
-        known += [
-            Check(f"net.{each.netdev}.profile", "no profile of ours", each.found or "", "extra", subject.apply)
-            for each in differs
-            if each.what == "undeclared"
-        ]
+        known = [_check(each) for each in aspects(found, subject.settings, _decided(subject))]
         if declared(subject):
-            known.insert(0, _manager(subject))
-        yield from known
+            yield _manager(subject)
         refusal = _refusal(subject)
-        if refusal and not wrong(known):  # whatever else the deploy will not touch
-            yield Check("net.plan", "a network that can be set up", refusal.what, "drift", refusal.cure)
+        if refusal and refusal.what not in {each.found for each in known}:  # whatever else the deploy will not do
+            yield refused("net.plan", "a network that can be set up", refusal)
+        yield from known
 
 
 NETWORK = FabricNetwork()
-
-_CABLE = "seat the QSFP cable on both Sparks, and check that the peer is on"
 
 
 def declared(subject: Subject) -> Mapping[str, IPv4Interface]:
@@ -160,85 +145,16 @@ def _manager(subject: Subject) -> Check:
 
 
 def _refusal(subject: Subject) -> Refusal | None:
-    try:
-        _planned(subject)
-    except Refusal as refusal:
-        return refusal
+    """Why the network cannot be set up; another check reports a stopped NetworkManager."""
+    if not subject.settings.fabric or subject.found.network.running:
+        try:
+            _planned(subject)
+        except Refusal as refusal:
+            return refusal
     return None
 
 
-def _netdev(subject: Subject, netdev: str, differs: Sequence[Difference], *, left: bool) -> Iterator[Check]:
-    """left: whether another definition is left in charge of the netdev."""
-    found = subject.found.network
-    usable = found.has_carrier(netdev)
-    yield _carrier(subject, netdev)
-    if others := [each.definition for each in differs if each.definition]:
-        yield _second(subject, netdev, others)
-    managed = found.running and not left  # a stopped NetworkManager names no profile
-    if managed and (usable or subject.settings.group_name):
-        yield _profile(subject, netdev, differs)
-    if managed and usable:
-        yield _active(subject, netdev, differs)
-    if usable:
-        yield from _link(subject, netdev, {each.what for each in differs}, left=left)
-
-
-def _carrier(subject: Subject, netdev: str) -> Check:
-    """Whether a netdev can be used now; a Spark on its own needs no cable."""
-    found, id = subject.found.network, f"net.{netdev}.carrier"
-    if found.has_carrier(netdev):
-        return Check(id, "a carrier", "a carrier", environment=True)
-    what = "no carrier" if netdev in found.links else "no such netdev"
-    if subject.settings.group_name is None:
-        return Check(id, "a carrier", f"{what}; a Spark on its own needs none", "skipped", environment=True)
-    return Check(id, "a carrier", what, "missing", _CABLE, environment=True)
-
-
-def _link(subject: Subject, netdev: str, whats: Collection[str], *, left: bool) -> Iterator[Check]:
-    link, mine = subject.found.network.links[netdev], subject.settings
-    yield check(f"net.{netdev}.mtu", "mtu" not in whats, str(mine.mtu), str(link.mtu), subject.apply)
-    right = not {"address", "extra address"}.intersection(whats)
-    has = ", ".join(map(str, link.addresses)) or "none"
-    yield check(f"net.{netdev}.address", right, str(mine.fabric[netdev]), has, subject.apply)
-    if not left:
-        ipv6 = "it has" if link.ipv6 else "none"
-        yield check(f"net.{netdev}.ipv6", "ipv6" not in whats, "no IPv6 address", ipv6, subject.apply)
-
-
-def _second(subject: Subject, netdev: str, others: Sequence[Definition]) -> Check:
-    """More definitions of a declared netdev: which one wins after a reboot is decided by a race."""
-    mine = subject.settings
-    id, want = f"net.{netdev}.others", "no second definition"
-    if any(each.policy(mine.adopt) is None for each in others):
-        every = definitions.find(subject.found.network, mine.fabric)  # of all netdevs: one run settles all
-        unsaid = [each for each in every if each.policy(mine.adopt) is None]
-        refusal = definitions.undecided(unsaid, mine.fabric, _decided(subject))
-        return Check(id, want, refusal.what, "extra", refusal.cure)
-    return Check(id, want, "; ".join(map(str, others)), "extra", subject.apply)
-
-
-def _profile(subject: Subject, netdev: str, differs: Sequence[Difference]) -> Check:
-    mine = subject.settings
-    address = mine.fabric[netdev]
-    name = profile(netdev, address, mine.mtu)["connection.id"]
-    id, want = f"net.{netdev}.profile", f"{name}: {address}, MTU {mine.mtu}"
-    if any(each.what == "profile" for each in differs):
-        return there(id, want, None, subject.apply)
-    odd = [
-        f"{each.property} is {each.found or 'empty'} (declared: {each.declared or 'empty'})"
-        for each in differs
-        if each.what == "property"
-    ]
-    odd += [each.found or "" for each in differs if each.what == "unsaved"]
-    return check(id, not odd, want, ", ".join(odd) or want, subject.apply)
-
-
-def _active(subject: Subject, netdev: str, differs: Sequence[Difference]) -> Check:
-    named = subject.found.network.active_profile(netdev)
-    return check(
-        f"net.{netdev}.active",
-        all(each.what != "active" for each in differs),
-        "our profile is active",
-        f"{named} is active" if named else "none is active",
-        subject.apply,
-    )
+def _check(of: Aspect) -> Check:
+    """A cable is nothing that a deploy declares."""
+    id = f"net.{of.netdev}.{of.part}"
+    return Check(id, of.want, of.found, of.status, of.cure, environment=of.part == "carrier")

@@ -9,10 +9,10 @@ from sparkrig import programs
 from sparkrig.rdma import gid, rdma
 from sparkrig.rdma.environment import WITH_GIDS
 from sparkrig.refusal import Refusal
-from sparkrig.resources.check import Check, Subject, check, there
+from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.environment import part
 from sparkrig.resources.kind import THE_GID, Kind
-from sparkrig.resources.network import cabled, declared
+from sparkrig.resources.network import cabled, declared, moves
 from sparkrig.resources.resource import Resource
 
 
@@ -57,32 +57,31 @@ class RdmaDevices(Resource[rdma.Rdma]):
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         found, live = subject.found.rdma, cabled(subject.settings, subject.found.network)
+        rails = {netdev: address for netdev, address in declared(subject).items() if netdev in live}
+        bare, absent = rdma.no_device(found, rails), rdma.no_gid(found, rails)
+        if absent and moves(subject):  # it comes with the address
+            absent = Refusal(absent.what, subject.apply)
         for netdev, address in declared(subject).items():
             if netdev not in live:
                 yield Check(f"rdma.{netdev}.device", "an RDMA device", "no cable", "skipped")
                 continue
-            device = found.on(netdev)
-            yield there(
-                f"rdma.{netdev}.device",
-                f"an RDMA device on {netdev}",
-                device.name if device else None,
-                subject.run("modprobe mlx5_ib"),
-                environment=True,
-            )
-            slot = gid.find(found.gids, netdev, address.ip)
-            yield there(
-                f"rdma.{netdev}.gid",
-                f"a RoCE v2 GID for {address.ip}",
-                f"index {slot.index}" if slot else None,
-                subject.apply,
-                environment=True,
-            )
+            device, slot = found.on(netdev), gid.find(found.gids, netdev, address.ip)
+            name, index = device.name if device else None, f"index {slot.index}" if slot else None
+            yield _there(f"rdma.{netdev}.device", f"an RDMA device on {netdev}", name, bare)
+            yield _there(f"rdma.{netdev}.gid", f"a RoCE v2 GID for {address.ip}", index, absent)
         if live:
             with suppress(Refusal):  # a check of the files names it
                 yield _in_files(subject, part(subject).block)
 
 
 RDMA = RdmaDevices()
+
+
+def _there(id: str, want: str, found: str | None, lacking: Refusal | None) -> Check:
+    """lacking: why the deploy stops where it is not there, perhaps on another rail, too."""
+    if found is None and lacking:
+        return Check(id, want, lacking.what, "missing", lacking.cure, environment=True)
+    return Check(id, want, found or "", environment=True)
 
 
 def _in_files(subject: Subject, block: str) -> Check:

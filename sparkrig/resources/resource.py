@@ -29,6 +29,11 @@ class Edit:
     before: str | None
     after: str | None
 
+    @property
+    def difference(self) -> str:
+        """What is not as declared, in words."""
+        return f"{self.path} has {self.before or f'no {self.after}'}"
+
 
 @dataclass(frozen=True)
 class Changes:
@@ -51,15 +56,6 @@ class Changes:
     def paths(self) -> tuple[str, ...]:
         """The files that are written, removed or edited."""
         return (*(file.path for file in self.write), *self.remove, *(edit.path for edit in self.edits))
-
-    @property
-    def differences(self) -> list[str]:
-        """What is not as declared, in words."""
-        return [
-            *(f"{file.path} is to be written" for file in self.write),
-            *(f"{path} is not declared" for path in self.remove),
-            *(f"{edit.path} has {edit.before or f'no {edit.after}'}" for edit in self.edits),
-        ]
 
     @classmethod
     def of(

@@ -17,6 +17,7 @@ from sparkrig.files import File, Managed
 from sparkrig.host.preflight import SKEW_WARN_S
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.refusal import Refusal
+from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused
 from sparkrig.resources.kind import PREFLIGHT, Kind
 from sparkrig.resources.resource import Changes, Resource, on_paths
@@ -114,7 +115,8 @@ class TimeServers(Resource[Time]):
         if servers and not changes and not state.running:
             yield check(id, False, want, f"{state.service} does not run", _start(subject))
         elif servers or changes:
-            differs = listed(changes.differences) or ("its service asks others" if changes.reload else "")
+            odd = file_diff.differences(changes.write, changes.remove, subject.found.files)
+            differs = listed(odd) or ("its service asks others" if changes.reload else "")
             yield check(id, not changes, want, differs or f"by {state.service}", subject.apply)
 
     def synchronised(self, subject: Subject) -> Check:

@@ -14,6 +14,7 @@ from sparkrig import programs
 from sparkrig.cure import on_host, verb
 from sparkrig.files import Beside, File, Found, Managed
 from sparkrig.host.blackbox import BlackBox
+from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Resource
@@ -127,7 +128,7 @@ class Watch(Resource[None]):
         changes, on = self.changes(subject), subject.settings.watch
         if not on and not changes:
             return
-        odd = changes.differences
+        odd = file_diff.differences(changes.write, changes.remove, subject.found.files)
         want = "a black box" if on else "no black box"
         yield check("watch.files", not odd, want, listed(odd) or want, subject.apply)
         if not odd:

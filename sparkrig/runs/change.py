@@ -84,32 +84,20 @@ def of_files(wanted: Iterable[File], found: Mapping[str, Found]) -> Iterator[Cha
 
 def of_file(file: File, found: Found | None) -> Change:
     """A file that must be written; found: as it stands on the host, None where it is absent."""
-    new = line_ends.lines(file.content)
     if found is None:
-        return Change(
-            "file", file.path, None, f"a new file, {_lines(new)}", file_diff.diff(file.path, "", file.content)
-        )
-    ends = file_diff.ends(found.content, file.content)
-    diff = (*ends, *file_diff.diff(file.path, *file_diff.sides(file, found)))
-    rights = [f"{found.mode} {found.owner}", f"{found.mode if file.mode == 'keep' else file.mode} root:root"]
-    told = rights if rights[0] != rights[1] else ["", ""]
-    told[0] = ", ".join(filter(None, (told[0], found.fault)))
-    old = line_ends.lines(found.content)
+        count = len(line_ends.lines(file.content))
+        new = f"a new file, {count} line{'' if count == 1 else 's'}"
+        return Change("file", file.path, None, new, file_diff.diff(file.path, "", file.content))
+    rows = file_diff.diff(file.path, *file_diff.sides(file, found))
+    diff = (*file_diff.ends(found.content, file.content), *rows)
     keeps = file_diff.keeping(file, found)
-    return Change("file", file.path, _standing(old, told[0]), _standing(new, told[1]), diff, keeps=keeps)
+    differs = file_diff.sentence(file, found) or "another GID index"  # which is no change of a file's own
+    return Change("file", file.path, differs, "as declared", diff, keeps=keeps)
 
 
 def few(names: Sequence[str]) -> list[str]:
     """The first names of many, and how many more there are."""
     return [*names[:NAMED], f"{len(names) - NAMED} more"] if len(names) > NAMED + 1 else [*names]
-
-
-def _standing(lines: Sequence[str], rights: str) -> str:
-    return f"{_lines(lines)}, {rights}" if rights else _lines(lines)
-
-
-def _lines(lines: Sequence[str]) -> str:
-    return f"{len(lines)} line{'' if len(lines) == 1 else 's'}"
 
 
 def lines(changes: Sequence[Change]) -> list[str]:

@@ -198,7 +198,7 @@ def test_mtu_1500_on_one_side(watched: Pair, history: Path, seen: Seen) -> None:
     done, document = bandwidth(history, "--quick")
     assert done.code == 2
     assert causes(document) == {0: ("degraded", "path-mtu"), 1: ("healthy", "")}
-    assert "path MTU 1024, 4096 expected: enp1s0f0np0 on spark-b has MTU 1500" in evidence(document)
+    assert "path MTU 1024, 4096 expected: on spark-b, MTU of enp1s0f0np0: 1500" in evidence(document)
     seen(evidence(document))
 
 

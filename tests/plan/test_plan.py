@@ -44,7 +44,7 @@ def test_the_plan_of_a_pair_from_the_box_names_each_change(desk: Desk) -> None:
         assert all(step["changes"] for step in host["steps"]), "each step says what it changes"
         found = changes(host)
         assert found["mtu", NETDEV] == ("1500", "9000")
-        assert found["address", NETDEV] == (None, f"192.168.100.{last}/24")
+        assert found["address", NETDEV] == ("none", f"192.168.100.{last}/24")
         assert found["hold", "nvidia-driver-580-open"] == ("not held", "held")
         assert found["package", "nvidia-container-toolkit"] == (None, "the newest of its repository")
         assert found["service", "docker"] == ("without the nvidia runtime", "reloaded, or restarted, with it")

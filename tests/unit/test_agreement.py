@@ -1,17 +1,9 @@
-"""All that judges a host's network finds the same: the deploy, its plan, drift and the doctor.
-
-Left out, for the judges differ there on purpose or still do:
-
-- What hinders a change, and is no difference of a netdev: SSH or the default route on it, a route that collides,
-  a netdev under another name or not managed by NetworkManager on a Spark on its own. The deploy refuses those,
-  drift and the doctor show the refusal (`net.plan`).
-- NetworkManager stopped where another definition is left in charge of every netdev: drift and the preflight want
-  it to run, and the plan of the network does not.
-"""
+"""What differs is found once and worded once: the deploy, its plan, drift and the doctor find and say the same."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
@@ -44,6 +36,7 @@ from tests.unit.states import (
     no_link,
     no_profile,
     profile,
+    route,
     same,
     second_profile,
 )
@@ -73,6 +66,13 @@ def active(netdev: str, uuid: str) -> Change:
 def in_charge(**fields: Any) -> Change:
     """Another profile is left in charge of the first rail. fields: of its link."""
     return both(second_profile(), no_profile(NETDEV), active(NETDEV, "1" * 8), link(NETDEV, **fields))
+
+
+def renamed(state: State) -> State:
+    """The first rail is there, at its place on the PCI bus, under another name."""
+    links = {name: each for name, each in state.network.links.items() if name != NETDEV}
+    links["eth0"] = replace(state.network.links[NETDEV], name="eth0", pci="0000:01:00.0")
+    return net(links=links)(state)
 
 
 # by name: what is changed, whether something is not as declared, and what is declared besides
@@ -107,6 +107,10 @@ PAIRED: dict[str, tuple[Change, bool, dict[str, Any]]] = {
     "no carrier, and no profile": (both(link(carrier=False), no_profile(NETDEV)), True, {}),
     "NetworkManager stopped": (net(running=False, profiles={}, states={}, active={}), True, {}),
     "only the other rail": (link(TWIN, mtu=1500), True, {}),
+    "a route that collides": (route("192.168.100.0/24"), True, {}),
+    "not managed by NetworkManager": (net(states={}), True, {}),
+    "under another name": (renamed, True, {}),
+    "SSH came in on it, MTU 1500": (both(net(ssh=NETDEV), link(mtu=1500)), True, {}),
 }
 ALONE: dict[str, tuple[Change, bool, dict[str, Any]]] = {
     "healthy": (same, False, {}),
@@ -122,17 +126,9 @@ ALONE: dict[str, tuple[Change, bool, dict[str, Any]]] = {
         True,
         {},
     ),
+    "under another name": (renamed, True, {}),
+    "a route that collides": (route("192.168.100.0/24"), True, {}),
 }
-
-
-# the deploy lets these be, and drift shows them with a command of their own
-_NOT_OF_THE_DEPLOY = {
-    "NVIDIA's upgrade is to come",
-    "NVIDIA's upgrade failed",
-    "driver purged",
-    "an update that broke off",
-}
-_UNKNOWN_TO_DRIFT = {"apt cannot say"}  # which the deploy refuses, for the hold is not proven then
 
 
 def of_the_deploy(fleet: Fleet, state: State) -> bool:
@@ -158,7 +154,6 @@ def judged(fleet: Fleet, change: Change) -> dict[str, bool]:
     seen = {name: change(SEEN[name]) if name == A else SEEN[name] for name in fleet}
     examined = doctored.checks_of(change, at=A, fleet=fleet, hosts=tuple(fleet))
     return {
-        "differences": bool(differences(seen[A].network, fleet[A])),
         "the deploy": of_the_deploy(fleet, seen[A]),
         "plan": of_the_plan(fleet, seen),
         "drift": of_the_network(resources.checks(subject(A, fleet, seen))),
@@ -193,13 +188,29 @@ def test_the_survey_finds_nothing_that_the_others_do_not(name: str) -> None:
     assert differs or not any(found)
 
 
-@pytest.mark.parametrize("name", sorted(MOVED.keys() - _NOT_OF_THE_DEPLOY - _UNKNOWN_TO_DRIFT))
+@pytest.mark.parametrize("name", MOVED)
 def test_plan_and_drift_agree_on_the_whole_host(name: str) -> None:
-    """Of every resource: the deploy has something to do, or refuses, just where a check does not hold."""
+    """The deploy changes just what it mends, and refuses in the words of a check, with its cure."""
     change, _ = MOVED[name]
     fleet, seen = doctored.fleet(), {A: change(SEEN[A]), B: SEEN[B]}
     made = dry.planned(DATA, fleet, seen)[A]
-    assert bool(made.steps or made.refusals) == bool(wrong(resources.checks(subject(A, fleet, seen))))
+    told = [each for each in resources.checks(subject(A, fleet, seen)) if each.told]
+    assert {(each.what, each.cure) for each in made.refusals} <= {(each.found, each.cure) for each in told}
+    if not made.refusals:
+        assert bool(made.steps) == any(cure.deployment(each.cure) for each in told)
+
+
+@pytest.mark.parametrize("name", PAIRED)
+def test_a_plan_says_of_the_network_what_drift_says(name: str) -> None:
+    """Each change from what was found to what is wanted, and each refusal, by a check that does not hold."""
+    change, _, declared = PAIRED[name]
+    fleet, seen = doctored.fleet(**declared), {A: change(SEEN[A]), B: SEEN[B]}
+    made = dry.planned(DATA, fleet, seen)[A]
+    told = [each for each in resources.checks(subject(A, fleet, seen)) if each.noun == "net" and each.wrong]
+    assert {(each.what, each.cure) for each in made.refusals} <= {(each.found, each.cure) for each in told}
+    changes = [change for step in made.steps if STEP in step.name for change in step.changes if change.after]
+    mended = {(each.found, each.want) for each in told if each.status != "extra"}  # which is removed
+    assert made.refusals or {(each.before or "absent", each.after) for each in changes} == mended
 
 
 # by name: what is changed, the check, and the end of the one command that all give
@@ -234,15 +245,17 @@ def test_plan_drift_and_doctor_say_one_sentence_and_one_cure(name: str, monkeypa
 
 
 def test_each_difference_names_both_values() -> None:
-    def of(change: Callable[[State], State]) -> list[tuple[str, str, str | None, str | None]]:
-        found = differences(change(SEEN[A]).network, doctored.fleet()[A])
-        return [(each.netdev, each.what, each.declared, each.found) for each in found]
+    def of(change: Callable[[State], State]) -> list[str]:
+        return [str(each) for each in differences(change(SEEN[A]).network, doctored.fleet()[A])]
 
     assert of(same) == []
-    assert of(link(mtu=1500)) == [(NETDEV, "mtu", "9000", "1500")]
-    assert of(link(addresses=())) == [(NETDEV, "address", str(ADDRESS), None)]
-    assert of(link(addresses=(ADDRESS, OTHER))) == [(NETDEV, "extra address", str(ADDRESS), f"{ADDRESS}, {OTHER}")]
-    assert of(no_profile(NETDEV)) == [
-        (NETDEV, "profile", f"sparkrig-{NETDEV}: {ADDRESS}, MTU 9000", None),
+    assert of(link(mtu=1500)) == [f"MTU of {NETDEV}: 1500 (declared: 9000)"]
+    assert of(link(addresses=())) == [f"address of {NETDEV}: none (declared: {ADDRESS})"]
+    assert of(link(addresses=(ADDRESS, OTHER))) == [
+        f"address of {NETDEV}: {ADDRESS}, {OTHER} (declared: {ADDRESS})"
     ]
-    assert of(no_link(TWIN)) == [(TWIN, "netdev", "there", None)]
+    assert of(no_profile(NETDEV)) == [
+        f"profile of {NETDEV}: absent (declared: sparkrig-{NETDEV}: {ADDRESS}, MTU 9000)"
+    ]
+    [gone] = of(no_link(TWIN))
+    assert gone.startswith(f"carrier of {TWIN}: there is no netdev {TWIN} (found ")

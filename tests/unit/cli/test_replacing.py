@@ -204,9 +204,9 @@ def test_the_plan_shows_which_keys_of_the_other_half_go(replaced: Replaced) -> N
     done = replaced.scripted(DIES="know")
     shown = " ".join(done.stdout.split())
     theirs = shown.partition(" spark-a Trust: ")[2].partition(" Bandwidth: ")[0]
-    assert theirs == (
+    assert theirs.startswith(
         "this host and its peer ~nvidia/.ssh/authorized_keys: 1 of ours → one line for the peer's key "
-        f"{trust.KNOWN_HOSTS}: 2 lines → 2 lines"
+        f"{trust.KNOWN_HOSTS}: 1 line more (spark-b,"
     )
 
 

@@ -78,13 +78,16 @@ def test_a_gid_that_is_missing_for_want_of_its_address_says_so() -> None:
         return on("spark-b", "ffff:c0a8:640c", "ffff:c0a8:6463")(name, text)
 
     verdict = surveyed(change).gid("spark-b", "enp1s0f0np0")
-    assert verdict.cause == "gid-missing" and "; 192.168.100.12 is not on it" in verdict.evidence
+    assert (
+        verdict.cause == "gid-missing"
+        and "; address of enp1s0f0np0: 192.168.100.99/24 (declared: 192.168.100.12/24)" in verdict.evidence
+    )
 
 
 def test_a_small_mtu_is_a_suspect() -> None:
     seen = surveyed(on("spark-b", '"mtu":9000', '"mtu":1500'))
     named = [verdict.evidence for verdict in seen.suspects(seen.rails[0]) if verdict.cause == "mtu"]
-    assert named == ["enp1s0f0np0 on spark-b has MTU 1500, 9000 expected"]
+    assert named == ["on spark-b, MTU of enp1s0f0np0: 1500 (declared: 9000)"]
 
 
 def test_environment_files_that_are_stale_missing_or_spoilt() -> None:

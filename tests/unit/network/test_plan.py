@@ -97,12 +97,14 @@ def test_json_for_pyinfra_fact(ready: Host) -> None:
 
 
 def changes(made: Plan) -> list[tuple[str, str, str]]:
-    return [(change.netdev, change.verb, change.why) for change in made.changes]
+    """The first thing of each change that is not as declared."""
+    return [(change.netdev, change.verb, str(change.differs[0]).partition(": ")[2]) for change in made.changes]
 
 
 def test_a_fresh_host_gets_both_profiles_in_rail_order(host: Host) -> None:
     made = host.plan()
-    assert changes(made) == [(A, "add", "no profile yet"), (B, "add", "no profile yet")]
+    assert [(change.netdev, change.verb) for change in made.changes] == [(A, "add"), (B, "add")]
+    assert changes(made)[0][2] == f"absent (declared: sparkrig-{A}: 192.168.100.11/24, MTU 9000)"
     first = made.changes[0]
     assert (first.address, first.mtu) == (FABRIC[A], 9000)
     assert dict(first.properties) == {
@@ -132,7 +134,8 @@ def test_a_profile_that_differs_is_modified() -> None:
             value = A1  # ours by its UUID, whatever it binds
         host.ours(A, **{key: value})
         host.ours(B)
-        assert changes(host.plan()) == [(A, "modify", f"profile differs in {key}")]
+        [(netdev, verb, differs)] = changes(host.plan())
+        assert (netdev, verb) == (A, "modify") and differs.startswith(f"{key} is {value} (declared: ")
 
     each_row(
         [(key, "odd") for key in profile(A, FABRIC[A], 9000) if key != "ipv4.addresses"]
@@ -143,39 +146,37 @@ def test_a_profile_that_differs_is_modified() -> None:
 
 def test_another_address_in_the_inventory_modifies_the_profile(ready: Host) -> None:
     made = ready.plan({**FABRIC, A: IPv4Interface("192.168.100.21/24")})
-    assert changes(made) == [(A, "modify", "profile differs in ipv4.addresses")]
+    [(netdev, verb, differs)] = changes(made)
+    assert (netdev, verb) == (A, "modify") and differs.startswith("ipv4.addresses is 192.168.100.11/24 ")
 
 
 def test_a_modified_profile_does_not_move_its_link(ready: Host) -> None:
     """`nmcli connection modify` leaves the link at 1500: the link is judged apart."""
     ready.entry(A)["mtu"] = 1500
-    assert changes(ready.plan()) == [(A, "activate", "link MTU is 1500")]
+    assert changes(ready.plan()) == [(A, "activate", "1500 (declared: 9000)")]
 
 
 @pytest.mark.parametrize(
-    ("addresses", "why"),
-    [
-        ([], "link address is none"),
-        (["192.168.100.12/24"], "link address is 192.168.100.12/24"),
-        (["192.168.100.11/16"], "link address is 192.168.100.11/16"),
-        (["192.168.100.11/24", "10.1.1.1/24"], "link address is 192.168.100.11/24, 10.1.1.1/24"),
-    ],
+    "addresses",
+    [[], ["192.168.100.12/24"], ["192.168.100.11/16"], ["192.168.100.11/24", "10.1.1.1/24"]],
 )
-def test_a_link_with_other_addresses_is_activated(ready: Host, addresses: list[str], why: str) -> None:
+def test_a_link_with_other_addresses_is_activated(ready: Host, addresses: list[str]) -> None:
     ready.entry(A).update(v4(*addresses))
-    assert changes(ready.plan()) == [(A, "activate", why)]
+    differs = f"{', '.join(addresses) or 'none'} (declared: 192.168.100.11/24)"
+    assert changes(ready.plan()) == [(A, "activate", differs)]
 
 
 def test_ipv6_on_a_link_whose_profile_says_none_is_activated(ready: Host) -> None:
     """A person's `nmcli con mod` that was taken back, or sysctl: a second link-local moves the GID index."""
     ready.entry(A)["addr_info"].append(LINK_LOCAL)
-    assert changes(ready.plan()) == [(A, "activate", "link has an IPv6 address")]
+    assert changes(ready.plan()) == [(A, "activate", "an IPv6 address (declared: no IPv6 address)")]
 
 
 @pytest.mark.parametrize("active", ["", WIRED])
 def test_a_profile_that_is_not_active_is_activated(ready: Host, active: str) -> None:
     ready.devices[A] = ("connected" if active else "disconnected", active)
-    assert changes(ready.plan()) == [(A, "activate", "profile is not active")]
+    named = "netplan-enP7s7" if active else "none"
+    assert changes(ready.plan()) == [(A, "activate", f"{named} is active (declared: our profile is active)")]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +194,10 @@ def test_what_is_not_confirmed_yet_is_not_taken_for_done(ready: Host, file: str,
     at = next(n for n, (identifier, *_) in enumerate(ready.profiles) if identifier == uuid(A))
     identifier, _, values = ready.profiles[at]
     ready.profiles[at] = (identifier, file, values)
-    assert changes(ready.plan()) == ([] if saved else [(A, "modify", "profile is only in memory")])
+    made = ready.plan().changes
+    assert [(change.verb, change.differs[0].found) for change in made] == (
+        [] if saved else [("modify", "only in memory")]
+    )
 
 
 def test_a_stale_profile_of_ours_is_removed_and_no_other(ready: Host) -> None:
@@ -487,7 +491,7 @@ def test_a_fabric_that_moves_to_the_other_cage_does_not_collide(ready: Host) -> 
         ready.ports[netdev] = "p1 1"
         ready.devices[netdev] = ("disconnected", "")
     made = ready.plan({A1: FABRIC[A], B1: FABRIC[B]})
-    assert changes(made) == [(A1, "add", "no profile yet"), (B1, "add", "no profile yet")]
+    assert [(change.netdev, change.verb) for change in made.changes] == [(A1, "add"), (B1, "add")]
     assert {name for _, name in made.remove} == {f"sparkrig-{A}", f"sparkrig-{B}"}
 
 

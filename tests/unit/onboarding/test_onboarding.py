@@ -359,7 +359,8 @@ def test_the_card_of_a_second_spark() -> None:
         "degraded driver 580.173.02-0ubuntu0.24.04.1, 43 of 43 packages not held -> held by apply",
         "healthy reached over enP7s7 (10.0.2.12/24) -> never touched",
         "degraded cage p0 (next to the RJ45): enp1s0f0np0 + enP2p1s0f0np0, p0 of spark-a at the other end, as far "
-        "as one can tell; MTU 1500 -> MTU 9000 by apply",
+        "as one can tell; MTU of enp1s0f0np0: 1500 (declared: 9000); "
+        "MTU of enP2p1s0f0np0: 1500 (declared: 9000) -> set by apply",
         "None cage p1: no cable",
     ]
 

@@ -92,7 +92,7 @@ def test_a_link_that_is_not_as_declared_is_named_as_drift_names_it() -> None:
 
 def test_a_cable_that_is_not_there_is_no_fault_of_a_spark_on_its_own() -> None:
     dark = with_link(seen(converged("a")), carrier=False)
-    assert differing(of(dark))[f"net.{RAIL}.carrier"] == "no carrier"
+    assert differing(of(dark))[f"net.{RAIL}.carrier"] == f"{RAIL} has no carrier"
     alone = of(dark, fleet=Fleet.parse({A: {"fabric": FABRIC[A]}}))
     assert f"net.{RAIL}.carrier" not in differing(alone) and f"rail: {RAIL}: uncabled" in said(alone)
 

@@ -106,7 +106,7 @@ HOSTS: dict[str, tuple[Time, dict[str, Found], Sequence[str], tuple[list[str], .
         {},
         SERVERS,
         ([TIMESYNCD_PATH], [], [TIMESYNCD_PATH]),
-        ("drift", f"{TIMESYNCD_PATH} is to be written"),
+        ("drift", f"{TIMESYNCD_PATH} is absent"),
     ),
     "declared and there": (KEPT, OURS, SERVERS, ([], [], []), ("ok", "by systemd-timesyncd")),
     "another server": (
@@ -114,7 +114,10 @@ HOSTS: dict[str, tuple[Time, dict[str, Found], Sequence[str], tuple[list[str], .
         OTHERS,
         SERVERS,
         ([TIMESYNCD_PATH], [], [TIMESYNCD_PATH]),
-        ("drift", f"{TIMESYNCD_PATH} is to be written"),
+        (
+            "drift",
+            f"{TIMESYNCD_PATH}: 1 line more (NTP=192.0.2.99), 1 line less (NTP=192.0.2.10 time.example.org)",
+        ),
     ),
     "the file is right, and was not read": (
         replace(KEPT, asks=("192.0.2.99",)),
@@ -149,7 +152,7 @@ HOSTS: dict[str, tuple[Time, dict[str, Found], Sequence[str], tuple[list[str], .
         OURS,
         SERVERS,
         ([CHRONY_PATH], [TIMESYNCD_PATH], [CHRONY_PATH, TIMESYNCD_PATH]),
-        ("drift", f"{CHRONY_PATH} is to be written and {TIMESYNCD_PATH} is not declared"),
+        ("drift", f"{CHRONY_PATH} is absent and {TIMESYNCD_PATH} is not declared"),
     ),
 }
 

@@ -1069,7 +1069,7 @@ def test_both_sides_of_the_guard_count_with_the_same_numbers(program: Any) -> No
 
 
 def test_an_order_names_what_goes_and_what_must_be_live() -> None:
-    change = network.Change("cx", "add", {"a": "b"}, IPv4Interface("192.168.100.11/24"), 9000, "no profile yet")
+    change = network.Change("cx", "add", {"a": "b"}, IPv4Interface("192.168.100.11/24"), 9000)
     plan = network.Plan((change,), (("uuid", "name"),), (), move=("/etc/netplan/40-cx7.yaml",))
     made = json.loads(guard.order(plan, "links", 90, 1.0).dump())
     assert made["remove"] == ["uuid"] and made["move"] == ["/etc/netplan/40-cx7.yaml"] and made["restore"] is None
