@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sparkrig.io.ssh_keys import OwnKey
     from sparkrig.onboarding.candidates import Candidate
     from sparkrig.onboarding.hostkey import HostKey
-    from sparkrig.onboarding.proposal import Wishes
+    from sparkrig.onboarding.wishes import Wishes
 
 _TRIES = 3  # of a password that is typed, as ssh has it
 
@@ -47,9 +47,9 @@ class Asked:
 
     def judge(self) -> None:
         """Raise Refusal for what cannot be, before the network is asked anything."""
-        from sparkrig.onboarding import hostkey, proposal
+        from sparkrig.onboarding import hostkey
 
-        proposal.judge(self.wishes, self.replaces)
+        self.wishes.judge(self.replaces)
         if self.fingerprint:
             hostkey.given(self.fingerprint)
         if self.password_file not in (None, "", "-"):

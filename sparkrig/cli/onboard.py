@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from sparkrig.io.first_login import Target
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.plan import Plan
-    from sparkrig.onboarding.proposal import Wishes
     from sparkrig.onboarding.report import Report
+    from sparkrig.onboarding.wishes import Wishes
 
 
 @click.command()
@@ -145,7 +145,7 @@ def onboard(
 
 
 def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:
-    from sparkrig.onboarding.proposal import Wishes
+    from sparkrig.onboarding.wishes import Wishes
 
     pairs = [each.partition("=") for each in fabric]
     if odd := [name for name, separator, address in pairs if not (name and separator and address)]:
@@ -343,14 +343,14 @@ def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tu
 
 def _next(draft: Draft) -> str:
     """The verdict, and the command that comes next."""
-    from sparkrig.onboarding import proposal
+    from sparkrig.onboarding.joining import cages
 
     file, made = draft.after.file, draft.made
     if made.others:
         what = "a pair" if made.peer else "a cluster"
         names = listed([*made.others, made.name])
         return f"{names} are {what}, and as declared. Next: sparkrig doctor {quoted_path(file)}"
-    lit = proposal.cages(draft.seen.network)
+    lit = cages(draft.seen.network)
     second = "" if lit else ". With a second Spark: seat the QSFP cable, then: sparkrig onboard"
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 

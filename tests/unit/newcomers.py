@@ -5,6 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from sparkrig.cli.newcomer import Asked
-from sparkrig.onboarding.proposal import Wishes
+from sparkrig.onboarding.wishes import Wishes
 
 SCRIPT = Asked(Path("inventories/mine.py"), None, None, None, False, True, False, Wishes())

@@ -23,7 +23,7 @@ from sparkrig.io import first_login
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import parse as address
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.onboarding.proposal import Wishes
+from sparkrig.onboarding.wishes import Wishes
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.factory import PASSWORD, look, out_of_the_box
