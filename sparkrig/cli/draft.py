@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.cli.newcomer import Asked, Entrance
 from sparkrig.cure import deploy, quoted_path
 from sparkrig.io import project
+from sparkrig.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 

@@ -10,8 +10,8 @@ import click
 
 from sparkrig.cli import draft as drafts
 from sparkrig.cli.draft import Book
-from sparkrig.cli.newcomer import Asked, Entrance
 from sparkrig.io import terminal
+from sparkrig.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import applying, extras, files, newcomer, replacing, waiting
 from sparkrig.cli import draft as drafts
+from sparkrig.cli import extras, files, replacing
 from sparkrig.cli.draft import Book, Draft
-from sparkrig.cli.newcomer import Asked, Entrance, Password
 from sparkrig.cli.replacing import Place
 from sparkrig.cure import quoted, quoted_path
-from sparkrig.io import project, terminal
+from sparkrig.io import first_upgrade, newcomer, project, terminal
+from sparkrig.io.newcomer import Asked, Entrance, Password
+from sparkrig.operations import applying
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
@@ -276,7 +277,9 @@ def _through(
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
         patience = float(book.defaults.get("patience", 1))
-        entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience, asked.label(at, name))
+        entrance = first_upgrade.past_first_upgrade(
+            stack, at, key, entrance, password, patience, asked.label(at, name)
+        )
         draft = drafts.draft(at, name, book, entrance, asked, place.peers if place else None)
         if place:
             replacing.judge(place, key, draft, asked)

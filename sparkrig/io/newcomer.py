@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import terminal
 from sparkrig.refusal import Refusal
@@ -187,7 +186,7 @@ def compare(at: Target, shown: HostKey, asked: Asked, known: Sequence[HostKey] =
     terminal.echo(f"    {shown.fingerprint}\n", err=True)
     terminal.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
     terminal.echo(f"    {shown.console}\n", err=True)
-    if not files.agreed("Is it the same there?"):
+    if not terminal.confirm("Is it the same there?"):
         raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
 
 
