@@ -16,7 +16,12 @@ from sparkrig.parsing.grammar import Grammar
 
 _ROOT = Path(__file__).resolve().parents[1]
 _ROOMS = ("sparkrig", "facts", "operations", "deploys", "templates")
-_PATCHED = ("sparkrig.cli.update_run", "sparkrig.cli.updating", "sparkrig.io.session", "sparkrig.io.frame")
+_PATCHED = (
+    "sparkrig.operations.update_run",
+    "sparkrig.operations.updating",
+    "sparkrig.io.session",
+    "sparkrig.io.frame",
+)
 # Which argument of each function of re has the flags.
 _FLAGS = {"search": 2, "match": 2, "fullmatch": 2, "finditer": 2, "findall": 2, "split": 3, "sub": 4, "compile": 1}
 _CALLS = {f"re.{each}" for each in _FLAGS}

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkrig.cli import applying, files, plan
+from sparkrig.cli import files, plan
 from sparkrig.cli.plan import Plan
 from sparkrig.cure import quoted_path
 from sparkrig.io import project
+from sparkrig.operations import applying
 from sparkrig.reports.plan import Applying
 from sparkrig.runs import change
 from sparkrig.text import listed, plain
@@ -47,7 +48,7 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
     Exit code 1: refused, declined, or the run did not finish; 2: a check failed; 3: a host could not be reached;
     4: the network was changed and rolled back (sparkrig docs plan).
     """
-    again = shlex.join(["sparkrig", "apply", files.typed(inventory_file), *plan.limited(limit)])
+    again = shlex.join(["sparkrig", "apply", project.as_typed(inventory_file), *plan.limited(limit)])
     files.must_answer(yes, f"{again.replace(' apply ', ' plan ', 1)}, which shows the plan; then {again} --yes")
     from sparkrig.io.screen import Screen
 
@@ -74,7 +75,7 @@ def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
     hosts = _together(made, due)
     code, applied = applying.run(_words(made, hosts), hosts, known)
     if code == 0 and applied.whole:
-        next_ = f"sparkrig doctor {quoted_path(files.typed(made.inventory))}"
+        next_ = f"sparkrig doctor {quoted_path(project.as_typed(made.inventory))}"
         left = " The others are left as they are." if left_out else ""
         return _Outcome([f"Done: {_counted(made, due)}.{left} Next: {next_}"], left_out)
     said: dict[str, list[str]] = {}  # hosts of a pair often hear the same
@@ -119,7 +120,7 @@ def _code(applied: Applied, *, back: bool) -> int:
 
 def _ended(made: Plan, applied: Applied, again: str, *, back: bool) -> str:
     """How a run that did not get to its end stands, and the one command to type."""
-    typed = quoted_path(files.typed(made.inventory))
+    typed = quoted_path(project.as_typed(made.inventory))
     if back:
         return f"The network was put back to what it was. Try: sparkrig topology {typed}, then {again}"
     if applied.interrupted:

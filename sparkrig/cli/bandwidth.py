@@ -166,8 +166,8 @@ def _measure(
 ) -> tuple[Run, Topology]:
     """One pair or cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.cli.measuring import Measuring
     from sparkrig.io.fabric_check import check
+    from sparkrig.io.measuring import Measuring
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.operations import journal
 

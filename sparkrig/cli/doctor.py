@@ -74,7 +74,7 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
     from sparkrig.operations.subject import subjects
     from sparkrig.reports.examination import judged
 
-    started, clock, typed = datetime.now(UTC), time.monotonic(), files.typed(inventory_file)
+    started, clock, typed = datetime.now(UTC), time.monotonic(), project.as_typed(inventory_file)
     seen = examine.hosts(inventory_file.name, fleet, data, names)
     made = judged(typed, fleet, data, seen, subjects(fleet, seen.hosts), names, started, clock)
     _refuse_absent(made)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.cli.newcomer import Asked, Entrance
 from sparkrig.cure import deploy, quoted_path
 from sparkrig.io import project
+from sparkrig.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from sparkrig.io.first_login import Door, Target
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.state import State
-    from sparkrig.onboarding.joining import Move
     from sparkrig.onboarding.plan import Plan
-    from sparkrig.onboarding.proposal import Proposal
+    from sparkrig.onboarding.proposal import Move, Proposal
 
 _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
 
@@ -168,16 +167,14 @@ def draft(
     else:
         seen = _look(entrance.door, book, asked.label(at, name))
         met = meeting.meet(name, seen, book, entrance, asked)
-        others = met.others
-        made = met.joined(login) or proposal.propose(
-            login, seen, book.fleet, met.lonely, asked.wishes, name, met.cables
-        )
+        others = met.mine.others
+        made = met.proposal(login)
     after = book.with_text(made.written(book.text), **asked.overrides) if made.edits else book
     found = {made.name: seen} | {other: others[other] for other in made.others}
     due = plans(after, found, made.name, at, entrance)
     if met and made.edits:
-        due = [replace(due[0], refusals=(*due[0].refusals, *met.obstacles(after.fleet, made))), *due[1:]]
-    moves = met.moves(after.fleet, made) if met else []
+        due = [replace(due[0], refusals=(*due[0].refusals, *met.obstacles(after.fleet))), *due[1:]]
+    moves = met.moves(after.fleet) if met else []
     return Draft(book, made, after, found, due, _here(book, made, after, entrance), others, moves)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.checks import last_declaration
-from sparkrig.cli import files, looking
+from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.files import DECLARED
 from sparkrig.fleet import Fleet
-from sparkrig.io import drift_files, terminal
+from sparkrig.io import drift_files, project, terminal
+from sparkrig.operations import looking
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Report, report, unexplained
+from sparkrig.reports.drift import Report, report
 
 if TYPE_CHECKING:
     from sparkrig.checks.last_declaration import Declared
-    from sparkrig.look.state import State
     from sparkrig.resources.check import Check
 
 _FILE = click.Path(path_type=Path)
@@ -35,6 +33,7 @@ _MEANWHILE = (
     "sparkrig.deploys.spark",
     "sparkrig.operations.bandwidth",
     "sparkrig.deploys.dry",
+    "sparkrig.deploys.drifted",
     "rich.console",
     "sparkrig.render.drift",
 )
@@ -51,7 +50,7 @@ class _Asked:
 
     @property
     def typed(self) -> str:
-        return files.typed(self.inventory)
+        return project.as_typed(self.inventory)
 
 
 @click.command()
@@ -193,60 +192,9 @@ def _since(asked: _Asked, file: Path, data: Mapping[str, Any]) -> Report:
 def _look(
     asked: _Asked, fleet: Fleet, data: Mapping[str, Any]
 ) -> tuple[dict[str, list[Check] | Refusal], dict[str, Declared | None]]:
-    """The checks of each host, or why it could not be read; and what the last deploys kept (`_declared`)."""
+    """The checks of each host, or why it could not be read; and what the last deploys kept."""
     title = f"Looking at {asked.inventory.name}"
     seen, unread = looking.look(title, fleet, data, _MEANWHILE, timeout=asked.timeout)
-    return _judged(fleet, data, seen, unread), _declared(seen)
+    from sparkrig.deploys import drifted
 
-
-def judged(
-    typed: str,
-    fleet: Fleet,
-    data: Mapping[str, Any],
-    seen: Mapping[str, State],
-    unread: Mapping[str, str],
-    started: datetime,
-    clock: float,
-) -> Report:
-    """The report on hosts that were looked at already, compared with no earlier one; nothing is kept.
-
-    typed: the inventory as a command names it; unread: why a host was not read; started, clock: now and
-    time.monotonic() as the look began.
-    """
-    return report(
-        _judged(fleet, data, seen, unread),
-        _declared(seen),
-        None,
-        drift_files.accepted(Path(typed)),
-        inventory=typed,
-        version=version("sparkrig"),
-        started=started,
-        seconds=time.monotonic() - clock,
-    )
-
-
-def _declared(seen: Mapping[str, State]) -> dict[str, Declared | None]:
-    kept = {name: state.files.get(DECLARED) for name, state in seen.items()}
-    return {name: last_declaration.load(file) for name, file in kept.items() if file}
-
-
-def _judged(
-    fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
-) -> dict[str, list[Check] | Refusal]:
-    from sparkrig.checks import resources
-    from sparkrig.deploys import dry
-    from sparkrig.operations.subject import subjects
-
-    hosts = subjects(fleet, seen)
-    found = {name: resources.checks(each) for name, each in hosts.items()}
-    planned = dry.plan(data, fleet, seen)
-    whole = {
-        name: made + unexplained(made, _peers(fleet.peers(name), found), planned[name], each.apply, each.serve)
-        for (name, made), each in zip(found.items(), hosts.values(), strict=True)
-    }
-    lost = {name: looking.hindrance(name, data[name], unread[name]) for name in data if name not in seen}
-    return {name: lost[name] if name in lost else whole[name] for name in data}
-
-
-def _peers(names: Sequence[str], found: Mapping[str, list[Check]]) -> list[Check] | None:
-    return [check for name in names for check in found[name]] if found.keys() >= set(names) else None
+    return drifted.checked(fleet, data, seen, unread), drifted.declared(seen)

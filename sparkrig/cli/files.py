@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,11 +37,6 @@ class _InventoryFile(click.Path):
 
 INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_InventoryFile(path_type=Path))
 """The argument that every verb about hosts begins with."""
-
-
-def typed(file: Path) -> str:
-    """An inventory as a command names it that is typed in the folder of the toolkit."""
-    return str(file if Path.cwd() == project.root(file) else file.resolve())
 
 
 @contextmanager
@@ -85,14 +79,14 @@ def flag_tables() -> Knowledge:
 
 def try_doctor(file: Path) -> None:
     """Name the command that finds out why a host could not be read."""
-    terminal.echo(f"Try: {shlex.join(['sparkrig', 'doctor', typed(file), 'access'])}", err=True)
+    terminal.echo(f"Try: {shlex.join(['sparkrig', 'doctor', project.as_typed(file), 'access'])}", err=True)
 
 
 def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
     """The fleet of an inventory file and its hosts' data; exit code 1 where it cannot stand."""
     from sparkrig import cure, inventory, settings
 
-    cure.TYPED[0], cure.DEPLOYED_FROM[0] = typed(file), project.typed(file)
+    cure.TYPED[0], cure.DEPLOYED_FROM[0] = project.as_typed(file), project.typed(file)
     try:
         return inventory.fleet(file, **overrides)
     except settings.SettingsError as error:
@@ -193,8 +187,8 @@ def one_of(file: Path, name: str, count: int) -> Path:
 
 def must_answer(yes: bool, instead: str = "the same with --yes") -> None:
     """Exit code 1 where a question will come and there is no terminal to answer it. instead: what to try then."""
-    if not yes and not sys.stdin.isatty():
-        raise click.ClickException(f"there is no terminal to ask at. Try: {instead}")
+    with refusals():
+        terminal.must_answer(yes, instead)
 
 
 def agreed(question: str) -> bool:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import surroundings
-from sparkrig.io import terminal
+from sparkrig.io import surroundings, terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

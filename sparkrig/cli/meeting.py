@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sparkrig.cli import draft as drafts
 from sparkrig.cli.draft import Book
-from sparkrig.cli.newcomer import Asked, Entrance
 from sparkrig.io import terminal
+from sparkrig.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.io.remote import Failed, Lost
     from sparkrig.look.state import State
-    from sparkrig.onboarding.joining import Move
-    from sparkrig.onboarding.proposal import Form, Proposal, Wishes
+    from sparkrig.onboarding.joining import Newcomer
+    from sparkrig.onboarding.proposal import Move, Proposal
+    from sparkrig.onboarding.wishes import Form
 
 _MAY_BE = ", which may be its peer,"
 
@@ -30,36 +31,21 @@ _MAY_BE = ", which may be its peer,"
 class Meeting:
     """A new Spark and those of the inventory.
 
-    others: as they were seen; heard: by whom each was reached below IP, empty where that was not asked; cables:
-    what was seen between them; group: the hosts that it joins as one of more than two, or on a switch; form: by
-    what.
+    group: the hosts that it joins; form: by what; heard: by whom each was reached below IP, empty where that was
+    not asked.
     """
 
-    name: str
-    new: bool
-    seen: State
+    mine: Newcomer
     book: Book
-    wishes: Wishes
-    others: Mapping[str, State] = field(default_factory=dict)
-    heard: Mapping[str, Neighbours] = field(default_factory=dict)
-    cables: Sequence[Cable] = ()
     group: tuple[str, ...] = ()
     form: Form | None = None
+    heard: Mapping[str, Neighbours] = field(default_factory=dict)
 
-    @property
-    def lonely(self) -> dict[str, State]:
-        """Those that have no peer yet."""
-        fleet = self.book.fleet
-        return {name: each for name, each in self.others.items() if fleet[name].group_name is None}
+    def proposal(self, login: Mapping[str, Any]) -> Proposal:
+        """What is proposed. login: how the Spark is reached. Raises Refusal."""
+        from sparkrig.onboarding import proposal
 
-    def joined(self, login: Mapping[str, Any]) -> Proposal | None:
-        """What is proposed where it joins others as one of more than two, or on a switch. Raises Refusal."""
-        from sparkrig.onboarding import joining
-
-        if self.form is None:
-            return None
-        mine = joining.Newcomer(self.name, self.seen, {**(login if self.new else {}), **self._shared()}, self.new)
-        return joining.propose(mine, self.group, self.form, self.book.fleet, self.others, self.wishes, self.cables)
+        return proposal.propose(self.mine, self.group, self.form, login, self._shared() if self.group else {})
 
     def _shared(self) -> dict[str, Any]:
         """What the inventory has for each host of the group and not for any host: it is one thing for all."""
@@ -69,23 +55,26 @@ class Meeting:
         found = {key: lead[key] for key in clusters.SHARED if key in lead and lead[key] != usual.get(key)}
         return {key: value for key, value in found.items() if key not in ("topology", "fabric_network")}
 
-    def obstacles(self, after: Fleet, made: Proposal) -> list[Refusal]:
+    def obstacles(self, after: Fleet) -> list[Refusal]:
         """What of the cabling no deploy can mend, as the hosts were heard. after: the fleet as it would be."""
         from sparkrig.fabric import topology
         from sparkrig.fabric.survey import Survey
 
-        if self.form is None:
+        if self.form in (None, "cable") or not self.heard:
             return []
-        names = after.group(made.name)
-        found = {name: self.seen if name == made.name else self.others[name] for name in names}
+        names = after.group(self.mine.name)
+        states = {**self.mine.others, self.mine.name: self.mine.seen}
+        found = {name: states[name] for name in names}
         heard = {name: each for name, each in self.heard.items() if name in names}
-        return topology.faults(Survey(after, names, found, heard).topology) if heard else []
+        return topology.faults(Survey(after, names, found, heard).topology)
 
-    def moves(self, after: Fleet, made: Proposal) -> list[Move]:
-        """The addresses of what it joins, before and after."""
-        from sparkrig.onboarding import joining
+    def moves(self, after: Fleet) -> list[Move]:
+        """The addresses of a cluster that it joins, before and after."""
+        from sparkrig.onboarding import proposal
 
-        return joining.moves(self.book.fleet, after, after.group(made.name)) if self.form else []
+        if self.form in (None, "cable"):
+            return []
+        return proposal.moves(self.book.fleet, after, after.group(self.mine.name))
 
 
 def meet(known: str | None, seen: State, book: Book, entrance: Entrance, asked: Asked) -> Meeting:
@@ -93,39 +82,37 @@ def meet(known: str | None, seen: State, book: Book, entrance: Entrance, asked: 
 
     known: its name, where it is in the inventory. Raises Refusal, and Lost where a host that matters is not read.
     """
-    from sparkrig.onboarding import joining, proposal
+    from sparkrig.onboarding import wishes
+    from sparkrig.onboarding.joining import Newcomer
 
-    fleet, wishes = book.fleet, asked.wishes
-    name = proposal.called(seen, fleet, wishes, known)
-    alone = Meeting(name, known is None, seen, book, wishes)
+    fleet = book.fleet
+    mine = Newcomer(wishes.called(seen, fleet, asked.wishes, known), seen, fleet, asked.wishes)
     if known and fleet.peers(known):
         role = ", one of its cluster," if fleet.many(known) else _MAY_BE
         peers = drafts.looked_at(fleet.peers(known), book, f"Looking at {book.file.name}", role)
-        return Meeting(name, False, seen, book, wishes, peers)
-    if wishes.solo:
-        return alone
-    others, unread = _others(name, seen, book, wishes)
-    heard = _heard(name, seen, others, book, entrance) if _unclear(seen, others, fleet) else {}
-    cables = _cables({name: seen, **others}, heard, fleet)
-    group = joining.members(name, seen, fleet, others, wishes, cables)
-    _judge_unread(name, seen, unread, group, cables)
-    form = None
-    if group:
-        form = joining.form(group, name, fleet, wishes, cables) or _asked(group, name, cables, asked)
-    return Meeting(name, known is None, seen, book, wishes, others, heard, cables, group, form)
+        return Meeting(replace(mine, others=peers), book)
+    if asked.wishes.solo:
+        return Meeting(mine, book)
+    others, unread = _others(mine, book)
+    mine = replace(mine, others=others)
+    heard = _heard(mine, book, entrance) if _unclear(mine) else {}
+    mine = replace(mine, cables=_cables(mine, heard))
+    group = mine.group()
+    form = mine.form(group) if group else None
+    _judge_unread(mine, unread, () if form == "cable" else group)
+    if group and not form:
+        form = _asked(mine.question(group), asked)
+    return Meeting(mine, book, group, form, heard)
 
 
-def _others(
-    name: str, seen: State, book: Book, wishes: Wishes
-) -> tuple[dict[str, State], dict[str, Failed | Lost]]:
+def _others(mine: Newcomer, book: Book) -> tuple[dict[str, State], dict[str, Failed | Lost]]:
     """Sparks that it may be joined to; and of pairs and clusters those that cannot be read. Raises Lost."""
-    from sparkrig.onboarding import joining, proposal
+    from sparkrig.onboarding import joining
 
     fleet = book.fleet
-    named = joining.named(fleet, wishes)
-    lonely = [each for each in fleet if fleet[each].group_name is None and each != name]
-    grouped = [each for each in fleet if fleet[each].group_name] if proposal.cages(seen.network) else []
-    wanted = list(named) or [*lonely, *grouped]
+    lonely = [each for each in fleet if fleet[each].group_name is None and each != mine.name]
+    grouped = [each for each in fleet if fleet[each].group_name] if mine.cages else []
+    wanted = list(joining.named(fleet, mine.wishes)) or [*lonely, *grouped]
     if not wanted:
         return {}, {}
     answers = drafts.asked_of(wanted, book, f"Looking at {book.file.name}")
@@ -135,53 +122,47 @@ def _others(
     return {host: each for host, each in answers.items() if not isinstance(each, Exception)}, unread
 
 
-def _judge_unread(
-    name: str, seen: State, unread: Mapping[str, Failed | Lost], group: Sequence[str], cables: Sequence[Cable]
-) -> None:
+def _judge_unread(mine: Newcomer, unread: Mapping[str, Failed | Lost], cluster: Sequence[str]) -> None:
     """Raise Lost where a host that cannot be read is of what it joins, or may be what its cable leads to."""
-    from sparkrig.onboarding import proposal
-
-    if lost := {host: each for host, each in unread.items() if host in group}:
-        raise drafts.unread_hosts(lost, f", one of those that {name} joins,")
-    if unread and not group and not proposal.reach(name, cables) and proposal.cages(seen.network):
+    if lost := {host: each for host, each in unread.items() if host in cluster}:
+        raise drafts.unread_hosts(lost, f", one of those that {mine.name} joins,")
+    if unread and not cluster and mine.cages and not mine.reach():
         raise drafts.unread_hosts(unread, ", to which its cable may lead (--solo leaves it on its own),")
 
 
-def _unclear(seen: State, others: Mapping[str, State], fleet: Fleet) -> bool:
+def _unclear(mine: Newcomer) -> bool:
     """Whether a carrier leaves open which cages are joined: the hosts are then asked whom they hear."""
-    from sparkrig.onboarding import proposal
+    from sparkrig.onboarding import joining
 
-    lit = [len(proposal.cages(each.network)) for each in others.values()]
-    grouped = any(fleet[host].group_name for host in others)
-    return bool(grouped and sum(lit)) or sum(lit) * len(proposal.cages(seen.network)) > 1
+    lit = sum(len(joining.cages(each.network)) for each in mine.others.values())
+    grouped = any(mine.fleet[host].group_name for host in mine.others)
+    return bool(grouped and lit) or lit * len(mine.cages) > 1
 
 
-def _heard(
-    name: str, seen: State, others: Mapping[str, State], book: Book, entrance: Entrance
-) -> dict[str, Neighbours]:
+def _heard(mine: Newcomer, book: Book, entrance: Entrance) -> dict[str, Neighbours]:
     """Whom each hears below IP, all at the same time."""
     from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from gevent import spawn
 
     from sparkrig.io import progress, survey
-    from sparkrig.onboarding import proposal
+    from sparkrig.onboarding import joining
 
-    lit = [host for host, each in others.items() if proposal.cages(each.network)]
-    if not lit or not proposal.cages(seen.network):
+    lit = [host for host, each in mine.others.items() if joining.cages(each.network)]
+    if not lit or not mine.cages:
         return {}
     patience, fan = max(book.fleet[host].patience for host in lit), len(lit)
     with (
         session.connected({host: book.data[host] for host in lit}) as hosts,
-        progress.hosts([name, *lit], "Seeing what joins them") as told,
+        progress.hosts([mine.name, *lit], "Seeing what joins them") as told,
     ):
-        for host in (name, *lit):
+        for host in (mine.name, *lit):
             told(host, "listening")
-        mine = spawn(_heard_by, entrance, patience, fan)
+        listening = spawn(_heard_by, entrance, patience, fan)
         heard = survey.hear(hosts, patience, fan)
-        own = mine.get()
-        for host in (name, *lit):
+        own = listening.get()
+        for host in (mine.name, *lit):
             told.done(host)
-    return {name: own, **heard}
+    return {mine.name: own, **heard}
 
 
 def _heard_by(entrance: Entrance, patience: float, fan: int) -> Neighbours:
@@ -197,17 +178,15 @@ def _heard_by(entrance: Entrance, patience: float, fan: int) -> Neighbours:
         return neighbours.Neighbours(trouble=str(error))
 
 
-def _cables(found: Mapping[str, State], heard: Mapping[str, Neighbours], fleet: Fleet) -> tuple[Cable, ...]:
+def _cables(mine: Newcomer, heard: Mapping[str, Neighbours]) -> tuple[Cable, ...]:
     from sparkrig.fabric.survey import Survey
 
-    return Survey(fleet, tuple(found), found, heard).cables if heard else ()
+    found = {mine.name: mine.seen, **mine.others}
+    return Survey(mine.fleet, tuple(found), found, heard).cables if heard else ()
 
 
-def _asked(group: Sequence[str], name: str, cables: Sequence[Cable], asked: Asked) -> Form:
+def _asked(question: str, asked: Asked) -> Form:
     """What joins them, by the one who knows. Raises Refusal where there is none to ask."""
-    from sparkrig.onboarding import joining
-
-    question = joining.question(group, name, cables)
     if asked.yes or asked.as_json:
         raise Refusal(question, "--topology ring or --topology switch")
     answer: Form = terminal.prompt(f"\n{question}. Which", type=click.Choice(["ring", "switch"]))

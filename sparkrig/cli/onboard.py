@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import applying, extras, files, newcomer, replacing, waiting
 from sparkrig.cli import draft as drafts
+from sparkrig.cli import extras, files, replacing
 from sparkrig.cli.draft import Book, Draft
-from sparkrig.cli.newcomer import Asked, Entrance, Password
 from sparkrig.cli.replacing import Place
 from sparkrig.cure import quoted, quoted_path
-from sparkrig.io import project, terminal
+from sparkrig.io import first_upgrade, newcomer, project, terminal
+from sparkrig.io.newcomer import Asked, Entrance, Password
+from sparkrig.operations import applying
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
     from sparkrig.io.first_login import Target
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.plan import Plan
-    from sparkrig.onboarding.proposal import Wishes
     from sparkrig.onboarding.report import Report
+    from sparkrig.onboarding.wishes import Wishes
 
 
 @click.command()
@@ -145,7 +146,7 @@ def onboard(
 
 
 def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:
-    from sparkrig.onboarding.proposal import Wishes
+    from sparkrig.onboarding.wishes import Wishes
 
     pairs = [each.partition("=") for each in fabric]
     if odd := [name for name, separator, address in pairs if not (name and separator and address)]:
@@ -276,7 +277,9 @@ def _through(
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
         patience = float(book.defaults.get("patience", 1))
-        entrance = waiting.past_first_upgrade(stack, at, key, entrance, password, patience, asked.label(at, name))
+        entrance = first_upgrade.past_first_upgrade(
+            stack, at, key, entrance, password, patience, asked.label(at, name)
+        )
         draft = drafts.draft(at, name, book, entrance, asked, place.peers if place else None)
         if place:
             replacing.judge(place, key, draft, asked)
@@ -343,14 +346,14 @@ def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tu
 
 def _next(draft: Draft) -> str:
     """The verdict, and the command that comes next."""
-    from sparkrig.onboarding import proposal
+    from sparkrig.onboarding.joining import cages
 
     file, made = draft.after.file, draft.made
     if made.others:
         what = "a pair" if made.peer else "a cluster"
         names = listed([*made.others, made.name])
         return f"{names} are {what}, and as declared. Next: sparkrig doctor {quoted_path(file)}"
-    lit = proposal.cages(draft.seen.network)
+    lit = cages(draft.seen.network)
     second = "" if lit else ". With a second Spark: seat the QSFP cable, then: sparkrig onboard"
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 

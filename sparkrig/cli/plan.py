@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files, looking
+from sparkrig import login
+from sparkrig.cli import files
 from sparkrig.cure import deploy
+from sparkrig.io import project
+from sparkrig.operations import looking
 from sparkrig.reports.plan import Planned, Planning, code, held_up, planned_host
 
 if TYPE_CHECKING:
@@ -48,7 +51,9 @@ class Plan:
     def document(self) -> Planning:
         """The same for programs."""
         hosts = [planned_host(name, each, self.patience[name]) for name, each in self.hosts.items()]
-        return Planning(inventory=files.typed(self.inventory), deploy=DEPLOY, hosts=hosts, exit_code=self.exit)
+        return Planning(
+            inventory=project.as_typed(self.inventory), deploy=DEPLOY, hosts=hosts, exit_code=self.exit
+        )
 
 
 @click.command()
@@ -99,7 +104,7 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0, why: str = 
 
     made = dry.planned(data, fleet, seen)
     hosts = {
-        name: made[name] if name in made else Planned(unread=looking.hindrance(name, data[name], unread[name]))
+        name: made[name] if name in made else Planned(unread=login.hindrance(name, data[name], unread[name])[1])
         for name in data
     }
     return Plan(file, fleet, data, held_up(hosts, {name: fleet.peers(name) for name in data}))

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from sparkrig.checks import clones
 from sparkrig.cli import draft as drafts
-from sparkrig.cli import files, newcomer
+from sparkrig.cli import files
 from sparkrig.cli.draft import Book, Draft
-from sparkrig.cli.newcomer import Asked
 from sparkrig.cure import quoted, quoted_path, verb
 from sparkrig.files import DECLARED
-from sparkrig.io import terminal
+from sparkrig.io import newcomer, terminal
+from sparkrig.io.newcomer import Asked
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 

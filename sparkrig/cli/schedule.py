@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sparkrig.cli import extras, files, scheduled
+from sparkrig.cli import extras, files
 from sparkrig.cure import quoted_path
-from sparkrig.io import project, terminal
+from sparkrig.io import project, scheduled, terminal
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files, scheduled
-from sparkrig.cli.looking import LOOK_S
-from sparkrig.io import terminal
+from sparkrig.cli import files
+from sparkrig.io import scheduled, terminal
+from sparkrig.operations.looking import LOOK_S
 
 if TYPE_CHECKING:
     from pyinfra.api import Host

@@ -19,7 +19,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import terminal
+from sparkrig.io import project, terminal
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
@@ -81,7 +81,7 @@ def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, 
         raise click.ClickException(
             f"{file} is there already, and is not overwritten. Try: --output with another name"
         )
-    made = _archive(files.typed(inventory_file), inventory_file.name, fleet, data)
+    made = _archive(project.as_typed(inventory_file), inventory_file.name, fleet, data)
     _write(made, file, opened=opened, yes=yes, as_json=as_json)
     if made.missing:
         files.try_doctor(inventory_file)
@@ -195,7 +195,6 @@ def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) ->
 
 def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> None:
     """The verdicts of doctor and drift, from one look at each host that may be in the archive."""
-    from sparkrig.cli import drift
     from sparkrig.operations.subject import subjects
     from sparkrig.reports import examination
     from sparkrig.reports.examination import Seen
@@ -218,10 +217,12 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
         hosts = subjects(fleet, seen.hosts)
         return examination.judged(typed, fleet, data, every, hosts, (), started, clock)
 
-    def drifted() -> Drifted:
-        return drift.judged(typed, fleet, data, seen.hosts, unread, started, clock)
+    def of_drift() -> Drifted:
+        from sparkrig.deploys import drifted
 
-    for name, judge in (("doctor", examined), ("drift", drifted)):
+        return drifted.judged(typed, fleet, data, seen.hosts, unread, started, clock)
+
+    for name, judge in (("doctor", examined), ("drift", of_drift)):
         try:
             found.verdicts[f"{name}.json"] = judge().dumps()
         except Exception:  # a fault of ours, which is evidence too, and must not take the rest with it

@@ -28,6 +28,11 @@ def typed(inventory: Path) -> str:
     return "deploys" if Path.cwd() == folder else str(folder / DEPLOY.parent)
 
 
+def as_typed(inventory: Path) -> str:
+    """An inventory as a command names it that is typed in the folder of the toolkit."""
+    return str(inventory if Path.cwd() == root(inventory) else inventory.resolve())
+
+
 def above(inventory: Path | None = None) -> Iterator[Path]:
     """The folders from the inventory upwards, if one is given; then those from the current one upwards."""
     for start in [inventory.resolve().parent] if inventory else []:

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import click
 
+from sparkrig.refusal import Refusal
 from sparkrig.text import lines
 
 # what pyinfra gives its own lines: red, bold, the end of it; no colour that hides
@@ -40,6 +41,12 @@ def own_page(text: str) -> None:
 def confirm(question: str) -> bool:
     """Whether the answer on the terminal is yes; anything else is no."""
     return bool(click.confirm(lines(question), default=False, err=True))
+
+
+def must_answer(yes: bool, instead: str) -> None:
+    """Raise Refusal where a question will come, and no terminal is there to ask at. instead: what to try then."""
+    if not yes and not sys.stdin.isatty():
+        raise Refusal("there is no terminal to ask at", instead)
 
 
 def prompt(question: str, **how: Any) -> Any:

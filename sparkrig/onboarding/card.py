@@ -10,7 +10,8 @@ from sparkrig.host import driver, identity, preflight
 from sparkrig.look.state import State
 from sparkrig.network import definitions
 from sparkrig.network.differences import differences
-from sparkrig.onboarding.proposal import Proposal, cages, others
+from sparkrig.onboarding.joining import cages
+from sparkrig.onboarding.proposal import Proposal
 from sparkrig.settings import Settings
 from sparkrig.text import listed
 from sparkrig.verdict import Level
@@ -113,7 +114,7 @@ def _speed(seen: State, netdevs: tuple[str, ...]) -> str:
 
 def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
     netdevs = mine.fabric or [netdev for cage in cages(seen.network).values() for netdev in cage]
-    for each in others(seen, netdevs):
+    for each in definitions.find(seen.network, netdevs):
         word = each.policy(mine.adopt)
         told = {
             definitions.ADOPT: "adopted",

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sparkrig.onboarding.card import Newcomer
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.onboarding.joining import Move
 from sparkrig.onboarding.plan import Onboarding
+from sparkrig.onboarding.proposal import Move
 
 
 @dataclass(frozen=True)

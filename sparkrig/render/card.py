@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sparkrig.onboarding.card import Row
-from sparkrig.onboarding.joining import Move
 from sparkrig.onboarding.plan import Plan
+from sparkrig.onboarding.proposal import Move
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.render.plan import of_step
 

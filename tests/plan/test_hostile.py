@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from sparkrig import inventory
-from sparkrig.cli import drift
+from sparkrig.deploys import drifted
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.spark import Spark
@@ -198,7 +198,7 @@ def judge(folder: Path, seed: int, count: int) -> None:
     for lines in looks(converged("a", a, 0), seed, count):
         if found := survives(Spark(), lines):
             states = {one: found, other: in_order}
-            assert drift.judged(str(folder / "sparks.py"), group, data, states, {}, now, 0.0).hosts[1].rows
+            assert drifted.judged(str(folder / "sparks.py"), group, data, states, {}, now, 0.0).hosts[1].rows
             assert all(map(figures, subjects(group, states).values()))
     for lines in looks(examined("a"), seed, count):
         if looked := survives(Examination(), lines):

@@ -21,13 +21,14 @@ import pytest
 from click.testing import CliRunner
 
 from sparkrig import inventory
-from sparkrig.cli import drift, files, main, newcomer
+from sparkrig.cli import files, main
 from sparkrig.cli.main import _VERBS
+from sparkrig.deploys import drifted
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.firmware import Firmware
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.spark import Spark
-from sparkrig.io import catalogue_files, discovery, drift_files, terminal
+from sparkrig.io import catalogue_files, discovery, drift_files, newcomer, terminal
 from sparkrig.io.screen import Screen
 from sparkrig.onboarding.candidates import Candidate
 from sparkrig.operations.subject import subject
@@ -229,7 +230,7 @@ def test_an_update_of_a_host_with_the_worst_in_its_texts_is_shown(place: Place) 
 
 def drawn(folder: Path, group: Any, data: Any, states: Mapping[str, Any]) -> None:
     """All that drift and status make of it."""
-    report = drift.judged(str(folder / "sparks.py"), group, data, states, {}, datetime.now(UTC), 0.0)
+    report = drifted.judged(str(folder / "sparks.py"), group, data, states, {}, datetime.now(UTC), 0.0)
     file = io.StringIO()
     drift_picture.show(Screen(file=file, width=80), report, everything=True)
     for name in states:

@@ -246,7 +246,7 @@ def test_a_verdict_that_fails_is_evidence_and_takes_nothing_with_it(
     def broken(*_: object) -> None:
         raise KeyError("a netdev that no Spark had until today")
 
-    monkeypatch.setattr("sparkrig.cli.drift.judged", broken)
+    monkeypatch.setattr("sparkrig.deploys.drifted.judged", broken)
     monkeypatch.setattr("sparkrig.reports.examination.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
     found = command._Found({}, {}, {})
     command._judge("sparks.py", "sparks.py", Fleet({}), {}, found)

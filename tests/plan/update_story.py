@@ -130,7 +130,7 @@ def _entry(kernel: str) -> list[str]:
 
 def play(folder: Path) -> None:
     """Let each fake host of this process be one of the story's, and a deploy be one that was asked for."""
-    from sparkrig.cli import applying, updating
+    from sparkrig.operations import applying, updating
     from sparkrig.runs.applied import Applied
 
     usual = FakeConnector.run_shell_command

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Interface
 from typing import Any
 
+from sparkrig.fabric.cabling import Cable
 from sparkrig.facts.spark import Spark
 from sparkrig.fleet import Fleet
 from sparkrig.host.nic import Nic
 from sparkrig.look.state import State
 from sparkrig.network.netplan import File, Netdef
-from sparkrig.onboarding.proposal import Proposal, Wishes, propose
+from sparkrig.onboarding import proposal, wishes
+from sparkrig.onboarding.joining import Newcomer
+from sparkrig.onboarding.proposal import Proposal
+from sparkrig.onboarding.wishes import Wishes
 from tests.unit.factory import look
 
 LOGIN = {"ssh_hostname": "spark-b.local", "ssh_user": "nvidia"}
@@ -42,6 +46,20 @@ def fleet(**hosts: Mapping[str, Any]) -> Fleet:
     return Fleet.parse({name.replace("_", "-"): data for name, data in hosts.items()})
 
 
+def propose(
+    here: State,
+    known: Fleet,
+    others: Mapping[str, State],
+    wished: Wishes,
+    name: str | None = None,
+    cables: Sequence[Cable] = (),
+) -> Proposal:
+    """What is proposed of a Spark. name: of the inventory, where it is in it."""
+    mine = Newcomer(wishes.called(here, known, wished, name), here, known, wished, others, cables)
+    group = mine.group()
+    return proposal.propose(mine, group, mine.form(group) if group else None, LOGIN)
+
+
 def pair(
     here: State | None = None,
     there: State | None = None,
@@ -51,7 +69,7 @@ def pair(
 ) -> Proposal:
     """spark-b beside spark-a, which has no peer yet."""
     known = fleet(spark_a={**(declared or {})}, **(more or {}))
-    return propose(LOGIN, here or seen("b"), known, {"spark-a": there or seen("a")}, Wishes(**wishes))
+    return propose(here or seen("b"), known, {"spark-a": there or seen("a")}, Wishes(**wishes))
 
 
 def fabric(netdevs: tuple[str, ...], *addresses: str) -> dict[str, str]:

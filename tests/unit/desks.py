@@ -22,10 +22,11 @@ from tests.unit.sshd import fingerprint
 # The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
 PLAYED = """
 import os, shutil, signal, sys
-from sparkrig.cli import newcomer, onboard, waiting
+from sparkrig.cli import onboard
+from sparkrig.io import first_upgrade, newcomer
 from sparkrig.io import progress
 
-waiting.POLL_S = 0.01
+first_upgrade.POLL_S = 0.01
 progress.WORTH_S = 0
 
 def applied(draft, asked):

@@ -121,7 +121,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/io/fabric_look.py": {"name", "users.running[0]"},
         "sparkrig/cli/apply.py": {"why"},
         "sparkrig/cli/draft.py": {"at.user"},
-        "sparkrig/cli/newcomer.py": {"whom"},
+        "sparkrig/io/newcomer.py": {"whom"},
         "sparkrig/cli/onboard.py": {"failed", "at.typed", "at.user"},
         "sparkrig/network/definitions.py": {"file.shown"},
         "sparkrig/host/gpu.py": {"gpu.name or 'a GPU'"},

@@ -14,11 +14,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from sparkrig.cli import newcomer
-from sparkrig.cli.newcomer import Entrance, Password
 from sparkrig.cli.onboard import onboard
-from sparkrig.io import first_login
+from sparkrig.io import first_login, newcomer
 from sparkrig.io.first_login import Target
+from sparkrig.io.newcomer import Entrance, Password
 from sparkrig.onboarding.address import parse
 from sparkrig.refusal import Refusal
 from tests.unit.factory import PASSWORD, Spark, look, out_of_the_box

@@ -17,8 +17,8 @@ import pytest
 
 import sparkrig.io as package
 from sparkrig import inventory
-from sparkrig.cli import applying
 from sparkrig.io.remote import Lost
+from sparkrig.operations import applying
 from sparkrig.runs.journal import Journal, Run
 from tests.plan.recordings import UNITS, fresh
 from tests.schemas import complaints

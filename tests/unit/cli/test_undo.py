@@ -2,7 +2,7 @@
 
 from time import time
 
-from sparkrig.cli.undo import _clock
+from sparkrig.operations.undoing import _clock
 from sparkrig.runs.journal import Journal
 
 

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from sparkrig.cli import waiting
-from sparkrig.cli.newcomer import Asked, Entrance, Password
 from sparkrig.facts.first_upgrade import FirstUpgrade as Fact
 from sparkrig.facts.noun import Noun
 from sparkrig.facts.preflight import Preflight as Whole
@@ -20,10 +18,12 @@ from sparkrig.host import preflight
 from sparkrig.host.first_upgrade import MARK, UNIT, FirstUpgrade, Stage, parse
 from sparkrig.host.preflight import Preflight
 from sparkrig.io import first_login
+from sparkrig.io import first_upgrade as waiting
+from sparkrig.io.newcomer import Asked, Entrance, Password
 from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import parse as address
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.onboarding.proposal import Wishes
+from sparkrig.onboarding.wishes import Wishes
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
 from tests.unit.factory import PASSWORD, look, out_of_the_box

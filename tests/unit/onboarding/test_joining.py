@@ -13,10 +13,12 @@ from sparkrig.fabric.cabling import Cable, End, Heard
 from sparkrig.fleet import Fleet
 from sparkrig.look.state import State
 from sparkrig.onboarding import joining, proposal
-from sparkrig.onboarding.proposal import Form, Proposal, Wishes
+from sparkrig.onboarding.joining import Newcomer
+from sparkrig.onboarding.proposal import Proposal
+from sparkrig.onboarding.wishes import Form, Wishes
 from sparkrig.refusal import Refusal
 from tests.tables import each_row
-from tests.unit.candidates import P0, P1, fabric, seen
+from tests.unit.candidates import P0, P1, fabric, propose, seen
 
 ROOT = Path(__file__).resolve().parents[3]
 A, B, C = "spark-a", "spark-b", "spark-c"
@@ -69,9 +71,8 @@ def joined(
     """A Spark that joins all of an inventory."""
     known, others = fleet(hosts), states([*hosts], lit)
     group = tuple(host for host in hosts if host != name)
-    mine = joining.Newcomer(name, seen("b", lit), {**LOGIN, **(shared or {})}, name not in hosts)
-    assert form
-    return joining.propose(mine, group, form, known, others, Wishes(**wishes), cables)
+    mine = Newcomer(name, seen("b", lit), known, Wishes(**wishes), others, cables)
+    return proposal.propose(mine, group, form, LOGIN, shared)
 
 
 def written(made: Proposal, hosts: Mapping[str, Mapping[str, Any]], folder: Path) -> Fleet:
@@ -115,18 +116,22 @@ def test_frames_tell_a_ring_from_a_switch_and_what_they_leave_open_is_asked() ->
 
 
 def test_an_option_answers_and_what_the_inventory_has_is_not_asked() -> None:
+    def mine(known: Fleet, wishes: Wishes, cables: Sequence[Cable] = ()) -> Newcomer:
+        return Newcomer(C, seen("b", BOTH), known, wishes, cables=cables)
+
     known = fleet(PAIR)
-    assert joining.form((A, B), C, known, Wishes(topology="switch"), RING) == "switch"
-    assert joining.form((A, B), C, known, Wishes(), ()) is None
-    shown = joining.question((A, B), C, RING[:2])
+    assert mine(known, Wishes(topology="switch"), RING).form((A, B)) == "switch"
+    assert mine(known, Wishes()).form((A, B)) is None
+    assert mine(known, Wishes()).form((A,)) == "cable"
+    shown = mine(known, Wishes(), RING[:2]).question((A, B))
     assert shown == (
         "spark-c joins spark-a and spark-b, as a ring or on a switch: p0 of spark-c reaches p1 of spark-a, which "
         "may be a cable or a switch"
     )
     on_switch = fleet(both({**RULE, "topology": "switch"}))
-    assert joining.form((A, B), C, on_switch, Wishes(), ()) == "switch"
+    assert mine(on_switch, Wishes()).form((A, B)) == "switch"
     with pytest.raises(Refusal, match="has spark-a and spark-b as a switch, and --topology says ring"):
-        joining.form((A, B), C, on_switch, Wishes(topology="ring"), ())
+        mine(on_switch, Wishes(topology="ring")).form((A, B))
 
 
 # --- whom it joins
@@ -136,7 +141,7 @@ def members(
     hosts: Mapping[str, Mapping[str, Any]], cables: Sequence[Cable] = (), **wishes: Any
 ) -> tuple[str, ...]:
     lit = wishes.pop("lit", BOTH)
-    return joining.members(C, seen("b", lit), fleet(hosts), states([*hosts], lit), Wishes(**wishes), cables)
+    return Newcomer(C, seen("b", lit), fleet(hosts), Wishes(**wishes), states([*hosts], lit), cables).group()
 
 
 def test_it_joins_whom_its_cables_lead_to_or_who_is_named() -> None:
@@ -146,9 +151,9 @@ def test_it_joins_whom_its_cables_lead_to_or_who_is_named() -> None:
     assert members(PAIR, RING, solo=True) == ()
     assert members(PAIR, peer=B) == members(PAIR, pair="desk") == members(PAIR, topology="ring") == (A, B)
     assert members({"x": {}}, topology="switch") == ("x",)
-    assert members(alone, [cable(("x", "p0"), (C, "p0"))]) == (), "that is a pair"
+    assert members(alone, [cable(("x", "p0"), (C, "p0"))]) == ("x",), "that is a pair"
     assert members(alone, [cable(("x", "p0"), (C, "p0"))], peer=A) == (A, B)
-    assert members(alone, pair="sparks") == (), "the name of a new pair"
+    assert members(alone, pair="sparks") == ("x",), "the name of a new pair"
 
 
 def test_what_several_could_be_is_refused_with_the_option() -> None:
@@ -204,7 +209,7 @@ def test_the_third_makes_a_ring_and_the_pair_keeps_its_addresses(tmp_path: Path)
         (*P0, *P1), "192.168.102.13/24", "192.168.103.13/24", "192.168.104.13/24", "192.168.105.13/24"
     )
     assert made.ends == {"p0": "joined to p1 of spark-a", "p1": "joined to p1 of spark-b"}
-    kept = [each for each in joining.moves(fleet(PAIR), found, found.group(A)) if each.before]
+    kept = [each for each in proposal.moves(fleet(PAIR), found, found.group(A)) if each.before]
     assert len(kept) == 4 and {each.sentence for each in kept if each.host == A} == {
         "192.168.100.11/24, as before",
         "192.168.101.11/24, as before",
@@ -220,7 +225,7 @@ def test_addresses_go_where_the_cables_are(tmp_path: Path) -> None:
         frozenset((rail.near.netdev[-2:] + A, rail.far.netdev[-2:] + rail.far.host)) for rail in found.rails(A)
     }
     assert cages == {frozenset((f"p0{A}", f"p1{B}")), frozenset((f"p1{A}", f"p1{C}"))}
-    moved = {each.netdev: each.sentence for each in joining.moves(fleet(PAIR), found, (B,))}
+    moved = {each.netdev: each.sentence for each in proposal.moves(fleet(PAIR), found, (B,))}
     assert moved[P0[0]] == "192.168.106.12/24, before 192.168.100.12/24"
     assert moved[P1[0]] == "192.168.102.12/24"
 
@@ -289,7 +294,7 @@ def test_a_pair_whose_addresses_come_from_a_network_keeps_the_rule(tmp_path: Pat
     small = both({**RULE, "fabric_network": "192.168.100.0/23"})
     made = joined(small, cables=RING)
     assert made.others[A] == {"topology": "ring", "fabric_network": "192.168.104.0/21"}, "a /23 has two subnets"
-    moved = joining.moves(fleet(small), written(made, small, tmp_path), (A,))
+    moved = proposal.moves(fleet(small), written(made, small, tmp_path), (A,))
     assert moved[0].sentence == "192.168.104.11/24, before 192.168.100.11/24"
     with pytest.raises(Refusal, match="are taken from a network, and spark-c has its own"):
         joined(hosts, fabric=fabric(P0, "10.0.0.1/24", "10.0.1.1/24"))
@@ -374,13 +379,13 @@ def test_frames_show_which_cages_of_a_pair_are_joined() -> None:
     found = [cable((A, "p0"), (B, "p1"))]
     lonely = {A: seen("a", BOTH), "x": seen("a", BOTH)}
     known = Fleet.parse({A: {}, "x": {}})
-    made = proposal.propose(LOGIN, seen("b", BOTH), known, lonely, Wishes(name=B), found=found)
+    made = propose(seen("b", BOTH), known, lonely, Wishes(name=B), cables=found)
     assert made.peer == A and made.ends == {"p1": "joined to p0 of spark-a"}
     assert list(made.data["fabric"]) == list(P1) and list(made.others[A]["fabric"]) == list(P0)
 
 
 def test_an_option_that_leaves_it_alone_and_one_that_joins_it_are_no_pair() -> None:
     with pytest.raises(Refusal, match="--topology does not"):
-        proposal.judge(Wishes(solo=True, topology="ring"))
+        Wishes(solo=True, topology="ring").judge()
     with pytest.raises(Refusal, match="keeps its name, its pair and its addresses, and --topology sets others"):
-        proposal.judge(Wishes(topology="ring"), A)
+        Wishes(topology="ring").judge(A)

@@ -19,12 +19,14 @@ from sparkrig.onboarding import card, hostkey, plan
 from sparkrig.onboarding.address import Address, parse
 from sparkrig.onboarding.candidates import Candidate, only, ordered
 from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.onboarding.joining import cages
 from sparkrig.onboarding.operator import public
-from sparkrig.onboarding.proposal import Proposal, Wishes, cages, propose
+from sparkrig.onboarding.proposal import Proposal
+from sparkrig.onboarding.wishes import Wishes
 from sparkrig.refusal import Refusal
 from sparkrig.reports.plan import Planned, Step
 from tests.tables import each_row
-from tests.unit.candidates import LOGIN, P0, P1, defined, fabric, fleet, pair, seen
+from tests.unit.candidates import LOGIN, P0, P1, defined, fabric, fleet, pair, propose, seen
 from tests.unit.sshd import fingerprint, keygen
 
 # --- address
@@ -130,7 +132,7 @@ def test_a_name_is_the_hosts_own_made_valid_and_unique() -> None:
     def holds(own: str, name: str) -> None:
         here = seen("b", ())
         here = replace(here, identity=replace(here.identity, hostname=own))
-        made = propose(LOGIN, here, fleet(spark_a={}), {}, Wishes())
+        made = propose(here, fleet(spark_a={}), {}, Wishes())
         assert (made.name, made.new, made.peer) == (name, True, None)
         assert made.data == LOGIN
 
@@ -140,7 +142,7 @@ def test_a_name_is_the_hosts_own_made_valid_and_unique() -> None:
 @pytest.mark.parametrize("name", ["spark-a", "two words", "@local", "a/b"])
 def test_a_name_that_cannot_be_is_refused(name: str) -> None:
     with pytest.raises(Refusal, match="--name"):
-        propose(LOGIN, seen("b"), fleet(spark_a={}), {}, Wishes(name=name))
+        propose(seen("b"), fleet(spark_a={}), {}, Wishes(name=name))
 
 
 # --- the pair
@@ -192,7 +194,7 @@ def test_a_number_that_another_host_has_is_passed_over() -> None:
     other = {"fabric": fabric(P0, "192.168.100.12/24", "192.168.101.12/24")}
     declared = fabric(P0, "192.168.100.11/24", "192.168.101.11/24")
     known = fleet(spark_a={"fabric": declared}, spark_c=other)
-    made = propose(LOGIN, seen("b"), known, {"spark-a": seen("a")}, Wishes())
+    made = propose(seen("b"), known, {"spark-a": seen("a")}, Wishes())
     assert made.data["fabric"] == fabric(P0, "192.168.100.13/24", "192.168.101.13/24")
 
 
@@ -241,11 +243,11 @@ def test_two_that_could_be_its_peer_are_a_question() -> None:
     known = fleet(spark_a={}, spark_c={})
     others = {"spark-a": seen("a"), "spark-c": seen("a")}
     with pytest.raises(Refusal, match="spark-a and spark-c could be at the other end"):
-        propose(LOGIN, seen("b"), known, others, Wishes())
-    assert propose(LOGIN, seen("b"), known, others, Wishes(peer="spark-c")).peer == "spark-c"
-    assert propose(LOGIN, seen("b"), known, others, Wishes(solo=True)).peer is None
+        propose(seen("b"), known, others, Wishes())
+    assert propose(seen("b"), known, others, Wishes(peer="spark-c")).peer == "spark-c"
+    assert propose(seen("b"), known, others, Wishes(solo=True)).peer is None
     same = {"spark-a": seen("a", cable={"p0": "aaaa"}), "spark-c": seen("a", cable={"p0": "cccc"})}
-    assert propose(LOGIN, seen("b", cable={"p0": "cccc"}), known, same, Wishes()).peer == "spark-c"
+    assert propose(seen("b", cable={"p0": "cccc"}), known, same, Wishes()).peer == "spark-c"
 
 
 @pytest.mark.parametrize(
@@ -278,17 +280,17 @@ def test_wishes_win() -> None:
 def test_one_that_is_in_the_inventory_and_paired_is_left_as_it_is() -> None:
     ends = [fabric(P0, f"10.0.0.{n}/24", f"10.0.1.{n}/24") for n in (1, 2)]
     known = fleet(a={"pair": "x", "fabric": ends[0]}, b={"pair": "x", "fabric": ends[1]})
-    made = propose(LOGIN, seen("b"), known, {}, Wishes(), "b")
+    made = propose(seen("b"), known, {}, Wishes(), "b")
     assert made == Proposal("b", False, {}, {"a": {}})
     assert not made.edits
 
 
 def test_two_that_are_in_the_inventory_become_a_pair_once_there_is_a_cable() -> None:
     known = fleet(spark_a={}, spark_b={})
-    made = propose(LOGIN, seen("b"), known, {"spark-a": seen("a")}, Wishes(), "spark-b")
+    made = propose(seen("b"), known, {"spark-a": seen("a")}, Wishes(), "spark-b")
     assert not made.new
     assert made.data == {"pair": "sparks", "fabric": fabric(P0, "192.168.100.12/24", "192.168.101.12/24")}
-    assert not propose(LOGIN, seen("b", ()), known, {"spark-a": seen("a")}, Wishes(), "spark-b").edits
+    assert not propose(seen("b", ()), known, {"spark-a": seen("a")}, Wishes(), "spark-b").edits
 
 
 def test_what_the_inventory_says_already_is_not_asked_for_otherwise() -> None:
@@ -296,8 +298,8 @@ def test_what_the_inventory_says_already_is_not_asked_for_otherwise() -> None:
         ends = [fabric(P0, f"10.0.0.{n}/24", f"10.0.1.{n}/24") for n in (1, 2)]
         known = fleet(a={"pair": "x", "fabric": ends[0]}, b={"pair": "x", "fabric": ends[1]})
         with pytest.raises(Refusal, match=f"b is in the inventory, which says otherwise than {option}"):
-            propose(LOGIN, seen("b"), known, {}, wishes, "b")
-        propose(LOGIN, seen("b"), known, {}, Wishes(name="b", pair="x", peer="a"), "b")
+            propose(seen("b"), known, {}, wishes, "b")
+        propose(seen("b"), known, {}, Wishes(name="b", pair="x", peer="a"), "b")
 
     each_row(
         [

@@ -11,8 +11,9 @@ from typing import Any
 from sparkrig.cure import deployment
 from sparkrig.files import Found
 from sparkrig.onboarding import hostkey
-from sparkrig.onboarding.proposal import Proposal, Wishes, replaced
+from sparkrig.onboarding.proposal import Proposal, replaced
 from sparkrig.onboarding.weights import Host, Missing, missing
+from sparkrig.onboarding.wishes import Wishes
 from sparkrig.serving.served import Own, Record, Serving, Weights
 from tests.tables import each_row
 from tests.unit.candidates import P0, defined, fabric, fleet, seen

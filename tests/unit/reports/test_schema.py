@@ -21,7 +21,7 @@ from pydantic import BaseModel, TypeAdapter
 import sparkrig.io as package
 from docs.schemas import DOCUMENTS, FOLDER, texts
 from sparkrig.cli import apply as applied
-from sparkrig.cli import applying, blackbox, models, onboard, topology, update
+from sparkrig.cli import blackbox, models, onboard, topology, update
 from sparkrig.cli import plan as planning
 from sparkrig.cli import support as support_command
 from sparkrig.cli.draft import Book, Draft
@@ -42,6 +42,7 @@ from sparkrig.io.first_login import Target
 from sparkrig.io.remote import Lost
 from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.operations import applying, update_look
 from sparkrig.redaction import Count, archive
 from sparkrig.refusal import Refusal
 from sparkrig.reports import drift
@@ -254,8 +255,8 @@ def updated(folder: Path, patch: Patch) -> str:
         "spark-b": Prospect(refusals=(Refusal("no room", "df -h"),)),
         "spark-c": Prospect(unread=Refusal("away", "ping")),
     }
-    patch.setattr(update, "looked", lambda *_, **__: {})
-    patch.setattr(update, "prospects", lambda *_: made)
+    patch.setattr(update_look, "looked", lambda *_, **__: {})
+    patch.setattr(update_look, "prospects", lambda *_: made)
     (folder / "sparks.py").write_text(f"sparks = {[*made]!r}\n")
     return CliRunner().invoke(update.update, [str(folder / "sparks.py"), "--check", "--json"]).stdout
 

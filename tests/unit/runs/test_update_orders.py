@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from greenlet import getcurrent  # type: ignore[import-untyped]
 
-import sparkrig.cli
 import sparkrig.io
+import sparkrig.operations
 from sparkrig.host.update_record import Done, Record, Standing
 from sparkrig.host.upgrade import Move
 from sparkrig.io import remote
@@ -69,7 +69,7 @@ class Controller:
 
 def updating() -> Any:
     """The module, which the fixture below has loaded."""
-    return sys.modules["sparkrig.cli.updating"]
+    return sys.modules["sparkrig.operations.updating"]
 
 
 def switch() -> None:
@@ -119,7 +119,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     connections.staying = staying
     monkeypatch.setitem(sys.modules, connections.__name__, connections)
     monkeypatch.setattr(sparkrig.io, "session", connections, raising=False)
-    import_module("sparkrig.cli.updating")
+    import_module("sparkrig.operations.updating")
     monkeypatch.setattr(journal, "spawn", lambda *_: None)
     monkeypatch.setattr(journal, "_shell", shell)
     monkeypatch.setattr(journal, "_claim", lambda run, hosts: None)
@@ -127,8 +127,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for each in (look, begin, close):
         monkeypatch.setattr(update, each.__name__, each)
     yield
-    del sys.modules["sparkrig.cli.updating"]  # it has the stand-in
-    delattr(sparkrig.cli, "updating")
+    del sys.modules["sparkrig.operations.updating"]  # it has the stand-in
+    delattr(sparkrig.operations, "updating")
 
 
 def two(*wanted: str) -> Callable[[], Any]:

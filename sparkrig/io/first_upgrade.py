@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
-    from sparkrig.cli.newcomer import Entrance, Password
     from sparkrig.host.first_upgrade import FirstUpgrade
     from sparkrig.io.first_login import Target
+    from sparkrig.io.newcomer import Entrance, Password
     from sparkrig.io.progress import Told
     from sparkrig.onboarding.hostkey import HostKey
 

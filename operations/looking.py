@@ -1,11 +1,10 @@
-"""The one look at each host of an inventory, as `sparkrig drift` and `plan` take it."""
+"""The one look at each host of an inventory, as drift and plan take it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sparkrig import login
 from sparkrig.cure import verb
 from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
@@ -81,9 +80,3 @@ def settle(
         if isinstance(answer, Exception):
             raise Refusal(f"{name}: {answer}", verb("status"))
     return True
-
-
-def hindrance(name: str, data: Mapping[str, Any], why: str) -> Refusal:
-    """Why a host cannot be read, and what to try."""
-    _, refusal = login.hindrance(name, data, why)
-    return refusal

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import controller
-from sparkrig.cli import applying, files
-from sparkrig.cli.updating import Updating
-from sparkrig.cure import quoted_path
+from sparkrig.cure import verb
 from sparkrig.io import terminal
+from sparkrig.operations import applying
+from sparkrig.operations.updating import Updating
 from sparkrig.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -36,21 +36,16 @@ class Asked:
 
 
 def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> int:
-    """The exit code, once everything was said."""
+    """The exit code, once everything was said. Raises Refusal before anything is changed."""
     at = Updating(asked.inventory, fleet, data, asked.to, asked.parts, asked.limit)
     back = ("--back",) if asked.back else ()
     check = f"{at.again('--check')}, which shows what it would do"
-    files.must_answer(asked.yes, f"{check}; then {at.again(*back, '--yes')}")
-    try:
-        standings = at.standings()
-        pending = {name: each for name, each in standings.items() if each.record}
-        order = (
-            _goes_on(at, pending, asked, _own(standings))
-            if pending or asked.back
-            else _begun(at, asked, standings)
-        )
-    except Refusal as refusal:
-        return _refused(refusal)
+    terminal.must_answer(asked.yes, f"{check}; then {at.again(*back, '--yes')}")
+    standings = at.standings()
+    pending = {name: each for name, each in standings.items() if each.record}
+    order = (
+        _goes_on(at, pending, asked, _own(standings)) if pending or asked.back else _begun(at, asked, standings)
+    )
     if order is None:
         return 1
     if not order:
@@ -58,18 +53,13 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
     if stopped := at.carry_out(order):
         terminal.echo(f"✗ {stopped.what}. Try: {stopped.cure}", err=True)
         return 2
-    terminal.echo(f"Done: {', '.join(order)}. Next: sparkrig drift {quoted_path(files.typed(asked.inventory))}")
+    terminal.echo(f"Done: {', '.join(order)}. Next: {verb('drift')}")
     return 0
 
 
 def _own(standings: Mapping[str, Standing]) -> list[str]:
     """The machine that this runs on."""
     return [name for name, each in standings.items() if each.boot == controller.boot_id()]
-
-
-def _refused(refusal: Refusal) -> int:
-    terminal.echo(f"Error: {refusal.what}. Try: {refusal.cure}", err=True)
-    return 1
 
 
 # --- an update that is open
@@ -88,7 +78,7 @@ def _goes_on(
         _the_same(at, pending)
     for name, each in pending.items():
         terminal.echo(f"{name}: {each.sentence}{each.record.since if each.record else ''}")
-    if not asked.yes and not files.agreed("Put the packages back?" if asked.back else "Go on with it?"):
+    if not asked.yes and not terminal.confirm("Put the packages back?" if asked.back else "Go on with it?"):
         terminal.echo("Declined; nothing was changed.")
         return None
     if asked.back:
@@ -129,14 +119,14 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
 
     The turn of the machine that this runs on is the last, for its reboot ends this command. Raises Refusal.
     """
-    from sparkrig.cli import update as verb
+    from sparkrig.operations import update_look
     from sparkrig.reports import update as report
     from sparkrig.reports import updating
 
-    found = verb.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
-    made = verb.prospects(at.fleet, at.data, found, asked.parts)
+    found = update_look.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
+    made = update_look.prospects(at.fleet, at.data, found, asked.parts)
     order = report.order(made, at.fleet.groups())
-    verb.show(made, order, report.mixed(made, at.fleet.groups()))
+    update_look.show(made, order, report.mixed(made, at.fleet.groups()))
     _judge(at, made)
     own = _own(standings)
     due = sorted((name for name in order if made[name].due), key=lambda name: name in own)
@@ -179,7 +169,7 @@ def _agreed(lost: Mapping[str, str], asked: Asked) -> bool:
         return True
     questions = [f"{name}: {each}. This cannot be undone; do it?" for name, each in closed.items()]
     for question in [*questions, f"Update {', '.join(lost)}, one after the other?"]:
-        if not files.agreed(question):
+        if not terminal.confirm(question):
             terminal.echo("Declined; nothing was changed.")
             return False
     return True

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.cli import applying
+from sparkrig.operations import applying
 from sparkrig.runs.applied import Applied
 
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.io import terminal
 from sparkrig.refusal import Refusal
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from sparkrig.io.ssh_keys import OwnKey
     from sparkrig.onboarding.candidates import Candidate
     from sparkrig.onboarding.hostkey import HostKey
-    from sparkrig.onboarding.proposal import Wishes
+    from sparkrig.onboarding.wishes import Wishes
 
 _TRIES = 3  # of a password that is typed, as ssh has it
 
@@ -47,9 +46,9 @@ class Asked:
 
     def judge(self) -> None:
         """Raise Refusal for what cannot be, before the network is asked anything."""
-        from sparkrig.onboarding import hostkey, proposal
+        from sparkrig.onboarding import hostkey
 
-        proposal.judge(self.wishes, self.replaces)
+        self.wishes.judge(self.replaces)
         if self.fingerprint:
             hostkey.given(self.fingerprint)
         if self.password_file not in (None, "", "-"):
@@ -187,7 +186,7 @@ def compare(at: Target, shown: HostKey, asked: Asked, known: Sequence[HostKey] =
     terminal.echo(f"    {shown.fingerprint}\n", err=True)
     terminal.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
     terminal.echo(f"    {shown.console}\n", err=True)
-    if not files.agreed("Is it the same there?"):
+    if not terminal.confirm("Is it the same there?"):
         raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
 
 

@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, Any
 from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
 from sparkrig import controller
-from sparkrig.cli import applying, files
-from sparkrig.cure import on_host
+from sparkrig.cure import on_host, verb
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.io import project, remote, terminal
 from sparkrig.io.remote import Failed, Lost
-from sparkrig.operations import journal, update
+from sparkrig.operations import applying, journal, update
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 
@@ -70,7 +69,7 @@ class Updating:
             own["--to"] = () if self.to == LATEST else (self.to,)
             own["--only"] = () if {*self.parts} == {*PARTS} else self.parts
         given = [word for option in own if option not in more for value in own[option] for word in (option, value)]
-        return shlex.join(["sparkrig", "update", files.typed(self.inventory), *given, *more])
+        return shlex.join(["sparkrig", "update", project.as_typed(self.inventory), *given, *more])
 
     def standings(self) -> dict[str, Standing]:
         """How far each host is. Where one has an update open, it goes on without those that cannot be read.
@@ -141,8 +140,7 @@ class Updating:
     def _all(self, answers: Mapping[str, Any]) -> None:
         amiss = [f"{name}: {each}" for name, each in answers.items() if isinstance(each, Exception)]
         if amiss:
-            doctor = shlex.join(["sparkrig", "doctor", files.typed(self.inventory), "access"])
-            raise Refusal("; ".join(amiss), f"{doctor}, then {self.again()}")
+            raise Refusal("; ".join(amiss), f"{verb('doctor', 'access')}, then {self.again()}")
 
     def carry_out(self, order: Sequence[str]) -> Refusal | None:
         """Each host to its end, the next one only when the last is proven; why it stopped."""
