@@ -1,4 +1,4 @@
-"""Make pages and tables from the code, and the files of templates/watch/ for Prometheus: python -m docs.make"""
+"""Make pages and tables from the code: python -m docs.make"""
 
 from __future__ import annotations
 
@@ -281,7 +281,6 @@ if __name__ == "__main__":
     MODELS.write_text(with_memory(with_models(MODELS.read_text(encoding="utf-8"))), encoding="utf-8")
     SOURCES.write_text(sources(), encoding="utf-8")
     WATCHING.write_text(with_metrics(WATCHING.read_text(encoding="utf-8")), encoding="utf-8")
-    alerts.RULES.write_text(alerts.rules(), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")

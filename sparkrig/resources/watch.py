@@ -40,7 +40,6 @@ _INSTALLED_TEXT = f"{EXPORTER} was installed by sparkrig, and is removed with th
 SETTLE = programs.text("operations/watch_settle.sh")
 # Has the package go once INSTALLED is gone.
 RELEASE = programs.text("operations/watch_release.sh")
-RELEASED = Beside(f"package {EXPORTER}, unless another one came to need it")
 
 Lack = Literal[
     "", "it does not run", "another version of it runs", "it does not start with the host", "it still runs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
@@ -124,125 +124,99 @@ class Storage(Value):
 
 
 def parse(lines: Iterable[str]) -> Storage:
-    """Read the storage fact. Raises ValueError where a row makes no sense."""
-    reader = _Reader()
+    """Read the storage fact. Raises ValueError or LookupError where a row makes no sense."""
+    of: dict[str, list[Any]] = {word: [] for word in _READERS}
     for line in lines:
         word, _, rest = line.partition(" ")
-        read = _READERS.get(word)
-        if read is None:
+        if word not in _READERS:
             raise ValueError(f"cannot read the row {line[:60]!r} of what lies on the disk")
-        read(reader, rest)
-    return reader.whole()
+        row = _READERS[word](rest)
+        if word == "mounted":
+            container = of["container"].pop()
+            of["container"].append(replace(container, mounts=(*container.mounts, row)))
+        else:
+            of[word].append(row)
+    if missing := [word for word in ("weights", "docker") if not of[word]]:
+        raise ValueError(f"the row {missing[0]!r} is not there")
+    given, weights = of["weights"][-1]
+    named = [row for row in of["checkpoint"] if hub.CHECKPOINT.fits(row.name)]
+    return Storage(
+        given,
+        weights,
+        checkpoints=tuple(_below(row, weights, given) for row in named),
+        odd=sum(of["odd"]) + len(of["checkpoint"]) - len(named),
+        cut=tuple(dict.fromkeys(of["cut"])),
+        docker=of["docker"][-1],
+        images=tuple(of["image"]),
+        containers=tuple(of["container"]),
+        caches=dict(of["cache"]),
+        rooms=tuple({room.path: room for room in of["room"]}.values()),
+        kept=(*of["record"], *of["trial"], *of["kept"]),
+    )
 
 
-@dataclass
-class _Reader:
-    """What the rows so far have."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    checkpoints: list[Checkpoint] = field(default_factory=list)
-    odd: int = 0
-    cut: list[str] = field(default_factory=list)
-    images: list[Image] = field(default_factory=list)
-    containers: list[dict[str, Any]] = field(default_factory=list)
-    caches: dict[str, int | None] = field(default_factory=dict)
-    rooms: dict[str, Room] = field(default_factory=dict)
-    kept: list[Kept] = field(default_factory=list)
-
-    def whole(self) -> Storage:
-        missing = [name for name in ("weights", "docker") if name not in self.values]
-        if missing:
-            raise ValueError(f"the row {missing[0]!r} is not there")
-        return Storage(
-            **self.values,
-            checkpoints=tuple(self.checkpoints),
-            odd=self.odd,
-            cut=tuple(dict.fromkeys(self.cut)),
-            images=tuple(self.images),
-            containers=tuple(Container(**values) for values in self.containers),
-            caches=self.caches,
-            rooms=tuple(self.rooms.values()),
-            kept=tuple(self.kept),
-        )
-
-    def weights(self, rest: str) -> None:
-        given, folder = map(rows.path, rest.split(" "))
-        self.values |= {"given": given, "weights": folder}
-
-    def checkpoint(self, rest: str) -> None:
-        name, standing, size, bar = rest.split(" ")
-        if not hub.CHECKPOINT.fits(name):
-            self.odd += 1
-            return
-        path, given = (f"{self.values[at].rstrip('/')}/{name}" for at in ("weights", "given"))
-        how = _one_of(standing, _STANDINGS)
-        self.checkpoints.append(Checkpoint(name, path, given, how, _count(size), _one_of(bar, _BARS)))
-
-    def more_odd(self, rest: str) -> None:
-        self.odd += int(rest)
-
-    def docker(self, rest: str) -> None:
-        self.values["docker"] = _one_of(rest, _DOCKERS)
-
-    def image(self, rest: str) -> None:
-        id, size, *names = rest.split(" ")
-        if not _ID.fullmatch(id):
-            raise ValueError(f"{id[:80]!r} is no ID of an image")
-        named = tuple(name for name in names if name and "<none>" not in name)
-        self.images.append(Image(id, names=named, size=int(size)))
-
-    def container(self, rest: str) -> None:
-        image, state, more = rest.split(" ", 2)
-        name, end = bounds.first(more, 0)
-        asked = str(bounds.loads(more[end:]))
-        self.containers.append(
-            {"name": str(name).removeprefix("/"), "state": state, "image": image, "asked": asked, "mounts": ()}
-        )
-
-    def mounted(self, rest: str) -> None:
-        self.containers[-1]["mounts"] += (str(bounds.loads(rest)),)
-
-    def room(self, rest: str) -> None:
-        size, free, path = rest.split(" ")
-        room = Room(rows.path(path), int(size), int(free))
-        self.rooms[room.path] = room
-
-    def cache(self, rest: str) -> None:
-        path, size = rest.split(" ")
-        self.caches[rows.path(path)] = _count(size)
-
-    def record(self, rest: str) -> None:
-        self._keep("now", rest)
-
-    def trial(self, rest: str) -> None:
-        self._keep("trial", rest)
-
-    def before(self, rest: str) -> None:
-        run, _, more = rest.partition(" ")
-        self._keep("run", more, grammar.RUN.held(run))
-
-    def _keep(self, when: When, rest: str, run: str = "") -> None:
-        """rest: the text, and before it the name of a service that has one."""
-        name, _, text = rest.rpartition(" ")
-        if name and not served.usable(name):
-            raise ValueError(f"{name[:40]!r} is no name of a service")
-        self.kept.append(Kept(when, Service(name), _record(text), run))
+def _checkpoint(rest: str) -> Checkpoint:
+    """Without its folder."""
+    name, standing, size, bar = rest.split(" ")
+    return Checkpoint(name, "", "", _one_of(standing, _STANDINGS), _count(size), _one_of(bar, _BARS))
 
 
-_READERS: Mapping[str, Callable[[_Reader, str], None]] = {
-    "weights": _Reader.weights,
-    "checkpoint": _Reader.checkpoint,
-    "odd": _Reader.more_odd,
-    "cut": lambda reader, rest: reader.cut.append(plain(rest)),
-    "cache": _Reader.cache,
-    "record": _Reader.record,
-    "trial": _Reader.trial,
-    "kept": _Reader.before,
-    "docker": _Reader.docker,
-    "image": _Reader.image,
-    "container": _Reader.container,
-    "mounted": _Reader.mounted,
-    "room": _Reader.room,
+def _below(checkpoint: Checkpoint, weights: str, given: str) -> Checkpoint:
+    path, same = (f"{folder.rstrip('/')}/{checkpoint.name}" for folder in (weights, given))
+    return replace(checkpoint, path=path, given=same)
+
+
+def _image(rest: str) -> Image:
+    id, size, *names = rest.split(" ")
+    if not _ID.fullmatch(id):
+        raise ValueError(f"{id[:80]!r} is no ID of an image")
+    named = tuple(name for name in names if name and "<none>" not in name)
+    return Image(id, names=named, size=int(size))
+
+
+def _container(rest: str) -> Container:
+    image, state, more = rest.split(" ", 2)
+    name, end = bounds.first(more, 0)
+    return Container(str(name).removeprefix("/"), state, image, str(bounds.loads(more[end:])))
+
+
+def _room(rest: str) -> Room:
+    size, free, path = rest.split(" ")
+    return Room(rows.path(path), int(size), int(free))
+
+
+def _cache(rest: str) -> tuple[str, int | None]:
+    path, size = rest.split(" ")
+    return rows.path(path), _count(size)
+
+
+def _before(rest: str) -> Kept:
+    run, _, more = rest.partition(" ")
+    return _kept("run", more, grammar.RUN.held(run))
+
+
+def _kept(when: When, rest: str, run: str = "") -> Kept:
+    """rest: the text, and before it the name of a service that has one."""
+    name, _, text = rest.rpartition(" ")
+    if name and not served.usable(name):
+        raise ValueError(f"{name[:40]!r} is no name of a service")
+    return Kept(when, Service(name), _record(text), run)
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "weights": lambda rest: tuple(map(rows.path, rest.split(" "))),
+    "checkpoint": _checkpoint,
+    "odd": int,
+    "cut": plain,
+    "cache": _cache,
+    "record": lambda rest: _kept("now", rest),
+    "trial": lambda rest: _kept("trial", rest),
+    "kept": _before,
+    "docker": lambda rest: _one_of(rest, _DOCKERS),
+    "image": _image,
+    "container": _container,
+    "mounted": lambda rest: str(bounds.loads(rest)),
+    "room": _room,
 }
 
 

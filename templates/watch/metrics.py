@@ -18,7 +18,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves it out
 
 import blackbox  # type: ignore[import-not-found]
-from blackbox import LOG, ROOT, names, number, read, say
+from blackbox import LOG, ROOT, say
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # its import would cost memory for nothing
@@ -28,33 +28,6 @@ if TYPE_CHECKING:  # its import would cost memory for nothing
 TEXTFILES = "/var/lib/prometheus/node-exporter"  # as Debian's package has it [@node-exporter-deb]
 PROM = "sparkrig.prom"
 SAFE = frozenset(" ._:/()+-")  # in a label, letters and digits aside
-RECORDS_OF_SERVERS = "/etc/sparkrig/serve"
-SERVERS = 9  # that a host is asked for: the one without a name, and eight with one
-# A server's own metrics are asked for in each third step, at most so long, so many bytes, and so many of a line;
-# all servers together take less than a step.
-ASK_STEPS, ASK_S, ASK_B, LINE_MOST = 3, 0.8, 1 << 20, 4096
-# What each engine calls its requests that run and wait, its tokens of prompts and of answers: [@vllm-metrics],
-# [@sglang-metrics], [@llama-server]
-ENGINES = {
-    "vllm": (
-        "vllm:num_requests_running",
-        "vllm:num_requests_waiting",
-        "vllm:prompt_tokens_total",
-        "vllm:generation_tokens_total",
-    ),
-    "sglang": (
-        "sglang:num_running_reqs",
-        "sglang:num_queue_reqs",
-        "sglang:prompt_tokens_total",
-        "sglang:generation_tokens_total",
-    ),
-    "llama.cpp": (
-        "llamacpp:requests_processing",
-        "llamacpp:requests_deferred",
-        "llamacpp:prompt_tokens_total",
-        "llamacpp:tokens_predicted_total",
-    ),
-}
 ACTS_DONE = ("stopped", "capped")  # the first word of what the guard did; any other one failed
 # Every metric: its name without `sparkrig_`, its type, its labels, and what it is
 METRICS = (
@@ -74,19 +47,11 @@ METRICS = (
         "Lines of the driver (nvrm), PCIe (aer), OOM kills (killed).",
     ),
     ("rdma_errors_total", "counter", "device", "Errors that an RDMA device counted."),
-    ("guard_enabled", "gauge", "", "1 where the guard acts."),
     ("guard_acts_total", "counter", "act", "What the guard did: stopped servers, capped the clock, or failed to."),
     ("blackbox_rows_total", "counter", "", "Rows that the black box wrote to the disk since it was started."),
     ("blackbox_row_timestamp_seconds", "gauge", "", "When the last row was on the disk."),
-    ("blackbox_write_seconds", "gauge", "", "How long the disk took for the last row."),
     ("blackbox_gpu_answers", "gauge", "", "1 while nvidia-smi prints rows."),
-    ("serving_up", "gauge", "unit", "1 where the server answered the last question for its metrics."),
-    ("serving_requests_running", "gauge", "unit", "Requests that the server works on."),
-    ("serving_requests_waiting", "gauge", "unit", "Requests in the queue of the server."),
-    ("serving_prompt_tokens_total", "counter", "unit", "Tokens of prompts."),
-    ("serving_generated_tokens_total", "counter", "unit", "Tokens of answers."),
 )
-SERVING = tuple(row[0] for row in METRICS if row[0].startswith("serving_"))
 # nvml.h, nvmlClocksEventReason*: the bits that slow a GPU down, by the names of `nvidia-smi -q`
 REASONS = {
     0x4: "SW Power Cap",
@@ -102,13 +67,12 @@ class Ring(blackbox.Ring):  # type: ignore[misc]
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
-        self.metrics = Metrics(guarded="--guard" in sys.argv)
+        self.metrics = Metrics()
 
     def add(self, kind: str, boot: str, found: dict[str, Any]) -> bool:
-        began = time.monotonic()
         kept: bool = super().add(kind, boot, found)
         if kind == "step":
-            self.metrics.step(found, time.monotonic() - began, kept=kept)
+            self.metrics.step(found, kept=kept)
         else:
             self.metrics.end()
         return kept
@@ -117,21 +81,17 @@ class Ring(blackbox.Ring):  # type: ignore[misc]
 class Metrics:
     """What PROM has after each row. Counters begin with the process, as those of any exporter."""
 
-    def __init__(self, *, guarded: bool) -> None:
-        self.guarded, self.steps, self.trouble = guarded, 0, ""
+    def __init__(self) -> None:
+        self.trouble = ""
         self.rows, self.row_at = 0, 0.0  # those on the disk, and when the last one was
         self.lines = dict.fromkeys(LOG, 0)
         self.acts = dict.fromkeys((*ACTS_DONE, "failed"), 0)
-        self.serving: list[tuple[str, str, float]] = []
 
-    def step(self, found: dict[str, Any], seconds: float, *, kept: bool) -> None:
-        """found: of the row, less what the host did not show; seconds: that the disk took; kept: if it took it."""
-        if kept:  # servers are asked after it
+    def step(self, found: dict[str, Any], *, kept: bool) -> None:
+        """found: of the row, less what the host did not show; kept: if the disk took it."""
+        if kept:
             self.rows, self.row_at = self.rows + 1, time.time()
         self.count(found)
-        if self.steps % ASK_STEPS == 0:
-            self.serving = [sample for server in servers() for sample in ask(*server)]
-        self.steps += 1
         samples = [
             *gpu_samples(found.get("gpu", {})),
             *memory_samples(found.get("memory", {}), found.get("top", [])),
@@ -139,15 +99,10 @@ class Metrics:
         samples += [("thermal_zone_celsius", clean(kind), high) for kind, high in found.get("zones", {}).items()]
         samples += [("kernel_log_lines_total", kind, count) for kind, count in self.lines.items()]
         samples += [("rdma_errors_total", clean(device), count) for device, count in found.get("rdma", {}).items()]
-        samples += [("guard_enabled", "", self.guarded)]
         samples += [("guard_acts_total", act, count) for act, count in self.acts.items()]
-        samples += [
-            ("blackbox_rows_total", "", self.rows),
-            ("blackbox_write_seconds", "", seconds),
-            ("blackbox_gpu_answers", "", "gpu" in found),
-        ]
+        samples += [("blackbox_rows_total", "", self.rows), ("blackbox_gpu_answers", "", "gpu" in found)]
         samples += [("blackbox_row_timestamp_seconds", "", self.row_at)] if self.rows else []
-        self.write(exposition([*samples, *self.serving]))
+        self.write(exposition(samples))
 
     def count(self, found: dict[str, Any]) -> None:
         for kind, (count, *_) in found.get("log", {}).items():
@@ -258,78 +213,6 @@ def exposition(samples: Iterable[tuple[str, str, float]]) -> str:
                 labels = f'{{{label}="{of}"}}' if label else ""
                 rows.append(f"sparkrig_{name}{labels} {value:.15g}")
     return "\n".join(rows) + "\n"
-
-
-def servers() -> Iterator[tuple[str, str, int]]:
-    """Unit, engine and port of each server of ours that answers on this host, by the records of deploys."""
-    import json
-
-    left = SERVERS
-    for service in ("", *names(RECORDS_OF_SERVERS)):
-        try:
-            found = json.loads(read(f"{RECORDS_OF_SERVERS}/{service}/serve.json"))
-            rank, engine, port = found["rank"], str(found.get("engine", "vllm")), int(found["trial_port"])
-        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-            continue  # there is none, or none that is ours
-        if rank == 0 and engine in ENGINES and 0 < port < 65536 and left:
-            left -= 1
-            yield f"sparkrig-serve{'-' if service else ''}{clean(service)}", engine, port
-
-
-def ask(unit: str, engine: str, port: int) -> Iterator[tuple[str, str, float]]:
-    """What a server says of itself. One that hangs costs ASK_S, between two steps."""
-    found = metrics_of(port, ENGINES[engine])
-    yield "serving_up", unit, bool(found)
-    for name, key in zip(SERVING[1:], ENGINES[engine], strict=True):
-        if key in found:
-            yield name, unit, found[key]
-
-
-def metrics_of(port: int, wanted: tuple[str, ...]) -> dict[str, float]:
-    """The sums of those metrics over all engines of a server; none where no whole answer comes in time."""
-    found: dict[str, float] = {}
-    first, rest = True, b""
-    try:
-        for part in answer(port):
-            *rows, rest = (rest + part).split(b"\n")
-            if len(rest) > LINE_MOST:
-                return {}
-            for row in rows:
-                if first and row.split(b" ")[1:2] != [b"200"]:
-                    return {}
-                first = False
-                name, value = sample(row)
-                if name in wanted and value is not None and value >= 0:
-                    found[name] = found.get(name, 0) + value
-    except OSError:  # TimeoutError is one
-        return {}
-    return found
-
-
-def sample(row: bytes) -> tuple[str, float | None]:
-    """`NAME{LABELS} VALUE [TIME]`, of which a label may have any character but a line end."""
-    name, _, rest = row.decode(errors="replace").partition(" ")
-    name, labels, _ = name.partition("{")
-    if labels:
-        rest = row.decode(errors="replace").rpartition("}")[2].strip()
-    return name, number(rest.partition(" ")[0])
-
-
-def answer(port: int) -> Iterator[bytes]:
-    """All of it, part by part; HTTP/1.0, for which no server cuts it into chunks. Raises OSError."""
-    import socket
-
-    end, left = time.monotonic() + ASK_S, ASK_B
-    with socket.create_connection(("127.0.0.1", port), ASK_S) as server:
-        server.sendall(b"GET /metrics HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n")
-        while (rest := end - time.monotonic()) > 0 < left:
-            server.settimeout(rest)
-            part = server.recv(65536)
-            if not part:
-                return
-            yield part
-            left -= len(part)
-    raise TimeoutError
 
 
 def main(words: list[str]) -> None:

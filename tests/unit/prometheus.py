@@ -7,7 +7,7 @@ import subprocess
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from functools import cache
@@ -16,7 +16,6 @@ from typing import Any
 
 import yaml
 
-from docs import alerts
 from sparkrig.reports.drift import Report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,17 +61,19 @@ WITHIN_S = 180  # alone it takes eight, beside a whole suite on two cores above 
 
 
 class Prometheus:
-    """One that runs until the stack ends. rules: their text; every: seconds between two scrapes."""
+    """One that runs until the stack ends. jobs: targets of each; rules: their text; every: seconds."""
 
     def __init__(
-        self, root: Path, left: ExitStack, port: int, targets: Sequence[str], rules: str, every: int = 1
+        self, root: Path, left: ExitStack, port: int, jobs: Mapping[str, Sequence[str]], rules: str, every: int = 1
     ) -> None:
         self.url = f"http://127.0.0.1:{port}/api/v1"
         (root / "rules.yml").write_text(rules)
         told: dict[str, Any] = {
             "global": {"scrape_interval": f"{every}s", "evaluation_interval": f"{every}s"},
             "rule_files": [str(root / "rules.yml")],
-            "scrape_configs": [{"job_name": alerts.JOB, "static_configs": [{"targets": [*targets]}]}],
+            "scrape_configs": [
+                {"job_name": job, "static_configs": [{"targets": [*targets]}]} for job, targets in jobs.items()
+            ],
         }
         (root / "prometheus.yml").write_text(yaml.safe_dump(told))
         words = [

@@ -164,8 +164,8 @@ def test_records_are_read_and_garbage_is_named(spark: Spark) -> None:
     of = Service("embed")
     assert spark.look().kept == (
         Kept("now", UNNAMED, record()),
-        Kept("trial", UNNAMED, None),
         Kept("now", of, record(TWO)),
+        Kept("trial", UNNAMED, None),
         Kept("trial", of, record()),
         Kept("run", UNNAMED, record(TWO), "R1"),
         Kept("run", of, record(), "R1"),

@@ -666,20 +666,6 @@ def test_without_the_word_nothing_is_done(host: Host) -> None:
     assert not (host.root / "did").exists() and "guard" not in host.found()
 
 
-def test_what_it_costs(host: Host) -> None:
-    """200 steps with the processes of this machine: one process in all, less than 30 MiB at any time."""
-    host.smi(f"while :; do echo '{ROW}'; sleep 0.02; done")
-    for pid in range(1, 500):
-        host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name="python3", pages=pid))
-    words = [sys.executable, "-IBS", "-c", COST, str(PROGRAM), "200"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
-    processes, kib = map(int, done.stdout.split()[-2:])
-    assert processes == 1
-    assert kib < 30 * 1024
-    assert len(host.rows()) == 202  # and its last one
-    assert host.rows()[-1].kind == "stop"
-
-
 def test_the_unit_starts_it_and_systemd_ends_it(host: Host) -> None:
     """The real process: it notes as what it runs, writes a row at once, and a last one when it is asked to end."""
     file = next(each for each in watch.plan({}, on=True).write if each.path == watch.UNIT_FILE)

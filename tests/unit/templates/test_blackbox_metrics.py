@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import threading
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,9 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
 from sparkrig.resources import watch
-from sparkrig.serving.runtimes import RUNTIMES
 from tests.unit.blackbox_host import AER, COST, FOLDER, KILLED, METRICS, NVRM, ROW, STAT, A, Host, until
-from tests.unit.engine_metrics import ENGINES, record, says, serving
 
 MEMORY = (
     "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 200 kB\nCached: 150 kB\nAnonPages: 250 kB\nSlab: 50 kB\n"
@@ -33,7 +28,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     made = Host(tmp_path, METRICS)
     made.program.blackbox.SLOTS = 256  # of 8640
     made.program.blackbox.time = made.program.time
-    monkeypatch.setattr(sys, "argv", ["metrics.py"])
     made.has("proc/meminfo", MEMORY)
     (tmp_path / FOLDER).mkdir(parents=True)
     return made
@@ -41,7 +35,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def box(host: Host, *, guarded: bool = False) -> Any:
     program = host.program
-    sys.argv[1:] = ["--guard"] * guarded
     return program.blackbox.Box(program.Ring(str(host.ring)), A, program.blackbox.Guard() if guarded else None)
 
 
@@ -75,7 +68,7 @@ def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
     made.step()
     found = written(host)
     made.gpu.end()
-    assert {key: value for key, value in found.items() if "throttle" not in key[0] and "write" not in key[0]} == {
+    assert {key: value for key, value in found.items() if "throttle" not in key[0]} == {
         ("sparkrig_gpu_utilization_ratio", ""): 0.96,
         ("sparkrig_gpu_clock_hertz", ""): 2405e6,
         ("sparkrig_gpu_power_watts", ""): 44.3,
@@ -89,7 +82,6 @@ def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
         ("sparkrig_kernel_log_lines_total", "killed"): 1,
         ("sparkrig_thermal_zone_celsius", "acpitz"): 61,
         ("sparkrig_rdma_errors_total", "rocep1s0f0"): 4,
-        ("sparkrig_guard_enabled", ""): 0,
         ("sparkrig_guard_acts_total", "stopped"): 0,
         ("sparkrig_guard_acts_total", "capped"): 0,
         ("sparkrig_guard_acts_total", "failed"): 0,
@@ -101,13 +93,8 @@ def test_every_reading_of_a_step_is_there_in_base_units(host: Host) -> None:
     assert active == {reason: reason == "SW Power Cap" for reason in host.program.REASONS.values()}
 
 
-def test_its_names_of_reasons_and_engines_are_those_of_the_product(host: Host) -> None:
+def test_its_names_of_reasons_are_those_of_the_product(host: Host) -> None:
     assert host.program.REASONS.items() <= REASONS.items() and set(host.program.REASONS.values()) >= THERMAL
-    assert set(host.program.ENGINES) == {each.id for each in RUNTIMES.values()}
-    for runtime in RUNTIMES.values():
-        if runtime.metrics and runtime.metrics.running:
-            names = host.program.ENGINES[runtime.id]
-            assert names[0] == runtime.metrics.running and set(names[2:]) <= set(runtime.metrics.counters)
 
 
 def test_the_names_are_prometheus_own(host: Host) -> None:
@@ -121,12 +108,8 @@ def test_a_host_that_shows_nothing_has_what_is_of_the_black_box_alone(host: Host
     box(host).step()
     assert {name for name, _ in written(host)} == {
         "sparkrig_kernel_log_lines_total",
-        "sparkrig_guard_enabled",
         "sparkrig_guard_acts_total",
-        *(
-            f"sparkrig_blackbox_{each}"
-            for each in ("rows_total", "row_timestamp_seconds", "write_seconds", "gpu_answers")
-        ),
+        *(f"sparkrig_blackbox_{each}" for each in ("rows_total", "row_timestamp_seconds", "gpu_answers")),
     }
 
 
@@ -138,7 +121,6 @@ def test_what_the_guard_did_is_counted(host: Host) -> None:
     made = box(host, guarded=True)
     host.steps(made, 3)
     found = written(host)
-    assert found["sparkrig_guard_enabled", ""] == 1
     assert [found["sparkrig_guard_acts_total", each] for each in ("stopped", "capped", "failed")] == [1, 0, 0]
     os.environ["PATH"] = "/nowhere"
     host.has("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 500 kB\n")
@@ -297,126 +279,21 @@ def test_it_goes_with_the_black_box(host: Host) -> None:
     made.end()
 
 
-# --- servers
-
-
-def of_servers(host: Host) -> dict[str, float]:
-    return {f"{name[17:]} {unit}": value for (name, unit), value in written(host).items() if "_serving_" in name}
-
-
-@pytest.mark.parametrize("engine", ENGINES)
-def test_each_engine_is_understood(host: Host, engine: str) -> None:
-    with serving(says(ENGINES[engine])) as port:
-        record(host, port, engine, "small")
-        box(host).step()
-    unit = "sparkrig-serve-small"
-    assert of_servers(host) == {
-        f"up {unit}": 1,
-        f"requests_running {unit}": 3,
-        f"requests_waiting {unit}": 5,
-        f"prompt_tokens_total {unit}": 8128902,
-        f"generated_tokens_total {unit}": 12,
-    }
-
-
-def test_a_server_is_asked_in_each_third_step(host: Host) -> None:
-    asked = []
-
-    def answer(made: socket.socket, words: bytes) -> None:
-        asked.append(words)
-        says(ENGINES["vllm"])(made, words)
-
-    with serving(answer) as port:
-        record(host, port)
-        host.steps(box(host), 7)
-    assert len(asked) == 3 and of_servers(host)["up sparkrig-serve"] == 1
-
-
-def test_one_that_answers_nothing_of_it_is_down(host: Host) -> None:
-    def broken(made: socket.socket, _: bytes) -> None:
-        made.sendall(b"\xff\xfe\n" * 50)
-
-    for what, answer in {
-        "loading": says(ENGINES["vllm"], "503 Service Unavailable"),
-        "another program": says("hello\n"),
-        "no text": broken,
-        "numbers that are none": says("vllm:num_requests_running{} nan\nvllm:num_requests_waiting -5\n"),
-        "a line without end": says("vllm:num_requests_running 1\n" + "x" * 300_000),
-        "no end": says("vllm:num_requests_running 1\n" * 60_000),
-        "nothing": lambda *_: None,
-    }.items():
-        with serving(answer) as port:
-            record(host, port)
-            box(host).step()
-        assert of_servers(host) == {"up sparkrig-serve": 0}, what
-    box(host).step()  # nothing listens there any more
-    assert of_servers(host) == {"up sparkrig-serve": 0}
-
-
-def test_nine_that_hang_cost_less_than_a_step(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host.program, "time", time)
-    assert host.program.SERVERS * host.program.ASK_S < host.program.blackbox.STEP_S
-    host.program.ASK_S = 0.05
-    drips = threading.Event()
-
-    def drip(made: socket.socket, _: bytes) -> None:
-        try:
-            while not drips.wait(0.01):
-                made.sendall(b"H")
-        except OSError:
-            return
-
-    with serving(drip) as port:
-        for number in range(12):
-            record(host, port, service=f"s{number}")
-        made = box(host)
-        began = time.monotonic()
-        made.step()
-        assert time.monotonic() - began < 5  # and not for ever
-        drips.set()
-    found = of_servers(host)
-    assert len(found) == 9 and set(found.values()) == {0}
-
-
-NONE = (
-    ["", "[]", "{", '{"rank": 1, "trial_port": 1}', '{"rank": 0, "trial_port": "x"}', '{"rank": 0}',
-     '{"rank": 0, "trial_port": 1, "engine": "x"}', '{"rank": 0, "trial_port": 1, "engine": []}',
-     '{"rank": 0, "trial_port": 70000}', '{"rank": 0, "trial_port": 1e999}', '{"rank": 0, "trial_port": NaN}',
-     "[" * 60_000]
-)  # fmt: skip
-
-
-def test_no_record_of_a_server_here_is_no_server(host: Host) -> None:
-    for text in NONE:
-        host.has("etc/sparkrig/serve/serve.json", text)
-        box(host).step()
-        assert of_servers(host) == {}, text
-
-
 # --- what it costs
 
 
 def test_what_it_costs(host: Host) -> None:
-    """The real process, with metrics and a server: no more processes, and less than 30 MiB at any time."""
+    """The real process, with metrics: no more processes, and less than 30 MiB at any time."""
     host.smi(f"while :; do echo '{ROW}'; sleep 0.02; done")
     for pid in range(1, 500):
         host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name="python3", pages=pid))
-    text = ENGINES["vllm"] + 'vllm:e2e_request_latency_seconds_bucket{le="0.3",model_name="m"} 12.0\n' * 8000
-    with serving(says(text)) as port:
-        record(host, port)
-        words = [
-            sys.executable,
-            "-IBS",
-            "-c",
-            COST.replace('"digest"', '"digest", "--metrics"').replace("box.asked", "box.blackbox.asked"),
-            str(METRICS),
-            "200",
-        ]
-        done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    program = COST.replace('"digest"', '"digest", "--metrics"').replace("box.asked", "box.blackbox.asked")
+    words = [sys.executable, "-IBS", "-c", program, str(METRICS), "200"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
     processes, kib = map(int, done.stdout.split()[-2:])
     assert processes == 1
     assert kib < 30 * 1024, kib
-    assert len(host.rows()) == 202
+    assert len(host.rows()) == 202 and host.rows()[-1].kind == "stop"
 
 
 def test_the_unit_has_it_write_and_systemd_ends_it(host: Host) -> None:
