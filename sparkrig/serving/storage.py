@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, get_args
 
@@ -123,127 +123,82 @@ class Storage(Value):
 # --- reading
 
 
+_WORDS = ("weights", "checkpoint", "odd", "cut", "cache", "docker", "image", "container", "room")
+_RECORDS: Mapping[str, When] = {"record": "now", "trial": "trial", "kept": "run"}
+
+
 def parse(lines: Iterable[str]) -> Storage:
     """Read the storage fact. Raises ValueError where a row makes no sense."""
-    reader = _Reader()
+    there: dict[str, list[str]] = {word: [] for word in _WORDS}
+    mounts: list[list[str]] = []  # of each container, whose rows they follow
+    kept: list[Kept] = []
     for line in lines:
         word, _, rest = line.partition(" ")
-        read = _READERS.get(word)
-        if read is None:
+        if word == "mounted" and mounts:
+            mounts[-1].append(str(bounds.loads(rest)))
+        elif word in _RECORDS:
+            kept.append(_kept(_RECORDS[word], rest))
+        elif word in there:
+            there[word].append(rest)
+            mounts += [[]] * (word == "container")
+        else:
             raise ValueError(f"cannot read the row {line[:60]!r} of what lies on the disk")
-        read(reader, rest)
-    return reader.whole()
+    for word in ("weights", "docker"):
+        if not there[word]:
+            raise ValueError(f"the row {word!r} is not there")
+    given, weights = map(rows.path, there["weights"][-1].split(" "))
+    checkpoints = [_checkpoint(row, given, weights) for row in there["checkpoint"]]
+    found = [_room(row) for row in there["room"]]
+    caches = (row.split(" ") for row in there["cache"])
+    return Storage(
+        given,
+        weights,
+        checkpoints=tuple(filter(None, checkpoints)),
+        odd=checkpoints.count(None) + sum(map(int, there["odd"])),
+        cut=tuple(dict.fromkeys(map(plain, there["cut"]))),
+        docker=_one_of(there["docker"][-1], _DOCKERS),
+        images=tuple(map(_image, there["image"])),
+        containers=tuple(map(_container, there["container"], mounts)),
+        caches={rows.path(path): _count(size) for path, size in caches},
+        rooms=tuple({room.path: room for room in found}.values()),
+        kept=tuple(kept),
+    )
 
 
-@dataclass
-class _Reader:
-    """What the rows so far have."""
-
-    values: dict[str, Any] = field(default_factory=dict)
-    checkpoints: list[Checkpoint] = field(default_factory=list)
-    odd: int = 0
-    cut: list[str] = field(default_factory=list)
-    images: list[Image] = field(default_factory=list)
-    containers: list[dict[str, Any]] = field(default_factory=list)
-    caches: dict[str, int | None] = field(default_factory=dict)
-    rooms: dict[str, Room] = field(default_factory=dict)
-    kept: list[Kept] = field(default_factory=list)
-
-    def whole(self) -> Storage:
-        missing = [name for name in ("weights", "docker") if name not in self.values]
-        if missing:
-            raise ValueError(f"the row {missing[0]!r} is not there")
-        return Storage(
-            **self.values,
-            checkpoints=tuple(self.checkpoints),
-            odd=self.odd,
-            cut=tuple(dict.fromkeys(self.cut)),
-            images=tuple(self.images),
-            containers=tuple(Container(**values) for values in self.containers),
-            caches=self.caches,
-            rooms=tuple(self.rooms.values()),
-            kept=tuple(self.kept),
-        )
-
-    def weights(self, rest: str) -> None:
-        given, folder = map(rows.path, rest.split(" "))
-        self.values |= {"given": given, "weights": folder}
-
-    def checkpoint(self, rest: str) -> None:
-        name, standing, size, bar = rest.split(" ")
-        if not hub.CHECKPOINT.fits(name):
-            self.odd += 1
-            return
-        path, given = (f"{self.values[at].rstrip('/')}/{name}" for at in ("weights", "given"))
-        how = _one_of(standing, _STANDINGS)
-        self.checkpoints.append(Checkpoint(name, path, given, how, _count(size), _one_of(bar, _BARS)))
-
-    def more_odd(self, rest: str) -> None:
-        self.odd += int(rest)
-
-    def docker(self, rest: str) -> None:
-        self.values["docker"] = _one_of(rest, _DOCKERS)
-
-    def image(self, rest: str) -> None:
-        id, size, *names = rest.split(" ")
-        if not _ID.fullmatch(id):
-            raise ValueError(f"{id[:80]!r} is no ID of an image")
-        named = tuple(name for name in names if name and "<none>" not in name)
-        self.images.append(Image(id, names=named, size=int(size)))
-
-    def container(self, rest: str) -> None:
-        image, state, more = rest.split(" ", 2)
-        name, end = bounds.first(more, 0)
-        asked = str(bounds.loads(more[end:]))
-        self.containers.append(
-            {"name": str(name).removeprefix("/"), "state": state, "image": image, "asked": asked, "mounts": ()}
-        )
-
-    def mounted(self, rest: str) -> None:
-        self.containers[-1]["mounts"] += (str(bounds.loads(rest)),)
-
-    def room(self, rest: str) -> None:
-        size, free, path = rest.split(" ")
-        room = Room(rows.path(path), int(size), int(free))
-        self.rooms[room.path] = room
-
-    def cache(self, rest: str) -> None:
-        path, size = rest.split(" ")
-        self.caches[rows.path(path)] = _count(size)
-
-    def record(self, rest: str) -> None:
-        self._keep("now", rest)
-
-    def trial(self, rest: str) -> None:
-        self._keep("trial", rest)
-
-    def before(self, rest: str) -> None:
-        run, _, more = rest.partition(" ")
-        self._keep("run", more, grammar.RUN.held(run))
-
-    def _keep(self, when: When, rest: str, run: str = "") -> None:
-        """rest: the text, and before it the name of a service that has one."""
-        name, _, text = rest.rpartition(" ")
-        if name and not served.usable(name):
-            raise ValueError(f"{name[:40]!r} is no name of a service")
-        self.kept.append(Kept(when, Service(name), _record(text), run))
+def _checkpoint(row: str, given: str, weights: str) -> Checkpoint | None:
+    """None for a folder whose name is no name of a checkpoint."""
+    name, standing, size, bar = row.split(" ")
+    if not hub.CHECKPOINT.fits(name):
+        return None
+    path, shown = (f"{folder.rstrip('/')}/{name}" for folder in (weights, given))
+    return Checkpoint(name, path, shown, _one_of(standing, _STANDINGS), _count(size), _one_of(bar, _BARS))
 
 
-_READERS: Mapping[str, Callable[[_Reader, str], None]] = {
-    "weights": _Reader.weights,
-    "checkpoint": _Reader.checkpoint,
-    "odd": _Reader.more_odd,
-    "cut": lambda reader, rest: reader.cut.append(plain(rest)),
-    "cache": _Reader.cache,
-    "record": _Reader.record,
-    "trial": _Reader.trial,
-    "kept": _Reader.before,
-    "docker": _Reader.docker,
-    "image": _Reader.image,
-    "container": _Reader.container,
-    "mounted": _Reader.mounted,
-    "room": _Reader.room,
-}
+def _image(row: str) -> Image:
+    id, size, *names = row.split(" ")
+    if not _ID.fullmatch(id):
+        raise ValueError(f"{id[:80]!r} is no ID of an image")
+    return Image(id, names=tuple(name for name in names if name and "<none>" not in name), size=int(size))
+
+
+def _container(row: str, mounts: list[str]) -> Container:
+    image, state, more = row.split(" ", 2)
+    name, end = bounds.first(more, 0)
+    return Container(str(name).removeprefix("/"), state, image, str(bounds.loads(more[end:])), tuple(mounts))
+
+
+def _room(row: str) -> Room:
+    size, free, path = row.split(" ")
+    return Room(rows.path(path), int(size), int(free))
+
+
+def _kept(when: When, row: str) -> Kept:
+    """row: the run it was kept for, if any; the name of a service that has one; the text."""
+    run, _, row = row.partition(" ") if when == "run" else ("", "", row)
+    name, _, text = row.rpartition(" ")
+    if name and not served.usable(name):
+        raise ValueError(f"{name[:40]!r} is no name of a service")
+    return Kept(when, Service(name), _record(text), grammar.RUN.held(run) if run else "")
 
 
 def _one_of(word: str, known: tuple[Any, ...]) -> Any:
