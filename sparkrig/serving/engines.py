@@ -23,13 +23,13 @@ class Engine:
 
     id: str
     name: str
-    commands: tuple[tuple[str, str], ...]
+    commands: Sequence[str]
     images: re.Pattern[str]
-    modules: frozenset[str] = frozenset()
+    modules: Sequence[str] = ()
     entrypoint: bool = False
-    model: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    switches: frozenset[str] = frozenset()
+    model: Sequence[str] = ()
+    variables: Sequence[str] = ()
+    switches: Sequence[str] = ()
     short: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -54,31 +54,16 @@ class Read(NamedTuple):
     extra: tuple[str, ...]
 
 
-def _engine(id: str, row: Mapping[str, Any]) -> Engine:
-    commands = tuple((word, follows) for word, _, follows in (each.partition(" ") for each in row["commands"]))
-    return Engine(
-        id,
-        row["name"],
-        commands,
-        re.compile("|".join(row["images"]), re.IGNORECASE),
-        modules=frozenset(row.get("modules", ())),
-        entrypoint=row.get("entrypoint", False),
-        model=tuple(row.get("model", ())),
-        variables=tuple(row.get("variables", ())),
-        switches=frozenset(row.get("switches", ())),
-        short=row.get("short", {}),
-    )
-
-
 _FILE = Path(__file__).parents[1] / "models" / "engines.yaml"
 _ROWS: Mapping[str, Any] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST)
-OTHERS: Mapping[str, Engine] = {id: _engine(id, row) for id, row in _ROWS.items()}
-_SUBCOMMANDS = {("trt-llm", "serve"), ("lmdeploy", "api_server"), ("atlas", "serve"), ("ollama", "serve")}
-_COMMANDS: Mapping[str, list[tuple[str, str]]] = {
-    word: [(engine.id, follows) for engine in OTHERS.values() for each, follows in engine.commands if each == word]
-    for word in dict.fromkeys(word for engine in OTHERS.values() for word, _ in engine.commands)
+OTHERS: Mapping[str, Engine] = {
+    id: Engine(id, **{**row, "images": re.compile("|".join(row["images"]), re.IGNORECASE)})
+    for id, row in _ROWS.items()
 }
+# the engine of a word with the one that has to follow
+_COMMANDS = {command: engine.id for engine in OTHERS.values() for command in engine.commands}
 _MODULES = {module: engine.id for engine in OTHERS.values() for module in engine.modules}
+_SUBCOMMANDS = {("trt-llm", "serve"), ("lmdeploy", "api_server"), ("atlas", "serve"), ("ollama", "serve")}
 
 
 def name(id: str) -> str:
@@ -112,14 +97,11 @@ def served(words: Sequence[str]) -> Served | None:
     """Another engine's server in the words of a command."""
     for place, word in enumerate(words):
         base = word.rsplit("/", 1)[-1]
-        after = words[place + 1] if place + 1 < len(words) else ""
-        id = _MODULES.get(word) or ("sglang" if word.endswith("sglang/launch_server.py") else "")
-        found = [each for each, follows in _COMMANDS.get(base, ()) if not follows or after == follows]
-        if id:
-            return Served(id, words[:place], words[place + 1 :])
-        if found:
-            follows = next(f for each, f in _COMMANDS[base] if each == found[0] and (not f or f == after))
-            return Served(found[0], words[:place], words[place + 1 + bool(follows) :])
+        followed = f"{base} {words[place + 1]}" if place + 1 < len(words) else ""
+        taken = 1 + (followed in _COMMANDS and base not in _COMMANDS)
+        module = _MODULES.get(word) or ("sglang" if word.endswith("sglang/launch_server.py") else "")
+        if id := module or _COMMANDS.get(base) or _COMMANDS.get(followed):
+            return Served(id, words[:place], words[place + (1 if module else taken) :])
     return None
 
 

@@ -16,9 +16,9 @@ from typing import Any
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable, not_read
-from sparkrig.serving.launches import compose, documents, inspected, statements
+from sparkrig.serving.launches import compose, documents, inspected
 from sparkrig.serving.launches.command import ASSIGNED, of_flags, served
-from sparkrig.serving.launches.shell import Shell
+from sparkrig.serving.launches.shell import Shell, programs
 from sparkrig.serving.recipe import Recipe
 from sparkrig.text import listed
 
@@ -98,7 +98,7 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
 def others(command: str, engine: str = engines.VLLM) -> list[str]:
     """The programs that a script starts beside that engine, each by its first word. Raises Unreadable."""
     try:
-        commands = [*statements.commands(statements.parsed(command))]
+        commands = programs(command)
     except ValueError as error:
         raise Unreadable(str(error)) from None
     return [words[0] for words in commands if words[:1] != ["export"] and _starts(words, engine)]

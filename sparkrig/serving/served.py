@@ -194,7 +194,14 @@ class Memory:
 
 @dataclass(frozen=True)
 class Own:
-    """What a host has of one service, in the words of Serving."""
+    """What a host has of one service.
+
+    unit: properties of the unit, as systemd calls them; port: ActiveState of the socket that leads to it; image:
+    the container's, by its ID; since: when it began to run; bound: ADDRESS:PORT that the public port is open on,
+    as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was not asked;
+    trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where there is
+    none that root alone may read; events: what the watch did since the last deploy, as long as it counts.
+    """
 
     unit: Mapping[str, str] = field(default_factory=dict)
     port: str = ""
@@ -208,36 +215,21 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Serving(Value):
-    """What there is.
+class Serving(Own, Value):
+    """What there is: of the host, and of its server without a name.
 
-    looked: whether anything was asked for; unit: properties of the unit, as systemd calls them; port: ActiveState
-    of the socket that leads to it; image: the container's, by its ID; since: when it began to run; weights: by
-    OWNER/NAME; room: bytes that are free where they lie; listening: TCP ports; bound: ADDRESS:PORT that the public
-    port is open on, as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was
-    not asked; trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where
-    there is none that root alone may read; memory: None where it was not seen; others: what else is known to run
-    and to take memory: `container NAME`, or a service; store: where docker keeps images, empty where it was not
-    seen; store_room: bytes that are free there; events: what the watch did since the
-    last deploy, as long as it counts; named: what it has of each named service, which `of` shows in the place of
-    the server without a name, and then has that one among them; ggufs: bytes of each GGUF file, by
-    OWNER/NAME/FILE.
+    looked: whether anything was asked for; weights: by OWNER/NAME; room: bytes that are free where they lie;
+    listening: TCP ports; memory: None where it was not seen; others: what else is known to run and to take memory:
+    `container NAME`, or a service; store: where docker keeps images, empty where it was not seen; store_room:
+    bytes that are free there; named: what it has of each named service, which `of` shows in the place of the
+    server without a name, and then has that one among them; ggufs: bytes of each GGUF file, by OWNER/NAME/FILE.
     """
 
     looked: bool = False
-    unit: Mapping[str, str] = field(default_factory=dict)
-    port: str = ""
-    image: str = ""
-    since: str = ""
     images: tuple[Image, ...] = ()
     weights: Mapping[str, Weights] = field(default_factory=dict)
     room: int | None = None
     listening: tuple[int, ...] = ()
-    bound: tuple[str, ...] = ()
-    health: int | None = None
-    trial: bool = False
-    token: str = ""
-    events: tuple[Event, ...] = ()
     memory: Memory | None = None
     others: tuple[str, ...] = ()
     store: str = ""
@@ -249,10 +241,8 @@ class Serving(Value):
         """The same host, with what it has of that service."""
         if not service.name and "" not in self.named:
             return self
-        unnamed = Own(**{each.name: getattr(self, each.name) for each in fields(Own)})
-        named = {"": unnamed, **self.named}
-        mine = named.get(service.name, Own())
-        return replace(self, named=named, **{each.name: getattr(mine, each.name) for each in fields(Own)})
+        named = {"": Own(**_own_fields(self)), **self.named}
+        return replace(self, named=named, **_own_fields(named.get(service.name, Own())))
 
     @property
     def active(self) -> bool:
@@ -313,8 +303,12 @@ def parse(lines: Iterable[str]) -> Serving:
             rest for word, rest in rows if word == "other" and _NAMED.fullmatch(rest) and rest not in containers
         ),
         named=named,
-        **{each.name: getattr(own, each.name) for each in fields(Own)},
+        **_own_fields(own),
     )
+
+
+def _own_fields(own: Own) -> dict[str, Any]:
+    return {each.name: getattr(own, each.name) for each in fields(Own)}
 
 
 def _sections(rows: Iterable[tuple[str, str]]) -> tuple[list[tuple[str, str]], dict[str, list[tuple[str, str]]]]:

@@ -1,31 +1,28 @@
-"""A shell script, read statement by statement with what is known of its variables and containers.
+"""A shell script, read command by command with what is known of its variables and containers.
 
 Nothing is run, and this is no interpreter: what an `if`, `case`, loop, function, here-document or another host
 decides is not followed. Where a launch depends on it the script is refused with the line, and otherwise it is
-passed over.
+passed over. Prose around a command is no error: a reserved word that nothing closes is a word.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import zip_longest
 
 from sparkrig.serving import container
 from sparkrig.serving.container import Described
 from sparkrig.serving.launch import Launch, NotRead, Unreadable, not_read
-from sparkrig.serving.launches import command, statements, variables
-from sparkrig.serving.launches.statements import Block, Command, Statement
-from sparkrig.serving.launches.variables import ARGUMENTS, DECLARE, Value, Variables
-from sparkrig.serving.launches.words import Word
+from sparkrig.serving.launches import command, variables
+from sparkrig.serving.launches.variables import ARGUMENTS, DECLARE, Left, Value, Variables
+from sparkrig.serving.launches.words import RESERVED, Token, blocks, command_end, commands, function_at, tokens
 
-# Characters of what is read, since a text may be run again and again; a command counts more
-_MOST_READ = 1_000_000
-_COMMAND = 200
-_DEEPEST = 24  # scripts in commands
-_DEEP = "it nests deeper than any launch"
-_READS = frozenset({"read", "mapfile", "readarray", "getopts"})
+_COMMAND = 200  # characters that a command counts for at the least
+_DEEPEST = 24  # scripts in commands; what people publish nests four levels
+_LOOPS, _PIPES = ("for", "select"), ("|", "|&")
+_READS = frozenset({"read", "mapfile", "readarray", "getopts", "unset"})
 _WRAPPERS = frozenset({"exec", "eval", "sudo", "nohup", "env"})
 _PRINTS = frozenset({"echo", "printf", "test"})
 _REMOTE = frozenset({"ssh", "tmux", "screen", "su", "runuser"})
@@ -35,9 +32,7 @@ _GOES_ON = (
 )
 _SURE = frozenset(_GOES_ON.split())
 _ELEMENT = re.compile(r"([A-Za-z_]\w*)\[[^\]=]*\]\+?=")
-_SET = re.compile(
-    r"(?<!\w)[A-Za-z_]\w*+(?=[ \t]*+(?:[-+*/%&|^]?=(?!=)|<<=|>>=|\+\+|--))|(?<=\+\+|--)[A-Za-z_]\w*+"
-)
+_SETS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")  # of a sum
 
 
 @dataclass
@@ -45,7 +40,7 @@ class World:
     """What all shells of one text share.
 
     containers, functions: names of what it starts and has; elsewhere: scripts that it runs and has not; installs:
-    ray and vllm, where it installs them.
+    ray and vllm, where it installs them; depth: how many scripts are read, one in another.
     """
 
     containers: set[str] = field(default_factory=set)
@@ -53,8 +48,19 @@ class World:
     errors: list[Unreadable] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
     installs: set[str] = field(default_factory=set)
-    left: int = _MOST_READ
+    left: Left = field(default_factory=Left)
     depth: int = 0
+
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        """Raises Unreadable where no launch nests as deep."""
+        if self.depth >= _DEEPEST:
+            raise Unreadable("it nests deeper than any launch")
+        self.depth += 1
+        try:
+            yield
+        finally:
+            self.depth -= 1
 
 
 class Shell:
@@ -64,8 +70,8 @@ class Shell:
         self, source: str, given: Mapping[str, str | None] | None = None, world: World | None = None
     ) -> None:
         self.source = source
-        self.variables = Variables(given)
         self.world = world or World()
+        self.variables = Variables(given, self.world.left)
         self.launches: list[Launch] = []
         self.inside = False  # whether what follows is typed in a container
         self.starts_ray = False
@@ -73,7 +79,14 @@ class Shell:
 
     def read(self, text: str) -> list[Launch]:
         """The launches of a script. Raises Unreadable, NotRead where it depends on what is not read."""
-        self._follow(text)
+        self.world.left.take(len(text))
+        try:
+            with self.world.deeper():
+                self._statements([*tokens(text)])
+        except NotRead:
+            raise
+        except ValueError as error:
+            raise Unreadable(str(error)) from None
         ray, vllm = "ray" in self.world.installs, "vllm" in self.world.installs
         return [replace(launch, installs_ray=ray, installs_vllm=vllm) for launch in self.launches]
 
@@ -81,20 +94,6 @@ class Shell:
         """The launches of a command whose words another shell has parted."""
         self._run([*words], {})
         return self.launches
-
-    def _follow(self, text: str) -> None:
-        self.world.left -= len(text)
-        if self.world.depth >= _DEEPEST:
-            raise Unreadable(_DEEP)
-        self.world.depth += 1
-        try:
-            self._statements(statements.parsed(text))
-        except NotRead:
-            raise
-        except ValueError as error:
-            raise Unreadable(str(error)) from None
-        finally:
-            self.world.depth -= 1
 
     @property
     def _line(self) -> str:
@@ -106,40 +105,50 @@ class Shell:
 
     # --- what may run, and what does
 
-    def _statements(self, given: Sequence[Statement]) -> None:
-        surely = True
-        for each, then in zip_longest(given, given[1:]):
-            if self.world.left <= 0:
-                raise Unreadable("it is longer than any launch")
-            self.line = each.line
-            surely = not each.joiner or (each.joiner == "&&" and surely)
-            before, apart = self.variables, "|" in (each.joiner, then.joiner if then else "")
-            if isinstance(each, Command):
-                self.variables = before.copy() if apart else before  # a shell of its own
-                surely = self._command(each, surely=surely, piped=apart) and surely
-            elif each.word in "({" and (surely or apart):
-                apart = apart or each.word == "("
-                self.variables = before.copy() if apart else before
-                self._statements(each.body)
+    def _statements(self, script: Sequence[Token]) -> None:
+        """Follows what surely runs; a group of commands in brackets is no other than its commands."""
+        closed, leave = blocks(script), dict[int, Variables]()
+        at, joiner, surely = 0, "", True
+        while at < len(script):
+            self.variables = leave.pop(at, self.variables)
+            token, (function, body) = script[at], function_at(script, at)
+            opens = body if body in closed else at
+            if opens not in closed and (token.sign or token.bare in RESERVED):
+                # a line end goes on with what joins
+                joiner = joiner if not token.sign or (token.sign == "\n" and joiner) else token.sign
+                at += 1
+                continue
+            self.line, end = token.line, closed[opens] + 1 if opens in closed else command_end(script, at)
+            surely = joiner not in ("&&", "||", *_PIPES) or (joiner == "&&" and surely)
+            piped = joiner in _PIPES or (end < len(script) and script[end].sign in _PIPES)
+            if piped or token.sign == "(":  # a shell of its own
+                leave[end], self.variables = self.variables, self.variables.copy()
+            if opens not in closed:
+                surely = self._behind(script[at:end], "" if surely or piped else joiner, piped=piped) and surely
+            elif opens == at and token.text in ("(", "{") and (surely or piped):
+                end = at + 1  # its commands are read like others
             else:
-                self._block(each)
+                self._block(script[at:end], function if opens == body else "")
                 surely = False
-            self.variables = before if apart else self.variables
+            at, joiner = end, ""
+        self.variables = leave.pop(at, self.variables)
 
-    def _block(self, block: Block) -> None:
-        """Passes over what may run, and refuses it where a launch is in it."""
-        named = {"function": f"the function {block.name}", "{": "braces", "(": "parentheses"}
-        name = named.get(block.word, f"`{block.word}`")
+    def _block(self, script: Sequence[Token], function: str) -> None:
+        """Passes over what may run, and refuses it where a launch is in it. function: the name of one."""
+        word = script[0].text
+        name = {"{": "braces", "(": "parentheses"}.get(word, f"`{word}`")
+        name = f"the function {function}" if function else name
         trial = self._trial()
-        trial._statements(block.body)
+        for given in commands(script):
+            trial.line = given[0].line
+            trial._command(given)
         if trial.launches:
             raise self._not_read(f"launches in {name}")
         why = f"{self._line} sets in {name} what the launch needs"
-        changed = {*trial.variables.changed, *([block.name] if block.word in ("for", "select") else [])}
+        changed = trial.variables.changed
         self.variables.exported |= trial.variables.exported
-        self.variables.doubted |= trial.variables.doubted
-        if block.word == "function":  # which may be called from here on, whatever is set before
-            self.world.functions.add(block.name)
+        if function:  # which may be called from here on, whatever is set before
+            self.world.functions.add(function)
             changed -= trial.variables.local
             self.variables.doubted |= dict.fromkeys(changed, why)
         self.variables.question(changed, why)
@@ -147,42 +156,45 @@ class Shell:
     def _trial(self) -> Shell:
         """A shell that starts with what is known here, and changes nothing of it."""
         made = Shell(self.source, {}, self.world)
-        made.variables, made.inside = self.variables.copy(), self.inside
+        made.variables, made.inside, made.line = self.variables.copy(), self.inside, self.line
         return made
 
     # --- one command
 
-    def _command(self, given: Command, *, surely: bool, piped: bool) -> bool:
-        """Whether what follows by `&&` surely runs."""
-        self.world.left -= _COMMAND
-        words = [*given.words]
-        lead: dict[str, Value] = {}
-        while words and (assigned := self.variables.assignment(words[0])) is not None:
-            lead[assigned[0]] = assigned[1]
-            words = words[1:]
+    def _behind(self, given: Sequence[Token], joiner: str, *, piped: bool) -> bool:
+        """A command behind `&&` or `||`, which may not run. Whether what follows by `&&` surely does."""
         before, self.variables.changed = self.variables.changed, set()
-        sure = True
-        if not words and not given.documents:
-            for name, value in lead.items():
-                self.variables.assign(name, value)
-        elif words and isinstance(words[0], Word) and words[0].bare in DECLARE:
-            self.variables.declare(words[0].bare, words[1:], self._line)
-        else:
-            fields = self.variables.all_fields(word for word in words if isinstance(word, Word))
-            if given.documents and (piped or given.writes or fields[:1] != ["cat"]):  # which only prints
-                self._given(given.documents[-1])
-            self._launching(fields, {name: value for name, value in lead.items() if isinstance(value, str)})
-            sure = not fields or fields[0] in _SURE
-        if not surely:
-            why = f"{self._line} sets behind `{given.joiner}` what the launch needs"
+        sure = self._command(given, piped=piped)
+        if joiner:
+            why = f"{self._line} sets behind `{joiner}` what the launch needs"
             self.variables.question([*self.variables.changed], why)
         self.variables.changed |= before
         return sure
 
-    def _given(self, document: str) -> None:
-        """Refuses a launch in what a command is given on standard input: a script, or a file that it writes."""
-        if self._nested(document, self._trial()):
-            raise self._not_read("launches from a here-document")
+    def _command(self, given: Sequence[Token], *, piped: bool = False) -> bool:
+        self.world.left.take(_COMMAND)
+        words = [token for token in given if token.kind in ("word", "test", "array")]
+        documents = [token.text for token in given if token.kind == "document"]
+        lead: dict[str, Value] = {}
+        while words and (assigned := self.variables.assignment(words[0])) is not None:
+            lead[assigned[0]] = assigned[1]
+            words = words[1:]
+        if not words and not documents:
+            for name, value in lead.items():
+                self.variables.assign(name, value)
+        elif words and words[0].bare in DECLARE:
+            self.variables.declare(words[0].bare, words[1:])
+        else:
+            tested = words and words[0].kind == "test"  # which is not expanded
+            bare = (token.bare for token in words if token.bare)
+            fields = [words[0].text] if tested else self.variables.all_fields(bare)
+            writes = piped or any(token.kind == "into" for token in given)
+            given_on = documents if writes or fields[:1] != ["cat"] else []  # which only prints
+            if given_on and self._nested(given_on[-1], self._trial()):  # a script, or a file that it writes
+                raise self._not_read("launches from a here-document")
+            self._launching(fields, {name: value for name, value in lead.items() if isinstance(value, str)})
+            return not fields or fields[0] in _SURE
+        return True
 
     def _launching(self, words: list[str], lead: Mapping[str, str]) -> None:
         """Runs a command, and refuses a launch for which something is in doubt."""
@@ -201,7 +213,7 @@ class Shell:
             raise self._not_read("takes a name from what a command prints")
 
     def _run(self, words: list[str], lead: Mapping[str, str]) -> None:
-        self.world.left -= sum(map(len, words))
+        self.world.left.take(sum(map(len, words)))
         name = command.base(words[0]) if words else ""
         self.world.installs |= command.installs(words)
         self.starts_ray = self.starts_ray or command.starts_ray(words)
@@ -216,16 +228,12 @@ class Shell:
 
     def _elsewhere(self, words: Sequence[str]) -> None:
         """A function, or a command on another host or in a terminal of its own: none may launch."""
-        if self.world.depth >= _DEEPEST:
-            raise Unreadable(_DEEP)
-        self.world.depth += 1
         trial = self._trial()
-        trial._run([*words[1:]], {})
-        if words[0] in _REMOTE:
-            self._nested(" ".join(words[1:]), trial)
-        self.world.depth -= 1
-        if trial.launches:
-            raise self._not_read(f"launches by `{words[0]}`")
+        with self.world.deeper():
+            if words[0] in _REMOTE:
+                self._nested(" ".join(words[1:]), trial)
+            if trial.launches or trial.command(words[1:]):
+                raise self._not_read(f"launches by `{words[0]}`")
         # `local -n` may name a variable
         given = [each for each in words[1:] if each in self.variables.values]
         self.variables.question(given, f"{self._line} sets by {words[0]} what the launch needs")
@@ -236,9 +244,6 @@ class Shell:
             why = f"{self._line} may set by `eval` what the launch needs"
             self._nested(" ".join(words[1:]), self)
             self.variables.question([*self.variables.values] if "$" in "".join(words) else [], why)
-        elif name == "unset":
-            for each in words[1:]:
-                self.variables.forget(each)
         elif name == "set" and "--" in words:
             self.variables.question(ARGUMENTS, f"{self._line} sets the arguments of the script")
         elif name == "exit":
@@ -325,12 +330,22 @@ class Shell:
         return [command.within(each, described) for each in found]
 
 
+def programs(text: str) -> list[list[str]]:
+    """The words of each command of a script, with what would be expanded as it stands. Raises ValueError."""
+    unknown = Variables()
+    given = ([token for token in each if token.kind != "into"] for each in commands([*tokens(text)]))
+    return [[unknown.text(token.text) for token in each] for each in given if each]
+
+
 def _sets(name: str, words: Sequence[str]) -> list[str]:
     """The variables to which a command gives a value that is not known."""
+    if name in _LOOPS:
+        return [*words[1:2]]
     if name in _READS or (name == "printf" and words[1:2] == ["-v"]):
         return [word for word in words[1:] if word.isidentifier()]
     if name == "let" or "".join(words[:1]).startswith("(("):
-        return _SET.findall(" ".join(words))
+        total = " ".join(words)
+        return re.findall(r"[A-Za-z_]\w*", total) if _SETS.search(total) else []
     element = _ELEMENT.match("".join(words[:1]))
     return [element[1]] if element else []
 

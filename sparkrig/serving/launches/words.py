@@ -1,4 +1,4 @@
-"""The words of a shell script: quoting, expansions, arrays and here-documents, as bash parts them.
+"""The tokens of a shell script as bash parts them (words, signs, arrays, here-documents), and its blocks.
 
 What was pasted from a page is read as it was meant: typographic quotation marks and dashes, lines that lost their
 backslash, fences of Markdown. Nothing is expanded here (sparkrig/serving/launches/variables.py).
@@ -7,333 +7,178 @@ backslash, fences of Markdown. Nothing is expanded here (sparkrig/serving/launch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 _MOST_DOCUMENTS = 100  # each may be searched for to the end of the text
-_LONGEST_TEST = 2_000  # the same of `[[`
 
 _TYPED = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ", "\0")
 _DASH = re.compile(r"(?<!\S)[\u2013\u2014](?=[a-z])")
 _FENCE = re.compile(r"(?m)^[ \t]*```.*$")
 
-_CONTINUED = re.compile(r"\\[ \t\r]*(?:\n\s*|$)")
-_LOST = re.compile(r"\\[ \t]+")  # a backslash whose line end was lost
+_ANNOUNCED = re.compile(r"(?<!<)<<-?[ \t]*['\"\\]?([\w.!-]+)['\"]?")
+_KEPT = re.compile(r"\x01((?:[0-9a-f]{2})*)")  # a here-document, while the words around it are read
+
+# the pieces of a word; brackets nest three levels deep at the most
+JOINED = r"\\[ \t\r]*(?:\n\s*|\Z)"
+SINGLE = r"\$?'(?P<single>[^']*+)'"
+_INSIDE = r"[^()'\"\\]++|\\.|'[^']*+'|\"(?>[^\"\\]++|\\.)*+\""
+COMMAND = rf"\$\((?>{_INSIDE}|\((?>{_INSIDE}|\((?>{_INSIDE}|\([^()]*+\))*+\))*+\))*+\)"
+BRACED = r"\$\{(?>[^{}]++|\{(?>[^{}]++|\{(?>[^{}]++|\{[^{}]*+\})*+\})*+\})*+\}"
+BACK = r"`(?>[^`\\\n]++|\\.)++`"
+NAME = r"\$(?:[A-Za-z_]\w*+|[0-9@*#?!-])"
+DOUBLE = rf"\$?\"(?P<double>(?>[^\"\\$`]++|\\.|{COMMAND}|{BRACED}|{BACK}|[$`])*+)\""
+PIECES = rf"{SINGLE}|{DOUBLE}|(?P<command>{COMMAND}|{BACK})|(?P<variable>{BRACED}|{NAME})"
+PIECES += rf"|(?!{JOINED})\\(?P<escaped>.)|(?P<plain>[^\s'\"\\$`;&|()]++|[$`])"
+_WORD = re.sub(r"\(\?P<\w+>", "(?:", f"(?:{PIECES})++")
+_TOKEN = re.compile(
+    rf"(?s)(?P<blank>(?:[^\S\n]|{JOINED}|\\[ \t]+)++)"  # or a backslash whose line end was lost
+    r"|(?P<comment>\#[^\n]*+)"
+    # a sum or a test is one word
+    r"|(?P<test>\(\((?>[^()]++|\((?>[^()]++|\([^()]*+\))*+\))*+\)\)|\[\[ [^\n]{0,500}? \]\])"
+    rf"|(?P<array>[A-Za-z_]\w*+\+?=\((?>[\s;&|]|(?<=\s)\#[^\n]*+|{JOINED}|{_WORD})*+\))"
+    r"|(?P<redirected>(?:\d+|&)?(?:<<<|<<-?|>>|>\||[<>]&|<>|>|<(?![A-Za-z][\w .:/-]*>))[ \t]*)"
+    r"|(?P<sign>;;&|;;|;&|&&|\|\||\|&|[\n;&|()])"
+    rf"|(?P<word>{_WORD})"
+)
+_TARGET = re.compile(rf"(?s){_WORD}")  # of a redirection
+_OF_ARRAY = re.compile(rf"(?s)(?<=\s)\#[^\n]*+|(?P<word>{_WORD})")
 _FLAG_NEXT = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)+[ \t]*(?=--?[A-Za-z])")
-_OPERATOR = re.compile(r";;&|;;|;&|&&|\|\||\|&|[;&|()]")
-_REDIRECTION = re.compile(r"(?:\d+|&)?(<<<|<<-?|>>|>\||[<>]&|<>|[<>])[ \t]*")
-_PLACEHOLDER = re.compile(r"<[A-Za-z][\w .:/-]*>")
-_DELIMITER = re.compile(r"(?:'([^'\n]+)'|\"([^\"\n]+)\"|(\\?[^\s;&|()<>'\"]+))")
-_PLAIN = re.compile(r"[^\s'\"\\$`;&|()]+")
-_IN_DOUBLE = re.compile(r"[^\"\\$`]+")
-_NAME = re.compile(r"[A-Za-z_]\w*|[0-9@*#?!-]")
-_ARRAY = re.compile(r"([A-Za-z_]\w*)(\+?)=")
-_BACKQUOTED = re.compile(r"`((?:[^`\\\n]|\\.)+)`")
-_ANSI = re.compile(r"(?:[^'\\]|\\.)*", re.DOTALL)
-_INSIDE = re.compile(r"[\\'\"(){}]|\$[({]|[^\\'\"(){}$]+|.", re.DOTALL)
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
-_UNCLOSED = "a quotation mark in it is not closed"
+_DEEPEST = 24  # blocks in blocks; what people publish nests four levels
+_CLOSES = {"if": "fi", "case": "esac", "{": "}", "(": ")"}
+_CLOSES |= dict.fromkeys(("for", "select", "while", "until"), "done")
+RESERVED = frozenset(
+    {"if", "then", "elif", "else", "fi", "do", "done", "esac", "while", "until", "{", "}", "!", "time"}
+)
 
 
-class Part(NamedTuple):
-    """A piece of a word. text: without what encloses it; quoted: whether it is one word whatever is in it.
+class Token(NamedTuple):
+    """text: of a word, a test or an array as it is written, of a sign, or on standard input; line: its number."""
 
-    source: as it was written, for what stays unknown.
-    """
-
-    kind: Literal["text", "variable", "command"]
+    kind: Literal["word", "test", "array", "sign", "into", "document"]
     text: str
-    quoted: bool
-    source: str
-
-
-class Word(NamedTuple):
-    """One word of a command."""
-
-    parts: tuple[Part, ...]
-
-    @property
-    def plain(self) -> str:
-        """The word as it is written without quotation marks; nothing is expanded."""
-        return "".join(part.text if part.kind == "text" else part.source for part in self.parts)
+    line: int
 
     @property
     def bare(self) -> str:
-        """The same, empty where some of it is quoted or expanded: a reserved word is neither."""
-        sole = self.parts[0] if len(self.parts) == 1 else None
-        return sole.text if sole and sole.kind == "text" and not sole.quoted else ""
+        """The word, which may be a reserved one; empty for anything else."""
+        return self.text if self.kind == "word" else ""
+
+    @property
+    def sign(self) -> str:
+        """What parts commands, a line end too; empty for anything else."""
+        return self.text if self.kind == "sign" else ""
 
 
-class Array(NamedTuple):
-    """`name=(words)`, or `name+=(words)`."""
-
-    name: str
-    more: bool
-    words: tuple[Word, ...]
-
-
-@dataclass
-class Document:
-    """What stands below `<<WORD`, or behind `<<<`."""
-
-    text: str = ""
-    delimiter: str = ""
-
-
-class Into(NamedTuple):
-    """Output goes to a file."""
-
-
-class Operator(NamedTuple):
-    """What parts commands; a line end, too."""
-
-    text: str
-
-
-Token = Word | Array | Document | Into | Operator
-
-
-def tokens(text: str) -> Iterator[tuple[int, Token]]:
-    """The tokens of a script, each with its line. Raises ValueError where something is not closed."""
+def tokens(text: str) -> Iterator[Token]:
+    """The tokens of a script. Raises ValueError where a quotation mark is not closed."""
     text = _FENCE.sub("", _DASH.sub("--", text.translate(_TYPED)))
-    reader, line, counted = _Reader(text), 1, 0
-    for at, token in reader.tokens():
-        line, counted = line + text.count("\n", counted, at), at
-        yield line, token
+    text = _with_documents(text)
+    at, line, counted = 0, 1, 0
+    last: Token | None = None
+    continued = False
+    while at < len(text):
+        if last and last.kind == "word" and (flag := _FLAG_NEXT.match(text, at)):  # its backslash was lost
+            at, continued = flag.end(), False
+        if (found := _TOKEN.match(text, at)) is None:
+            if text[at] in "'\"":
+                raise ValueError("a quotation mark in it is not closed")
+            at += 1
+            continue
+        kind, begun, at = found.lastgroup, at, found.end()
+        if kind == "blank":
+            continued = continued or "\\" in found[0]
+        elif kind == "comment":  # where the line before goes on here, it goes on behind it
+            at += continued
+        else:
+            line, counted, continued = line + text.count("\n", counted, begun), begun, False
+            last = Token(kind, found[0], line)  # type: ignore[arg-type]
+            if kind == "redirected":
+                target = _TARGET.match(text, at)
+                at = target.end() if target else at
+                last = _redirected(found[0], target[0] if target else "", line)
+            if last:
+                yield last
 
 
-def parted(text: str) -> list[str]:
-    """The words of a text as bash would part it, with what would be expanded as it stands."""
-    try:
-        return [each.plain for _, each in tokens(text) if isinstance(each, Word)]
-    except ValueError:
-        return text.split()
+def parts(array: str) -> tuple[str, bool, list[str]]:
+    """The name of `name=(words)`, whether it is `+=`, and the words."""
+    name, _, inner = array.partition("=(")
+    words = [found["word"] for found in _OF_ARRAY.finditer(inner[:-1]) if found["word"]]
+    return name.removesuffix("+"), name.endswith("+"), words
 
 
-def parts(text: str) -> tuple[Part, ...]:
-    """Of what stands in `${NAME:-here}`: blanks part nothing."""
-    made: list[Part] = []
-    _Reader(text).double(made, loose=True)
-    return tuple(made)
-
-
-class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text, self.at = text, 0
-        self.documents: list[Document] = []
-        self.seen = 0  # here-documents
-
-    def tokens(self) -> Iterator[tuple[int, Token]]:
-        last: Token = Operator("\n")
-        continued = False
-        while (begun := self.at) < len(self.text):
-            char = self.text[begun]
-            if (found := _CONTINUED.match(self.text, begun) or _LOST.match(self.text, begun)) is not None:
-                self.at, continued = found.end(), True
-            elif char == "#":
-                self._skip_comment(continued=continued)
-            elif char == "\n":
-                if not self._flag_follows(last):
-                    yield begun, (last := Operator("\n"))
-                continued = False
-            elif char.isspace():
-                self.at += 1
-            else:
-                continued = False
-                if (token := self._next()) is not None:
-                    yield begun, (last := token)
-        self._fill_documents()
-
-    def _skip_comment(self, *, continued: bool) -> None:
-        """To the end of the line, or beyond it where a line before goes on here."""
-        end = self.text.find("\n", self.at)
-        self.at = len(self.text) if end < 0 else end + continued
-
-    def _flag_follows(self, last: Token) -> bool:
-        """Takes a line end. Whether the next line goes on with a flag, and the backslash was lost."""
-        if self.documents:
-            self.at += 1
-            self._fill_documents()
-            return False
-        found = _FLAG_NEXT.match(self.text, self.at) if isinstance(last, Word) else None
-        self.at = found.end() if found else self.at + 1
-        return found is not None
-
-    def _next(self) -> Token | None:
-        """None of a redirection that matters to no launch."""
-        text, at = self.text, self.at
-        end = self._closing(at + 1, "(") + 1 if text.startswith("((", at) else 0
-        if text.startswith("[[ ", at):
-            end = text.find(" ]]", at, at + _LONGEST_TEST) + 3
-        if end > at:  # a sum or a test is one word
-            self.at = end
-            return Word((Part("text", text[at:end], True, text[at:end]),))
-        found = _REDIRECTION.match(text, at)
-        if found and not _PLACEHOLDER.match(text, at):
-            self.at = found.end()
-            return self._redirected(found[1])
-        if (operator := _OPERATOR.match(text, at)) is not None:
-            self.at = operator.end()
-            return Operator(operator[0])
-        return self._word()
-
-    def _redirected(self, sign: str) -> Token | None:
-        if sign in ("<<", "<<-"):
-            return self._announced()
-        target = self._word() if self.text[self.at : self.at + 1] not in ("", *"\n;&|()") else Word(())
-        if not isinstance(target, Word):
-            return None
-        return Document(target.plain) if sign == "<<<" else Into() if sign[0] == ">" else None
-
-    def _announced(self) -> Document | None:
-        """A here-document, whose text begins below this line."""
-        found = _DELIMITER.match(self.text, self.at)
-        self.seen += 1
-        if self.seen > _MOST_DOCUMENTS:
+def _with_documents(text: str) -> str:
+    """Here-documents as texts on standard input, in characters that part nothing; the lines stay as many."""
+    lines, made, count = text.split("\n"), list[str](), 0
+    while (at := len(made)) < len(lines):
+        line, end = lines[at], None
+        if found := _ANNOUNCED.search(line):
+            ends = (place for place in range(at + 1, len(lines)) if lines[place].strip(" \t\r") == found[1])
+            end, count = next(ends, None), count + 1
+        if count > _MOST_DOCUMENTS:
             raise ValueError("it has more here-documents than any launch")
-        if found is None:
-            return None
-        self.at = found.end()
-        self.documents.append(Document(delimiter=found[1] or found[2] or found[3].lstrip("\\")))
-        return self.documents[-1]
+        if found and end:
+            body = "".join(f"{row}\n" for row in lines[at + 1 : end])
+            line = f"{line[: found.start()]}<<<\x01{body.encode().hex()}{line[found.end() :]}"
+        made += [line, *[""] * (end - at if end else 0)]
+    return "\n".join(made)
 
-    def _fill_documents(self) -> None:
-        for document in self.documents:
-            end = re.compile(rf"(?m)^\t*{re.escape(document.delimiter)}[ \t\r]*$").search(self.text, self.at)
-            if end:
-                document.text = self.text[self.at : end.start()]
-                self.at = end.end()
-        self.documents = []
 
-    def _word(self, *, in_array: bool = False) -> Word | Array:
-        made: list[Part] = []
-        begun = self.at
-        while self.at < len(self.text):
-            if (found := _PLAIN.match(self.text, self.at)) is not None:
-                made.append(Part("text", found[0], False, found[0]))
-                self.at = found.end()
-            elif self.text[self.at] == "(" and not in_array:
-                assigned = _ARRAY.fullmatch(self.text, begun, self.at)
-                return self._array(assigned[1], more=bool(assigned[2])) if assigned else Word(tuple(made))
-            elif not self._quoted_or_expanded(made, doubled=False):
-                break
-        if not made:  # nothing else takes this character
-            self.at = max(self.at, begun + 1)
-            made.append(Part("text", self.text[begun : self.at].strip("\\"), True, ""))
-        return Word(tuple(made))
+def _redirected(sign: str, target: str, line: int) -> Token | None:
+    """None of what matters to no launch."""
+    if "<<<" in sign:
+        kept = _KEPT.fullmatch(target)
+        text = bytes.fromhex(kept[1]).decode(errors="replace") if kept else target.strip("'\"")
+        return Token("document", text, line)
+    return Token("into", "", line) if ">" in sign else None
 
-    def _array(self, name: str, *, more: bool) -> Array:
-        self.at += 1
-        words: list[Word] = []
-        while self.at < len(self.text) and self.text[self.at] != ")":
-            char = self.text[self.at]
-            if (found := _CONTINUED.match(self.text, self.at)) is not None:
-                self.at = found.end()
-            elif char == "#":
-                self._skip_comment(continued=True)
-            elif char.isspace() or char in ";&|":
-                self.at += 1
-            else:
-                word = self._word(in_array=True)
-                words += [word] if isinstance(word, Word) else word.words
-        self.at += 1
-        return Array(name, more, tuple(words))
 
-    def _quoted_or_expanded(self, made: list[Part], *, doubled: bool) -> bool:
-        """Takes one piece that begins with a sign. False where it is none, which ends a word."""
-        char = self.text[self.at]
-        if char == "$":
-            self._dollar(made, doubled=doubled)
-        elif char == "`":
-            made.append(self._backquoted(doubled=doubled))
-        elif char == "\\":
-            return self._escaped(made, doubled=doubled)
-        elif char == '"' and not doubled:
-            self.at += 1
-            made.append(Part("text", "", True, ""))
-            self.double(made)
-        elif char == "'" and not doubled:
-            end = self.text.find("'", self.at + 1)
-            if end < 0:
-                raise ValueError(_UNCLOSED)
-            piece, self.at = self.text[self.at + 1 : end], end + 1
-            made.append(Part("text", piece, True, piece))
-        else:
-            return False
-        return True
+def blocks(script: Sequence[Token]) -> dict[int, int]:
+    """Where each reserved word or parenthesis that is closed is closed."""
+    pairs: dict[int, int] = {}
+    opened: list[tuple[str, int]] = []
+    begins = True  # whether a command does
+    for at, token in enumerate(script):
+        here = token.sign or (token.bare if begins or token.bare == "{" else "")
+        if here in _CLOSES:
+            opened.append((here, at))
+        elif here == ")" and opened and opened[-1][0] == "case":
+            pass  # of a pattern
+        elif here in _CLOSES.values() and any(_CLOSES[word] == here for word, _ in opened[-_DEEPEST:]):
+            while _CLOSES[opened[-1][0]] != here:
+                opened.pop()
+            pairs[opened.pop()[1]] = at
+        begins = token.sign != "" or here in RESERVED
+    return pairs
 
-    def _escaped(self, made: list[Part], *, doubled: bool) -> bool:
-        found = _CONTINUED.match(self.text, self.at)
-        if found and not doubled:
-            return False
-        after = self.text[self.at + 1 : self.at + 2]
-        if found:
-            piece, self.at = " ", found.end()
-        else:
-            piece = after if not doubled or after in '$`"\\' else f"\\{after}"
-            self.at += 2
-        made.append(Part("text", piece, True, piece))
-        return True
 
-    def double(self, made: list[Part], *, loose: bool = False) -> None:
-        """To the closing mark; or to the end of the text, past marks."""
-        while self.at < len(self.text):
-            if (found := _IN_DOUBLE.match(self.text, self.at)) is not None:
-                made.append(Part("text", found[0], True, found[0]))
-                self.at = found.end()
-            elif self.text[self.at] != '"':
-                self._quoted_or_expanded(made, doubled=True)
-            else:
-                self.at += 1
-                if not loose:
-                    return
-        if not loose:
-            raise ValueError(_UNCLOSED)
+def function_at(script: Sequence[Token], at: int) -> tuple[str, int]:
+    """The name of the function that begins there, and where its body does; a place of nothing if none does."""
+    named = at + (script[at].bare == "function")
+    name = script[named].bare if named < len(script) else ""
+    signs = "".join(token.sign for token in script[named + 1 : named + 3])
+    if not name or (named == at and signs != "()"):
+        return "", -1
+    body = named + 1 + 2 * (signs == "()")
+    while body < len(script) and script[body].sign == "\n":
+        body += 1
+    return name, body
 
-    def _backquoted(self, *, doubled: bool) -> Part:
-        end = _BACKQUOTED.match(self.text, self.at)
-        self.at = end.end() if end else self.at + 1
-        return Part("command", end[1], doubled, f"$({end[1]})") if end else Part("text", "`", True, "`")
 
-    def _dollar(self, made: list[Part], *, doubled: bool) -> None:
-        text, begun = self.text, self.at
-        if text.startswith("$'", begun) and not doubled:
-            found = _ANSI.match(text, begun + 2)
-            assert found is not None
-            self.at = found.end() + 1
-            body = re.sub(r"\\(.)", lambda one: _ESCAPES.get(one[1], one[1]), found[0], flags=re.DOTALL)
-            made.append(Part("text", body, True, body))
-        elif text.startswith('$"', begun) and not doubled:
-            self.at += 1
-        elif (opened := text[begun + 1 : begun + 2]) in ("(", "{"):
-            end = self._closing(begun + 2, opened, doubled=doubled)
-            self.at = end + 1
-            kind: Literal["command", "variable"] = "command" if opened == "(" else "variable"
-            made.append(Part(kind, text[begun + 2 : end], doubled, text[begun : self.at]))
-        elif (named := _NAME.match(text, begun + 1)) is not None:
-            self.at = named.end()
-            made.append(Part("variable", named[0], doubled, text[begun : self.at]))
-        else:
-            self.at += 1
-            made.append(Part("text", "$", True, "$"))
+def command_end(script: Sequence[Token], at: int) -> int:
+    """Where the command that begins there ends."""
+    return next((place for place in range(at, len(script)) if script[place].sign), len(script))
 
-    def _closing(self, at: int, opened: str, *, doubled: bool = False) -> int:
-        """Where what was opened is closed: by counting, past quotation marks. Raises ValueError."""
-        stack = [*('"' * doubled), opened]
-        while (found := _INSIDE.match(self.text, at)) is not None:
-            sign, at, top = found[0], found.end(), stack[-1]
-            if sign == "\\":
-                at += 1
-            elif sign in ("$(", "${") or (sign, top) == ("(", "("):
-                stack.append(sign[-1])
-            elif sign == '"':
-                stack.pop() if top == '"' else stack.append('"')
-            elif sign == "'" and top != '"' and not doubled:
-                at = self.text.find("'", at) + 1 or len(self.text)
-            elif (sign, top) in ((")", "("), ("}", "{")):
-                stack.pop()
-                if len(stack) == doubled:
-                    return found.start()
-        raise ValueError(f"`{opened}` in it is not closed")
+
+def commands(script: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Each command of a script, in a block or not, without reserved words before it."""
+    at = 0
+    while at < len(script):
+        if script[at].sign or script[at].bare in RESERVED:
+            at += 1
+            continue
+        after = command_end(script, at)
+        yield script[at:after]
+        at = after

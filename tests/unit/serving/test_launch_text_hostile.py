@@ -42,6 +42,7 @@ ROWS: dict[str, str] = {
     "tests": "[ " + "a || " * N + f"b ] && {S}",
     "nots": "[ " + "! " * N + f"b ] && {S}",
     "ssh of ssh": "ssh " * N + S,
+    "less of it": "ssh " * 300 + S,
     "docker of docker": "docker " * N + f"run i {S}",
     "long words": "A=" + "x" * 60_000 + "\nvllm serve " + "$A " * N,
     "deep fields": f"{S} --a" + ".b" * N + " 1",
