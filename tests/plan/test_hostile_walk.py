@@ -35,7 +35,8 @@ from sparkrig.render import drift_html, drift_junit, drift_prom
 from sparkrig.render.summary import panel
 from sparkrig.reports.summary import describe
 from tests import warm
-from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
+from tests.attacks.looks import poisoned, worst
+from tests.attacks.texts import BOMB, CODES, DEEP, MARKUP, WORST
 from tests.plan import fleet
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, JOURNAL, A, B, Deploy, Host, converged, joined, pair, recorded, sections

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Protocol
+
+from tests.attacks.servers import Answer
 
 # each as the engine prints it: [@vllm-metrics], [@sglang-metrics], [@llama-server]
 ENGINES = {
@@ -36,32 +35,12 @@ llamacpp:requests_deferred 5
 }
 
 
-@contextmanager
-def serving(answers: Any) -> Iterator[int]:
-    """A port; each connection is given to `answers`, with the bytes that were asked with."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-
-        def accept() -> None:
-            while True:
-                try:
-                    made, _ = listening.accept()
-                except OSError:
-                    return
-                with made:
-                    answers(made, made.recv(4096))
-
-        threading.Thread(target=accept, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
-
-
-def says(text: str, status: str = "200 OK") -> Any:
+def says(text: str, status: str = "200 OK") -> Answer:
     whole = f"HTTP/1.0 {status}\r\nContent-Type: text/plain\r\n\r\n{text}".encode()
 
-    def answer(made: socket.socket, asked: bytes) -> None:
-        assert asked.startswith(b"GET /metrics HTTP/1.0\r\n")
+    def answer(client: socket.socket) -> None:
         for part in (whole[:150], whole[150:]):
-            made.sendall(part)
+            client.sendall(part)
 
     return answer
 

@@ -21,8 +21,9 @@ import pytest
 
 from docs import alerts
 from sparkrig.render import drift_prom
+from tests.attacks.servers import server
 from tests.unit.blackbox_host import AER, FOLDER, KILLED, METRICS, NVRM, STAT
-from tests.unit.engine_metrics import ENGINES, record, says, serving
+from tests.unit.engine_metrics import ENGINES, record, says
 from tests.unit.prometheus import DRIFTED, Prometheus, programs, waited
 from tests.unit.shells import tool
 from tests.unit.sshd import free_ports
@@ -130,7 +131,7 @@ def sparks(root: Path) -> Iterator[tuple[Prometheus, list[Spark]]]:
 @pytest.mark.slow  # nine processes of Go and Python, and five seconds of scraping
 @pytest.mark.timeout(300)  # they take 20 s on a quiet machine, and minutes beside others
 def test_every_alert_fires_and_every_graph_has_lines(tmp_path: Path) -> None:
-    with sparks(tmp_path) as (prometheus, (a, b, c, d)), serving(says(ENGINES["vllm"])) as port:
+    with sparks(tmp_path) as (prometheus, (a, b, c, d)), server(says(ENGINES["vllm"])) as (port, _):
         drifted(d.root / FOLDER)
         record(a, port)
         record(b, free_ports(1)[0], service="down")

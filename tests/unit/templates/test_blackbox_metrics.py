@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,8 +16,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from sparkrig.host.nvidia_smi import REASONS, THERMAL
 from sparkrig.resources import watch
 from sparkrig.serving.runtimes import RUNTIMES
+from tests.attacks.servers import drip, server
 from tests.unit.blackbox_host import AER, COST, FOLDER, KILLED, METRICS, NVRM, ROW, STAT, A, Host, until
-from tests.unit.engine_metrics import ENGINES, record, says, serving
+from tests.unit.engine_metrics import ENGINES, record, says
 
 MEMORY = (
     "MemTotal: 1000 kB\nMemFree: 100 kB\nMemAvailable: 200 kB\nCached: 150 kB\nAnonPages: 250 kB\nSlab: 50 kB\n"
@@ -306,9 +305,10 @@ def of_servers(host: Host) -> dict[str, float]:
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_each_engine_is_understood(host: Host, engine: str) -> None:
-    with serving(says(ENGINES[engine])) as port:
+    with server(says(ENGINES[engine])) as (port, asked):
         record(host, port, engine, "small")
         box(host).step()
+    assert asked[0].startswith(b"GET /metrics HTTP/1.0\r\n")
     unit = "sparkrig-serve-small"
     assert of_servers(host) == {
         f"up {unit}": 1,
@@ -320,32 +320,23 @@ def test_each_engine_is_understood(host: Host, engine: str) -> None:
 
 
 def test_a_server_is_asked_in_each_third_step(host: Host) -> None:
-    asked = []
-
-    def answer(made: socket.socket, words: bytes) -> None:
-        asked.append(words)
-        says(ENGINES["vllm"])(made, words)
-
-    with serving(answer) as port:
+    with server(says(ENGINES["vllm"])) as (port, asked):
         record(host, port)
         host.steps(box(host), 7)
     assert len(asked) == 3 and of_servers(host)["up sparkrig-serve"] == 1
 
 
 def test_one_that_answers_nothing_of_it_is_down(host: Host) -> None:
-    def broken(made: socket.socket, _: bytes) -> None:
-        made.sendall(b"\xff\xfe\n" * 50)
-
     for what, answer in {
         "loading": says(ENGINES["vllm"], "503 Service Unavailable"),
         "another program": says("hello\n"),
-        "no text": broken,
+        "no text": lambda client: client.sendall(b"\xff\xfe\n" * 50),
         "numbers that are none": says("vllm:num_requests_running{} nan\nvllm:num_requests_waiting -5\n"),
         "a line without end": says("vllm:num_requests_running 1\n" + "x" * 300_000),
         "no end": says("vllm:num_requests_running 1\n" * 60_000),
-        "nothing": lambda *_: None,
+        "nothing": lambda _: None,
     }.items():
-        with serving(answer) as port:
+        with server(answer) as (port, _):
             record(host, port)
             box(host).step()
         assert of_servers(host) == {"up sparkrig-serve": 0}, what
@@ -357,23 +348,13 @@ def test_nine_that_hang_cost_less_than_a_step(host: Host, monkeypatch: pytest.Mo
     monkeypatch.setattr(host.program, "time", time)
     assert host.program.SERVERS * host.program.ASK_S < host.program.blackbox.STEP_S
     host.program.ASK_S = 0.05
-    drips = threading.Event()
-
-    def drip(made: socket.socket, _: bytes) -> None:
-        try:
-            while not drips.wait(0.01):
-                made.sendall(b"H")
-        except OSError:
-            return
-
-    with serving(drip) as port:
+    with server(drip) as (port, _):
         for number in range(12):
             record(host, port, service=f"s{number}")
         made = box(host)
         began = time.monotonic()
         made.step()
         assert time.monotonic() - began < 5  # and not for ever
-        drips.set()
     found = of_servers(host)
     assert len(found) == 9 and set(found.values()) == {0}
 
@@ -402,7 +383,7 @@ def test_what_it_costs(host: Host) -> None:
     for pid in range(1, 500):
         host.has(f"proc/{pid}/stat", STAT.format(pid=pid, name="python3", pages=pid))
     text = ENGINES["vllm"] + 'vllm:e2e_request_latency_seconds_bucket{le="0.3",model_name="m"} 12.0\n' * 8000
-    with serving(says(text)) as port:
+    with server(says(text)) as (port, _):
         record(host, port)
         words = [
             sys.executable,
