@@ -10,12 +10,31 @@ _TOKEN = re.compile(
     r"|AIza[\w-]{30,}|(?<![A-Za-z0-9_])(?:[sr]k_(?:live|test)_|whsec_|shpat_|dop_v1_|lin_api_|hv[sb]\.|SG\.|ATATT)[\w.-]{10,}"
     r"|(?<![A-Za-z0-9_])(?:gsk_|r8_|dckr_(?:pat|oat)_|npm_|glsa_|wandb_v1_|xai-|pplx-|csk-|pypi-|ya29\.)[\w-]{10,}"
     r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|(?<=login\.tailscale\.com/)(?:a/)?[\w-]{6,}"
-    r"|(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,}"
+    r"|(?<=hooks\.slack\.com/)(?:services|workflows)/[\w/-]{8,}|(?<=/api/webhooks/)\d{1,20}/[\w-]{8,}"
+    r"|(?<!\d)\d{6,12}:AA[\w-]{20,}"  # of a bot of Telegram
+    r"|\$(?:[1567y]|2[abxy]|gy|apr1|argon2\w{1,2})\$[\w./$=,+-]{20,}"  # of a password, as /etc/shadow has it
     r"|(?:(?<![\w-])|(?<=\\n))eyJ[\w-]{6,}\.[\w-]{6,}(?:\.[\w-]*)?"
 )
 _LOGIN = re.compile(r"(?<=://)([^\s/\"'<>]+)(?=@)")  # up to the last @: a password may hold one
 _USER_ALONE = re.compile(r"[A-Za-z_][\w.-]{0,31}")
 _KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
+
+# The option of one letter that is a password's, by program; in the same command, which a sign of the shell ends.
+_LETTERS = {
+    "login": "-p[ =]?",
+    r"(?:mysql|mariadb|7z)\w{0,9}": "-p",
+    r"(?:mongo\w{0,9}|rdesktop|user(?:add|mod))": "-p[ =]",
+    r"(?:ipmitool|mosquitto_\w{3}|(?:un)?zip)": "-P ?",
+    "redis-cli": "-a ",
+    r"ldap\w{3,9}": "-w ",
+    "openssl": "-k ",
+    "ssh-keygen": "-N ",
+    "(?:smb|rpc)client": r"-U ?[^\s%]{1,64}%",
+    "htpasswd": r"-b\w{0,2} \S{1,200} \S{1,200} ",
+}
+_OF_LETTERS = "|".join(rf"{program}\b[^\n|;&]{{0,160}}?[ \t]{letter}" for program, letter in _LETTERS.items())
+# What reads a password from its standard input.
+_FROM_INPUT = r"(?:chpasswd|--password-stdin|--with-token|--stdin|sudo[ \t]+-\w{0,3}S)"
 
 PATTERNS = (
     _TOKEN,
@@ -24,16 +43,22 @@ PATTERNS = (
     re.compile(r"(?i)\b(?:bearer|basic)[ \t]+([\w.~+/-]{8,}=*)"),
     re.compile(r"(?i)(?:--(?:proxy-)?user|(?<![\w-])-u)[ =](?!\d+:\d+\b)([^\s:]{1,200}:[^\s]+)"),
     re.compile(r"(?i)\bsshpass[ \t]+-p[ \t]*['\"]?([^\s'\"]+)"),
-    re.compile(r"(?i)\bwandb[ \t]+login(?:[ \t]+--relogin)?[ \t]+([^\s'\"]+)"),
+    re.compile(rf"\b(?:{_OF_LETTERS})[\"']?(?![-\"']|\d{{1,5}}(?:\s|$))([^\s\"']+)"),
+    re.compile(r"(?i)\b(?:wandb|vault)[ \t]+login(?:[ \t]+--relogin)?[ \t]+(?!-)([^\s'\"]+)"),
     re.compile(r"(?i)\bwpa_passphrase[ \t]+(?:'[^'\n]{1,64}'|\"[^\"\n]{1,64}\"|\S{1,64})[ \t]+['\"]?([^\s'\"]+)"),
     re.compile(r"(?i)(?<![\w-])pin(?: (?:code|is))?[\"']?[ \t]*(?:[:=][ \t]*|(?<=is) )[\"']?(\d{4,12})(?![\w.])"),
     re.compile(r"(?i)\b(?:r[ow]community6?|snmp-server community)[ \t]+[\"']?([^\s\"']+)"),
     re.compile(r"(?i)\bsnmp\w{1,20}[ \t][^\n]{0,100}?(?<![\w-])-c[ \t]*[\"']?([^\s\"'/][^\s\"']*)"),
     re.compile(r"(?i)\bcom2sec6?(?:[ \t]+-Cn[ \t]+\S{1,64})?[ \t]+\S{1,64}[ \t]+\S{1,64}[ \t]+(\S+)"),
-    re.compile(r"(?i)\becho[ \t]+[\"']?[\w.-]{1,32}:([^\s|\"']+)[\"']?[ \t]*\|[^\n]{0,40}\bchpasswd\b"),
+    re.compile(
+        r"(?i)\b(?:echo|printf(?:[ \t]+['\"]?%s(?:\\n)?['\"]?)?)[ \t]+[\"']?(?:[\w.-]{1,32}:)?([^\s|\"']+)[\"']?"
+        rf"[ \t]*\|[^\n|]{{0,80}}?{_FROM_INPUT}"
+    ),
+    re.compile(rf"(?i){_FROM_INPUT}[^\n|;&]{{0,80}}?<<<[ \t]*[\"']?(?:[\w.-]{{1,32}}:)?([^\s\"']+)"),
     # in a sentence, where it is no word: "using token 3f9a77c1b0"
     re.compile(
-        r"(?i)\b(?:token|password|passphrase|passcode|secret|api[ -]key|otp)(?: (?:is|was))?[ \t]{1,9}[\"'`]?"
+        r"(?i)(?<![a-z])(?:token|password|passphrase|passcode|secret|api[ _-]?key|otp)(?: for \S{1,40})?"
+        r"(?: is| was)?(?: (?:changed|set|reset) to)?[ \t]{1,9}[\"'`]?"
         r"(?=[\w.~+/-]{0,99}\d)(?=[\w.~+/-]{0,99}[a-z])(?!\d[\d.,]{0,20}[a-z/]{0,20}(?![\w.~+/-]))"
         r"([\w~+][\w.~+/-]{6,198}[\w~+/-])(?![\w.]{0,99}[(=:])"
     ),

@@ -53,8 +53,8 @@ _HEADS = (
     *_OF_KEYS, "ADMIN", "APP", "AWS", "AZURE", "BOT", "CLI", "CLIENT", "DB", "DEPLOY", "DOCKER", "FTP", "GCP",
     "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "LDAP", "LICENSE", "LLAMA", "LOGIN",
     "MAIL", "MASTER", "MONGO", "MQTT", "MY", "MYSQL", "NGC", "NV", "NVIDIA", "O", "OPENAI", "PG", "POSTGRES",
-    "PRE", "PRIV", "PROXY", "RAY", "REDIS", "REDISCLI", "REGISTRY", "ROOT", "SERVER", "SESSION", "SMB", "SMTP",
-    "SQL", "SSH", "STORAGE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB", "WEP", "WG",
+    "PASS", "PRE", "PRIV", "PROXY", "RAY", "REDIS", "REDISCLI", "REGISTRY", "ROOT", "SERVER", "SESSION", "SMB",
+    "SMTP", "SQL", "SSH", "STORAGE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB", "WEP", "WG",
     "WIFI", "WPA", "X",
 )
 # Words before it that make another thing of it.

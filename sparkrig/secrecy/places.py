@@ -33,11 +33,12 @@ _NEWLINE = r"[ \t]{0,80}\r?\n(?:\S[^\n]{0,100}?(?:\]: | \| ))?"
 _QUOTE = r"(?:\\{0,3}[\"'`])"
 
 _ASSIGNED = re.compile(
-    rf"(?:{_QUOTE}[\])]?\s{{0,40}}|[\])]?[ \t]{{0,40}})(?P<sign>[?:+!]?={{1,2}}>?|->|:(?!//|:))[ \t]{{0,80}}"
+    rf"(?:{_QUOTE}[\])]?\s{{0,40}}|[\])]?[ \t]{{0,40}})(?P<sign>[?:+!]?={{1,2}}>?|->|:(?!//|:)|%3[aAdD])"
+    r"[ \t]{0,80}"
 )
 _NOTHING = re.compile(rf"(?P<block>[|>][-+0-9]{{0,2}})?[ \t]{{0,9}}(?:#[^\n]{{0,200}})?{_NEWLINE}")
 _OPENED = re.compile(r"[bBuUrRfF]{0,2}(\\{0,3})([\"'`])")
-_BRACKET = re.compile(r"[A-Za-z_][\w.]{0,60}\((?=[\"'\[({])|[\[({]")
+_BRACKET = re.compile(r"[A-Za-z_][\w.]{0,60}\((?=[\"'\[({]|\w{1,40}=[\"'])|[\[({]")
 _WORD = re.compile(r"[^\s\"'\\]+")
 _LINE = re.compile(r"[^\n]*")
 _HEADER = re.compile(r"[^\n\"'\\]*")
@@ -69,7 +70,13 @@ _VALUE_BEFORE = re.compile(
     rf"(?i)value{_IS}{_QUOTE}?([^\s\"'\\,]{{1,200}}){_QUOTE}?,?(?:{_NEWLINE})?[ \t]{{0,80}}(?:-[ \t]{{1,9}})?"
     rf"{_QUOTE}?[a-z]{{3,8}}{_IS}{_QUOTE}?$"
 )
-_ELEMENT = re.compile(r"[\"']?(?:[ \t][^<>\n]{0,80})?>([^<>\n]{1,400})</")
+_GAP_OF_TAGS = rf"(?:{_NEWLINE})?[ \t]{{0,80}}"
+_ELEMENT = re.compile(
+    rf"(?:[\"']?(?:[ \t][^<>\n]{{0,80}})?|</key>{_GAP_OF_TAGS}<string)>{_GAP_OF_TAGS}(?:<!\[CDATA\[)?"
+    rf"([^<>\s][^<>\n]{{0,400}}?)(?:\]\]>)?{_GAP_OF_TAGS}</"
+)
+# In a table, between its lines; of a name that stands in a cell by itself.
+_CELL = re.compile(r"[ \t]{0,80}[|│┃][ \t]{0,80}([^\s|│┃][^\n|│┃]{0,400}?)[ \t]{0,80}[|│┃]")
 
 # A line begins, behind a mark of a diff, a list or a comment, or what a journal puts in front.
 _BEGINS = re.compile(r"(?:^|\]: | \| )[ \t#;+-]*[\"']?$")
@@ -152,7 +159,8 @@ class _Reader:
         if found := _VALUE_OF.match(text, end):
             self.place = found.end()
             return self._one(found.end())
-        if found := _ELEMENT.match(text, end):
+        in_cell = self.head.rstrip(" \t").endswith(("|", "│", "┃"))
+        if found := _ELEMENT.match(text, end) or (_CELL.match(text, end) if in_cell else None):
             self.place = found.end(1)
             return iter([found.span(1)])
         if _IS_NAME.search(self.head[-_LONGEST:]) and (before := _VALUE_BEFORE.search(self.head)):
@@ -261,7 +269,9 @@ class _Reader:
             bare = row.lstrip(" \t")
             start = at + len(row) - len(bare)
             deeper = bool(bare) and start - at > base
-            if block:
+            if block and not bare.strip():
+                pass  # an empty line ends no block
+            elif block:
                 if not deeper or bare.startswith("-----BEGIN"):
                     return  # a key as a whole is another kind
                 yield from self._until(_LINE, start)

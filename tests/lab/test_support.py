@@ -14,7 +14,7 @@ import pytest
 
 from sparkrig.explain.tools import explain
 from sparkrig.redaction import archive
-from tests import canaries
+from tests.attacks import canaries
 from tests.faults import endstate
 from tests.lab.commands import LAB, run
 from tests.lab.guests import Guest, Pair
@@ -31,7 +31,7 @@ autoconnect=false
 
 [wifi]
 ssid=Quill Attic 5G
-cloned-mac-address={canaries.MAC}
+cloned-mac-address={canaries.KNOWN.macs[0]}
 
 [wifi-security]
 key-mgmt=wpa-psk
@@ -44,7 +44,7 @@ YOUNGER = "sudo find /etc /usr /root /home /boot /srv /var/lib/sparkrig -xdev -n
 def plant(guest: Guest) -> None:
     """Canaries of each kind: in the journals of the kernel and of a unit of ours, and a profile of a Wi-Fi."""
     # without colours, which the kernel's journal writes as text
-    lines = [re.sub(r"\033\[[0-9;]*m", "", line) for given, _ in canaries.FORMS.values() for line in given]
+    lines = [re.sub(r"\033\[[0-9;]*m", "", line) for line in canaries.alone()]
     text = base64.b64encode("".join(f"{PREFIX}{line}\n" for line in lines).encode()).decode()
     guest.output(f"echo {text} | base64 -d | sudo tee /run/canaries >/dev/null")
     # a write to /dev/kmsg is one record
@@ -82,9 +82,7 @@ def test_an_archive_of_the_pair_has_no_canary_and_changes_nothing(deployed: Pair
     assert done.code == 0, done.stdout + done.stderr
     files = archive.unpack(file.read_bytes(), "it")
     text = "\n".join([*files, *files.values()])
-    words = {kind: given for kind, (_, given) in canaries.FORMS.items()}
-    words["ssid"] = (*words["ssid"], "Quill")
-    assert {kind: left for kind in words if (left := canaries.left(text, words[kind]))} == {}
+    assert canaries.shown(text, of="\n".join([*canaries.alone(), PROFILE])) == {}
     for guest in deployed:
         names = {form for each in own(guest) for form in (each, each.replace(":", "").replace("-", ""))}
         left = [each for each in names if each.lower() in text.lower()]

@@ -6,24 +6,24 @@ import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from tests import canaries
+from tests.attacks import canaries
 
+# a word of the look at identifiers, and what it tells
+_WORDS = {
+    "domain": canaries.KNOWN.domains,
+    "user": canaries.KNOWN.users,
+    "person": canaries.KNOWN.people,
+    "id": canaries.KNOWN.ids,
+    "mac": canaries.KNOWN.macs,
+    "guid": canaries.KNOWN.guids,
+    "serial": canaries.KNOWN.serials,
+    "ssid": canaries.KNOWN.ssids,
+    "key": canaries.KNOWN.keys,
+}
 IDENTIFIERS = [
     "machine zebra",
     "machine spark-7f3c",
-    "domain hoard.example",
-    "user mallory",
-    "person Mallory Quince",
-    f"id {canaries.MACHINE_ID}",
-    f"id {canaries.PRODUCT}",
-    f"mac {canaries.MAC}",
-    "guid a088:c203:0044:1122",
-    f"serial {canaries.SERIAL}",
-    f"serial {canaries.CABLE}",
-    f"serial {canaries.DISK}",
-    "ssid Quill Attic 5G",
-    "ssid Café Quill",
-    f"key {canaries.HOST_KEY}",
+    *(f"{word} {value}" for word, values in _WORDS.items() for value in values),
     "unread serial by lspci: not installed",
 ]
 

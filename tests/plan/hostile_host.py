@@ -23,7 +23,7 @@ from typing import Any
 import paramiko
 from paramiko.common import AUTH_FAILED, AUTH_SUCCESSFUL, OPEN_SUCCEEDED
 
-from tests.hostile import CODES, DEEP, MARKUP
+from tests.attacks.texts import CODES, DEEP, MARKUP
 from tests.unit.sshd import fingerprint, keygen
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,7 +18,7 @@ from sparkrig.facts.examination import Examination
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
 from sparkrig.redaction import Redactor
-from tests import attacks
+from tests.attacks import lines
 from tests.looks import whole
 from tests.plan.conftest import PING, ROOT, together
 from tests.plan.examined import doctor
@@ -77,7 +77,7 @@ def test_a_doctor_says_of_redacted_looks_what_it_says_of_the_looks(tmp_path: Pat
         netdevs = {netdev for each in settings.values() for netdev in each["fabric"]}
         redactor = Redactor(ordinary=_ordinary(), shared=map(profiles.uuid, netdevs))
         looks = {file: file.read_text() for file in folder.glob("machine-*/looks/*.txt")}
-        for text in (*looks.values(), *(each.line for each in attacks.planted())):
+        for text in (*looks.values(), *(each.line for each in lines.planted())):
             redactor.learn(text)
         hosts = []
         for machine in machines(folder):

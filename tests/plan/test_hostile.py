@@ -20,7 +20,8 @@ from sparkrig.render import doctor as picture
 from sparkrig.reports.examination import Seen, judged
 from sparkrig.reports.figures import figures
 from tests import warm
-from tests.hostile import BOMB, DEEP, looks, survives
+from tests.attacks.looks import looks, survives
+from tests.attacks.texts import BOMB, DEEP
 from tests.plan import fleet
 from tests.plan.clean import CLEAN, clean
 from tests.plan.conftest import APT, JOURNAL, A, B, Deploy, converged, joined, pair, recorded, sections

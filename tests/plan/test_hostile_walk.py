@@ -38,7 +38,8 @@ from sparkrig.render import status as status_picture
 from sparkrig.reports.figures import figures
 from sparkrig.runs.journal import Journal
 from tests import warm
-from tests.hostile import BOMB, CODES, DEEP, MARKUP, WORST, poisoned, worst
+from tests.attacks.looks import poisoned, worst
+from tests.attacks.texts import BOMB, CODES, DEEP, MARKUP, WORST
 from tests.plan import fleet
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, JOURNAL, A, B, Deploy, Host, converged, joined, pair, recorded, sections

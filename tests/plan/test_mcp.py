@@ -20,7 +20,7 @@ from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import CallToolResult, TextContent, Tool
 
 from sparkrig.cli import mcp, mcp_tools
-from tests.hostile import WORST, codes
+from tests.attacks.texts import WORST, codes
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import BEGIN, END, HOLD, JOURNAL, NOTE, A
 from tests.plan.desk import Desk, commands, noted

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests import warm
-from tests.hostile import codes
+from tests.attacks.texts import codes
 from tests.plan.archives import asked as evidence
 from tests.plan.clean import CLEAN
 from tests.plan.conftest import JOURNAL, A, B, Host, joined

@@ -1,10 +1,11 @@
-"""Lines as tools and kernels print them, with made-up identifiers (tests/attacks.py), are redacted whole.
+"""Lines as tools and kernels print them, with made-up identifiers (tests/attacks/lines.yaml), are redacted whole.
 
 Nothing of the values is known beforehand: no host says them, and only what stands around them tells of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from sparkrig.explain.tools import explain
 from sparkrig.facts.evidence import JOURNALS, TOOLS
 from sparkrig.redaction import Redactor
 from sparkrig.redaction.book import Known
-from tests import attacks, canaries
+from tests.attacks import canaries, lines
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 
@@ -28,20 +29,17 @@ def redacted(text: str, known: Known | None = None) -> str:
 
 @pytest.mark.slow
 def test_every_line_of_an_attacker_is_taken_out_of_a_text_that_has_all_of_them() -> None:
-    planted = attacks.planted()
-    text = redacted("\n\n".join(each.line for each in planted))
-    left = {each.line: found for each in planted if (found := canaries.left(text, each.words))}
-    assert not left, left
+    assert lines.left(redacted(lines.text())) == {}
 
 
-@pytest.mark.slow  # each line alone, 230 of them, in nine surroundings: 20 s
+@pytest.mark.slow  # each line alone, 230 of them, in each surrounding: half a minute
 def test_every_line_alone_is_taken_out_in_every_surrounding() -> None:
-    def holds(surrounding: str) -> None:
-        for each in attacks.planted():
-            text = redacted(attacks.SURROUNDINGS[surrounding](each.line))
-            assert not canaries.left(text, each.words), text
+    def holds(around: Callable[[str], str]) -> None:
+        for planted in lines.planted():
+            text = redacted(around(planted.line))
+            assert not canaries.left(text, planted.words), text
 
-    each_row([*attacks.SURROUNDINGS], holds)
+    each_row({name: (around,) for name, around in {**lines.AROUND, **lines.ENCODED}.items()}, holds)
 
 
 def collected() -> list[Path]:
@@ -58,16 +56,14 @@ def verdicts(text: str) -> list[tuple[str, list[tuple[str, str]]]]:
 
 @pytest.mark.slow  # each text of an archive with 230 lines in it: 15 s
 def test_in_every_collected_text_nothing_of_them_is_left_and_what_explain_says_stays() -> None:
-    planted = attacks.planted()
-    lines = [each.line for each in planted]
+    planted = lines.text()
 
     def holds(place: int, file: Path) -> None:
         text = file.read_text()
         rows = text.splitlines()
         where = (0, len(rows) // 2, len(rows))[place % 3]
-        done = redacted("\n".join([*rows[:where], "", "\n\n".join(lines), "", *rows[where:]]))
-        left = {each.line: found for each in planted if (found := canaries.left(done, each.words))}
-        assert not left, left
+        done = redacted("\n".join([*rows[:where], "", planted, "", *rows[where:]]))
+        assert lines.left(done) == {}
         assert verdicts(redacted(text)) == verdicts(text)
 
     each_row(enumerate(collected()), holds)

@@ -6,7 +6,6 @@ import base64
 import json
 import random
 import re
-import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -36,7 +35,9 @@ from sparkrig.runs import lock, merge
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable
 from sparkrig.value import Unread
-from tests.hostile import BOMB, DEEP, looks, mutated, survives
+from tests.attacks.growth import soon
+from tests.attacks.looks import looks, mutated, survives
+from tests.attacks.texts import BOMB, DEEP
 from tests.plan.conftest import ROOT, converged
 from tests.plan.examined import examined
 from tests.tables import each_row
@@ -66,11 +67,10 @@ current file /etc/x 644 root:root 00""".split("\n")
 
 def why(fact: Any, lines: list[str]) -> str:
     """What is wrong with what was printed; in one line that can be shown, and soon."""
-    began = time.process_time()
-    with pytest.raises(FactProcessError) as failed:
+    with soon(2), pytest.raises(FactProcessError) as failed:
         fact.process(lines)
     said = str(failed.value)
-    assert said.isprintable() and len(said) < 400 and time.process_time() - began < 2, said
+    assert said.isprintable() and len(said) < 400, said
     return said
 
 
@@ -240,9 +240,9 @@ def test_a_netplan_file_that_hurts_counts_as_not_understood() -> None:
     """Every word of it may then be the name of a netdev, so that nothing is changed beside it."""
 
     def holds(text: str) -> None:
-        began = time.process_time()
-        (file,) = netplan.parse([f"/etc/netplan/a.yaml {base64.b64encode(text.encode()).decode()}"])
-        assert not file.readable and "enp1s0f0np0" in file.netdefs[0].names and time.process_time() - began < 2
+        with soon(2):
+            (file,) = netplan.parse([f"/etc/netplan/a.yaml {base64.b64encode(text.encode()).decode()}"])
+        assert not file.readable and "enp1s0f0np0" in file.netdefs[0].names
 
     each_row(
         {

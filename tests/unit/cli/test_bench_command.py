@@ -26,7 +26,7 @@ from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.server import Look
 from sparkrig.serving.bench.tool import Launched
 from sparkrig.serving.bench.workload import WORKLOADS
-from tests.hostile import WORST, codes
+from tests.attacks.texts import WORST, codes
 from tests.tables import each_row
 from tests.unit import shells
 from tests.unit.benches import FIXTURES, KEY, RECORDED, figures, host, look, record, typed

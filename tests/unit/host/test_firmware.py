@@ -16,7 +16,7 @@ from sparkrig.facts.firmware import Firmware as Fact
 from sparkrig.host import firmware
 from sparkrig.host.firmware import Board, Part, State, Which
 from sparkrig.host.releases import Recipe, find
-from tests.hostile import DEEP, VALUES, WORST, codes
+from tests.attacks.texts import DEEP, VALUES, WORST, codes
 from tests.tables import each_row
 from tests.unit import updates
 from tests.unit.shells import sh, tool

@@ -19,7 +19,7 @@ from sparkrig.host import releases
 from sparkrig.host.releases import FOLDER, Behind, Installed, Recipe, Releases, Step
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
-from tests.hostile import DEEP, VALUES, WORST, codes
+from tests.attacks.texts import DEEP, VALUES, WORST, codes
 from tests.tables import each_row
 from tests.unit import updates
 from tests.unit.shells import sh, tool

@@ -16,8 +16,8 @@ import pytest
 
 from sparkrig.io import checkpoint_source
 from sparkrig.refusal import Refusal
+from tests.attacks.servers import drip, server
 from tests.tables import each_row
-from tests.unit.loopback import drip, server
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "checkpoints"
 ID = "openai/gpt-oss-120b"

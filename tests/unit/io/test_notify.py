@@ -12,7 +12,7 @@ import pytest
 
 from sparkrig.io import notify
 from sparkrig.reports.schedule import Notice
-from tests.unit.loopback import Answer, drip, flood, hang, server, well
+from tests.attacks.servers import Answer, drip, flood, hang, server, well
 
 SECRET = "s3cret-t0ken"
 NOTICE = Notice("pair.py: 1 new", "NEW a net.mtu: 1500", "failure")

@@ -31,7 +31,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.render import drift_junit, drift_prom, templates
 from sparkrig.reports.drift import Host, Report, Row
 from sparkrig.text import lines, plain
-from tests.hostile import CODES, codes
+from tests.attacks.texts import CODES, codes
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from ipaddress import IPv6Address
 from itertools import product
-from time import process_time
 from typing import Literal
 from unicodedata import normalize
 from uuid import UUID
@@ -15,7 +14,7 @@ import pytest
 from sparkrig.network import profiles
 from sparkrig.redaction import KINDS, Redactor
 from sparkrig.redaction.book import Known
-from tests import canaries
+from tests.attacks import canaries
 from tests.tables import each_row
 
 
@@ -27,16 +26,14 @@ def made(text: str, **given: object) -> str:
 
 def test_no_canary_is_left() -> None:
     text = made(canaries.planted())
-    left = {kind.name: canaries.shown(text, kind.name) for kind in KINDS}
-    assert not any(left.values()), f"{left}\n{text}"
+    assert canaries.shown(text) == {}, text
 
 
 @pytest.mark.slow
 def test_without_a_kind_its_canaries_show_and_no_others() -> None:
     def holds(without: str) -> None:
         text = made(canaries.planted(), kinds=[kind for kind in KINDS if kind.name != without])
-        left = {kind.name for kind in KINDS if canaries.shown(text, kind.name)}
-        assert left == {without}
+        assert {*canaries.shown(text)} == {without}
 
     each_row([kind.name for kind in KINDS], holds)
 
@@ -44,16 +41,15 @@ def test_without_a_kind_its_canaries_show_and_no_others() -> None:
 @pytest.mark.slow
 def test_what_nobody_knows_is_found_by_its_form_in_a_line_of_a_journal() -> None:
     """As the lab plants them (tests/lab/test_support.py): nothing is known, and each line stands alone."""
-    rows = [f"2026-11-22T10:15:00+0000 kernel: {line}" for lines, _ in canaries.FORMS.values() for line in lines]
-    text, redactor = "\n".join(rows), Redactor()
+    text = "\n".join(f"2026-11-22T10:15:00+0000 kernel: {line}" for line in canaries.alone())
+    redactor = Redactor()
     redactor.learn(text)
-    left = {kind: canaries.left(redactor.redact(text), words) for kind, (_, words) in canaries.FORMS.items()}
-    assert not any(left.values()), left
+    assert canaries.shown(redactor.redact(text), of=text) == {}
 
 
 def test_a_pseudonym_has_the_form_that_is_read() -> None:
     """One MAC, its EUI-64 in three notations, its GUID: all of one pseudonym."""
-    mac = canaries.MAC
+    (mac,) = canaries.KNOWN.macs
     text = made(
         f"{mac} {mac.replace(':', '-').upper()} fe80::a288:c2ff:fe44:1122 a088:c203:0044:1122 {canaries.PROFILE}"
     )
@@ -163,7 +159,8 @@ def test_a_mac_without_its_zeros_behind_a_bridges_priority_is_taken_out() -> Non
 def test_what_is_known_and_left_is_noticed() -> None:
     """The net below the net: a known value in a text that a kind passed over keeps the text out."""
     blind = Redactor(canaries.KNOWN, kinds=[])
-    text = blind.redact(f"a0.88.c2.44.11.22 {canaries.SERIAL} {canaries.MACHINE_ID} {canaries.HOST_KEY}")
+    known = canaries.KNOWN
+    text = blind.redact(f"a0.88.c2.44.11.22 {known.serials[0]} {known.ids[0]} {known.keys[0]}")
     assert blind.leaks(text) == ["mac", "uuid", "serial", "key"]
     assert blind.leaks("02:00:00:00:00:01 serial-1") == []
 
@@ -198,18 +195,3 @@ def test_what_the_hosts_know_of_secrets_goes_wherever_it_stands_and_is_noticed_w
     text = "401 for correct horse, battery; the staple/x"
     assert Redactor(known).redact(text) == "401 for token-1, battery; the token-2/x"
     assert Redactor(known, kinds=[]).leaks(text) == ["token"] and "horse" not in repr(known)
-
-
-NASTY = [
-    each * 8000
-    for each in ("x", "a:", "ff-", " ", "-", ".", "1.", '"', "\\", "ab@", "serial ", "eyJ", "/home/", "::1 ")
-]
-
-
-@pytest.mark.slow
-def test_long_lines_of_anything_take_no_time() -> None:
-    redactor, began = Redactor(canaries.KNOWN), process_time()
-    for text in NASTY:
-        redactor.learn(text)
-        redactor.redact(text)
-    assert process_time() - began < 20  # a tenth of it; what grows with the square takes minutes

@@ -14,7 +14,8 @@ from sparkrig.render.storage import Shown
 from sparkrig.reports.storage import Declared, Disk, host
 from sparkrig.runs.journal import Journal
 from sparkrig.serving.storage import Storage
-from tests.hostile import WORST, codes, mutated, poisoned, survives
+from tests.attacks.looks import mutated, poisoned, survives
+from tests.attacks.texts import WORST, codes
 from tests.unit.disks import BASE, NOW, ONE, ROWS, TWO
 
 ROWS_OF_ALL = [*ROWS.split("\n"), "odd 3", "cut images", f'container {BASE} exited "/old" "vllm-sm121"']

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from sparkrig.reports import schedule as judgement
 from sparkrig.reports.drift import Acceptance, Host, Report, Row
 from sparkrig.reports.schedule import Known, Notice, Problem, Ran, Schedule, State
-from tests.hostile import WORST, codes
+from tests.attacks.texts import WORST, codes
 from tests.tables import each_row
 
 NOW = datetime(2026, 11, 26, 9, tzinfo=UTC)

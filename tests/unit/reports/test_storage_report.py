@@ -13,7 +13,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.reports import storage as judgement
 from sparkrig.reports.storage import Declared, Disk
 from sparkrig.serving import recipe, recipe_launch, served
-from tests.hostile import WORST
+from tests.attacks.texts import WORST
 from tests.tables import each_row
 from tests.unit.disks import BASE, IMAGE, LOOSE, ONE, ROWS, TWO, disk, kept, record, run
 

@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import random
-import unicodedata
+from collections.abc import Sequence
 
 from sparkrig.io.vllm_flags import knowledge
 from sparkrig.secrecy.names import names_a_secret
 from sparkrig.secrecy.values import shows_a_secret
+from tests.attacks.secrecy import INNOCENT, SECRET, disguised, spelt
 from tests.tables import each_row
-from tests.unit.secrecy.words import INNOCENT, WORDS
 
 
-def spelt(words: str) -> set[str]:
-    """A name as variables, options, fields and headers are written."""
-    parts = words.split()
-    camel = parts[0] + "".join(each.capitalize() for each in parts[1:])
-    joined = {"_".join(parts), "-".join(parts), "some." + "_".join(parts)}
-    joined |= {"".join(parts)} if parts[-1] not in ("id", "read") else set()
-    joined |= {each.upper() for each in joined}
-    joined |= {camel, "X-" + "-".join(each.capitalize() for each in parts)}
-    return joined | {unicodedata.normalize(form, each) for each in joined for form in ("NFD", "NFKC")}
+def spellings(names: Sequence[str]) -> list[str]:
+    return [name for words in names for name in (*spelt(words), *disguised(words))]
 
 
 def test_a_secret_is_one_in_every_spelling() -> None:
-    each_row([name for words in WORDS for name in spelt(words)], lambda name: _is(name, secret=True))
+    each_row(spellings(SECRET), lambda name: _is(name, secret=True))
 
 
 def test_words_that_are_like_it_are_none_in_any() -> None:
-    each_row([name for words in INNOCENT for name in spelt(words)], lambda name: _is(name, secret=False))
+    each_row(spellings(INNOCENT), lambda name: _is(name, secret=False))
 
 
 def _is(name: str, *, secret: bool) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import time
 
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable
-from tests.hostile import BOMB, CODES, DEEP, VALUES
+from tests.attacks.growth import soon
+from tests.attacks.texts import BOMB, CODES, DEEP, VALUES
 from tests.tables import each_row
 
 S = "vllm serve Q/M"
@@ -62,14 +62,12 @@ ROWS: dict[str, str] = {
 
 
 def ends(text: str) -> None:
-    began = time.process_time()
-    try:
-        found = launch_text.read(text)
-        assert len(found) <= 20_000
-    except Unreadable as refused:
-        said = str(refused)
-        assert "\n" not in said and len(said) < 400, said
-    assert time.process_time() - began < 5, "the time that a slow machine may take"
+    with soon(5):
+        try:
+            assert len(launch_text.read(text)) <= 20_000
+        except Unreadable as refused:
+            why = str(refused)
+            assert "\n" not in why and len(why) < 400, why
 
 
 def test_it_ends_soon_and_in_a_sentence() -> None:

@@ -12,7 +12,7 @@ from sparkrig.parsing import hub
 from sparkrig.serving import served
 from sparkrig.serving.served import UNNAMED, Service
 from sparkrig.serving.storage import Checkpoint, Kept, Room
-from tests.hostile import WORST
+from tests.attacks.texts import WORST
 from tests.tables import each_row
 from tests.unit.disks import BASE, IMAGE, LOOSE, MOUNTS, ONE, ROWS, TWO, Spark, encoded, kept, record, seen
 

@@ -5,7 +5,6 @@ Its clock moves by sleeping alone, so that hours cost nothing.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import socket
@@ -21,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from tests.attacks.servers import server
 from tests.tables import each_row
 from tests.unit.blackbox_host import OF_PROCESS
 from tests.unit.simulated import TEMPLATES, SimulatedHost, load
@@ -532,18 +532,14 @@ def answered(monkeypatch: pytest.MonkeyPatch) -> Answered:
     monkeypatch.setattr(watch, "METRICS_S", 0.2)
 
     def made(at_once: bytes, dripped: bytes = b"") -> object:
-        def serve() -> None:
-            client, _ = server.accept()
-            with client, contextlib.suppress(OSError):
-                client.recv(4096)
-                client.sendall(at_once)
-                for byte in dripped:
-                    client.sendall(bytes([byte]))
-                    time.sleep(0.05)
+        def answer(client: socket.socket) -> None:
+            client.sendall(at_once)
+            for byte in dripped:
+                client.sendall(bytes([byte]))
+                time.sleep(0.05)
 
-        with socket.create_server(("127.0.0.1", 0)) as server:
-            threading.Thread(target=serve, daemon=True).start()
-            return watch.ask_metrics(server.getsockname()[1])
+        with server(answer) as (port, _):
+            return watch.ask_metrics(port)
 
     return made
 

@@ -1,20 +1,19 @@
-"""All patterns of the product, found by its code, and texts hostile to each, made from what it repeats."""
+"""All patterns of the product, found by its code, each in the ways that it is used."""
 
 from __future__ import annotations
 
 import ast
 import importlib
 import re
-import re._constants as sre  # type: ignore[import-not-found]
-import re._parser as parser  # type: ignore[import-not-found]
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparkrig.parsing.grammar import Grammar
 
-_ROOT = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[2]
 _ROOMS = ("sparkrig", "facts", "operations", "deploys", "templates")
 _PATCHED = (
     "sparkrig.operations.update_run",
@@ -35,6 +34,13 @@ class Use(NamedTuple):
     place: str
     how: str
     words: re.Pattern[str]
+
+    @property
+    def run(self) -> Callable[[str], object]:
+        if self.how in ("match", "search", "fullmatch"):
+            one: Callable[[str], object] = getattr(self.words, self.how)
+            return one
+        return lambda text: deque(self.words.finditer(text), maxlen=0)
 
 
 def uses(tables: Mapping[str, Any]) -> tuple[list[Use], list[str]]:
@@ -169,93 +175,3 @@ def _parts(value: Any) -> list[Any]:
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, each.name, None) for each in fields(value)]
     return [*value] if isinstance(value, (tuple, list, set, frozenset)) else []
-
-
-# --- hostile texts
-
-_SOME = "a0 \n\t-.:_/=\"'#(\\,A\x7f\u00e9"
-_CATEGORIES = {
-    sre.CATEGORY_DIGIT: r"\d",
-    sre.CATEGORY_NOT_DIGIT: r"\D",
-    sre.CATEGORY_SPACE: r"\s",
-    sre.CATEGORY_NOT_SPACE: r"\S",
-    sre.CATEGORY_WORD: r"\w",
-    sre.CATEGORY_NOT_WORD: r"\W",
-}
-_REPEATS = (sre.MAX_REPEAT, sre.MIN_REPEAT, sre.POSSESSIVE_REPEAT)
-_MANY = 16  # a repetition that has no more is no danger
-
-
-def hostile(words: re.Pattern[str]) -> list[tuple[str, str]]:
-    """Beginnings, and what is to be repeated behind each."""
-    tree = parser.parse(words.pattern, words.flags)
-    texts: dict[tuple[str, str], None] = {}
-    for before, body in (each for pick in range(3) for each in _repeated(tree, "", pick)):
-        for part in dict.fromkeys(_sample(body, pick) for pick in range(4)):
-            texts |= dict.fromkeys(
-                [(before, part), ("", part), ("", f"{before}{part}"), ("", f"{before}{part}\n")]
-            )
-            texts |= dict.fromkeys([("", f"{part}\n"), ("", before)])
-    if texts:
-        texts |= {("", each): None for each in 'a0 \n\t"\\'}
-    return [each for each in texts if each[1]]
-
-
-def _repeated(tree: Any, before: str, pick: int) -> Iterator[tuple[str, Any]]:
-    """Each repetition without a small bound, and a text that matches what stands before it."""
-    for kind, what in tree:
-        if kind in _REPEATS and what[1] > _MANY:
-            yield before, what[2]
-        for part in _within(kind, what):
-            yield from _repeated(part, before, pick)
-        before += _sample([(kind, what)], pick)
-
-
-def _within(kind: Any, what: Any) -> list[Any]:
-    if kind is sre.BRANCH:
-        return list(what[1])
-    if kind in (*_REPEATS, sre.SUBPATTERN):
-        return [what[-1]]
-    if kind in (sre.ASSERT, sre.ASSERT_NOT):
-        return [what[1]]
-    return [what] if kind is sre.ATOMIC_GROUP else []
-
-
-def _sample(tree: Any, pick: int) -> str:
-    """A text that matches, mostly. pick: which of several choices is taken."""
-    text = ""
-    for kind, what in tree:
-        if kind is sre.LITERAL:
-            text += chr(what)
-        elif kind is sre.NOT_LITERAL:
-            text += _one([(sre.NEGATE, None), (sre.LITERAL, what)], pick)
-        elif kind is sre.ANY:
-            text += 'a0 "'[pick % 4]
-        elif kind is sre.IN:
-            text += _one(what, pick)
-        elif kind is sre.BRANCH:
-            text += _sample(what[1][pick % len(what[1])], pick)
-        elif kind in _REPEATS:
-            text += _sample(what[2], pick) * max(what[0], min(1, what[1]))
-        elif kind is sre.SUBPATTERN or kind is sre.ATOMIC_GROUP:
-            text += _sample(_within(kind, what)[0], pick)
-    return text
-
-
-def _one(items: Any, pick: int) -> str:
-    """A character of a class."""
-    own = [what if kind is sre.LITERAL else what[0] for kind, what in items if kind in (sre.LITERAL, sre.RANGE)]
-    fit = [each for each in [*_SOME, *map(chr, own)] if _has(items, each)]
-    return fit[pick % len(fit)] if fit else ""
-
-
-def _has(items: Any, each: str) -> bool:
-    held = any(
-        what == ord(each)
-        if kind is sre.LITERAL
-        else what[0] <= ord(each) <= what[1]
-        if kind is sre.RANGE
-        else kind is sre.CATEGORY and re.match(_CATEGORIES[what], each) is not None
-        for kind, what in items
-    )
-    return held != (items[0][0] is sre.NEGATE)

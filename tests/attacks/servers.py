@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
@@ -42,8 +43,8 @@ def hang(client: socket.socket) -> None:
 def drip(client: socket.socket) -> None:
     """A byte of a header now and then, so that no single wait is long; and without end."""
     client.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-    stopped = threading.Event()
-    while not stopped.wait(0.05):
+    while True:
+        time.sleep(0.01)
         client.sendall(b"x")
 
 
