@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -55,6 +55,75 @@ class Around:
     devices: frozenset[str] = frozenset()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     prose: bool = False
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A line that one tool alone prints.
+
+    again: a second one in a piece begins another run; only_within: it begins nothing where another tool speaks.
+    """
+
+    name: str
+    words: re.Pattern[str]
+    again: bool = False
+    only_within: bool = False
+
+
+def sign(name: str, words: str, *, again: bool = False, only_within: bool = False) -> Sign:
+    """words: a regular expression of a line's beginning."""
+    return Sign(name, re.compile(rf"^(?:{words})", re.MULTILINE), again, only_within)
+
+
+_INDENTED = re.compile(r"[ \t]")
+
+
+def _seen(piece: Piece, name: str) -> bool:
+    return name in piece.signs
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What reads the output of one tool; each stands in its tool's own file, and tools.py has their order.
+
+    tool: its name for people; readable: what of it can be read, for the page and the help, "" where another reader
+    of the file says it; programs: a regular expression of its program's names; command: of a command line that
+    starts it; signs: the lines by which its output is known without a command; body: what begins its other lines;
+    judges: the tables of models/errors.yaml whose rows it judges itself; over: whether a sign that comes again
+    begins another run; rows_name_tools: its rows are no command lines, though they name tools; install: the way to
+    it where the host has no such program.
+    """
+
+    tool: str
+    explained: Callable[[Piece, Around], Explained]
+    readable: str = ""
+    programs: str = ""
+    command: re.Pattern[str] | None = None
+    signs: tuple[Sign, ...] = ()
+    body: re.Pattern[str] = _INDENTED
+    judges: tuple[str, ...] = ()
+    over: Callable[[Piece, str], bool] = _seen
+    rows_name_tools: bool = False
+    install: str = ""
+
+
+@dataclass
+class Piece:
+    """What one tool printed in one run. command: the line that started it, where the paste has it."""
+
+    reader: Reader | None = None
+    command: str = ""
+    lines: list[str] = field(default_factory=list)
+    signs: list[str] = field(default_factory=list)
+    prompted: bool = False
+
+    @property
+    def tool(self) -> str:
+        return self.reader.tool if self.reader else ""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
 
 
 def size_of(count: int) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Interface
 
 from sparkrig.cure import quoted
-from sparkrig.explain.explanation import CAGE, Around, Explained
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign
 from sparkrig.network.links import in_one_subnet
-from sparkrig.parsing.section import Piece
 from sparkrig.rdma import gid, gid_table
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
@@ -119,3 +118,33 @@ def ibdev2netdev(piece: Piece, _: Around) -> Explained:
         findings.append(Finding("the host", Verdict("unknown", "no-carrier", "no port is up", cure)))
     told = [f"{port.device} = {port.netdev or 'no netdev'} ({'up' if port.up else 'down'})" for port in ports]
     return Explained(piece.tool, ", ".join(told), tuple(findings))
+
+
+READERS = (
+    Reader(
+        "show_gids",
+        show_gids,
+        "show_gids; ibdev2netdev, also with -v",
+        "show_gids",
+        re.compile(r"\bshow_gids\b"),
+        (
+            sign("header", r"[ \t]*DEV\s+PORT\s+INDEX\b", again=True),
+            sign("row", r"[ \t]*[\w.-]+[ \t]+\d+[ \t]+\d+[ \t]+[0-9a-f]{4}(?::[0-9a-f]{4}){7}\b"),
+        ),
+        install="sparkrig topology INVENTORY shows the GIDs without it",
+    ),
+    Reader(
+        "ibdev2netdev",
+        ibdev2netdev,
+        "",
+        "ibdev2netdev",
+        re.compile(r"\bibdev2netdev\b"),
+        (
+            sign(
+                "row",
+                r"[ \t]*(?:[0-9a-f:.]+[ \t]+)?[\w.-]+[ \t]+(?:\([^\n]{0,200})?port[ \t]+\S[^\n]{0,200}==>",
+            ),
+        ),
+        install="sparkrig topology INVENTORY shows the devices without it",
+    ),
+)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from sparkrig.explain.explanation import Around, Explained
+from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.host import nic
-from sparkrig.parsing.section import Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -48,3 +47,19 @@ def _no_connectx(*, nameless: bool) -> Verdict:
         return Verdict("unknown", "device-unnamed", why, "sudo lspci -vv -d 15b3:, without grep")
     why = "no ConnectX-7 is among them: without a cable it leaves the PCI bus"
     return Verdict("unknown", "no-connectx", why, "plug the cable in on both ends, then: lspci -d 15b3:")
+
+
+READERS = (
+    Reader(
+        "lspci",
+        explained,
+        "lspci -vv",
+        "lspci",
+        re.compile(r"\blspci\b"),
+        (
+            sign("device", r"[ \t]*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ \t]+[A-Z0-9][^(=\n]*?: ?\S"),
+            sign("link", r"(?>[^\n]*?\bLnk(?:Cap|Sta):)[^\n]*\bWidth x\d"),
+        ),
+        install="sudo apt-get install pciutils",
+    ),
+)

@@ -18,7 +18,6 @@ import pytest
 from sparkrig.bandwidth import nccl_tests
 from sparkrig.explain.explanation import Explained
 from sparkrig.explain.tools import exit_code, explain
-from sparkrig.parsing import section
 from sparkrig.verdict import Verdict
 from tests.tables import each_row
 from tests.unit.pastes import FIXTURES, HEALTHY, SLOW, perftest, run
@@ -1329,7 +1328,7 @@ def test_rows_of_nccl_tests() -> None:
 
 
 def test_a_paste_without_tools_has_no_pieces() -> None:
-    assert section.pieces(section.plain("nothing\nof this\n")) == []
+    assert explain("nothing\nof this\n") == []
 
 
 # --- what looks healthy and proves nothing

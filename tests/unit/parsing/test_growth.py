@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from sparkrig.parsing import section
+from sparkrig.explain.tools import READERS
 from sparkrig.serving import launch_text
 from tests.tables import each_row
 
@@ -50,5 +50,5 @@ def test_the_signs_of_a_tool_and_of_a_form_of_launches() -> None:
     def holds(words: re.Pattern[str]) -> None:
         assert [part for part in HOSTILE if grown(found(words), part)] == []
 
-    signs = [*launch_text._SIGNS.values(), *(each for _, _, _, each in section._SIGNS)]
+    signs = [*launch_text._SIGNS.values(), *(sign.words for reader in READERS for sign in reader.signs)]
     each_row({each.pattern: each for each in signs}, holds)
