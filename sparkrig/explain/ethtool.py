@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sparkrig.explain import cages
 from sparkrig.explain.explanation import CAGE, CAGE_GBPS, Around, Explained, Piece, Reader, sign
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS
 from sparkrig.host import nic
@@ -45,10 +46,7 @@ def _verdict(link: nic.Link) -> Verdict:
         why = f"{said} of a netdev without a name: on a QSFP cage {CAGE_GBPS:g} are expected"
         return Verdict("unknown", "device-unnamed", why, "ethtool NETDEV, with the command line or without grep")
     if link.speed_mbps < CAGE_SPEED_MBPS:
-        why = f"{said}, {CAGE_GBPS:g} expected: the cable, its adapter or the switch behind it is made for less"
-        return Verdict(
-            "degraded", "speed-low", why, "try a cable for 200 Gb/s (QSFP56), without a switch in between"
-        )
+        return cages.speed_low(link.netdev, link.speed_mbps)
     return Verdict("healthy", evidence=f"{said}; the link speed does not show a slow start, ib_write_bw does")
 
 

@@ -79,6 +79,7 @@ def _on_gpu(one: nvidia_smi.Gpu, name: str) -> list[Finding]:
         clamp = gpu.power_clamp(one)
         judged += [] if clamp.cause == "inconclusive" else [clamp]
         judged += [gpu.temperature(one)] if one.temperature_c is not None else []
+        judged += [gpu.branch(one.driver)] if one.driver and not gpu.branch(one.driver).healthy else []
     if one.gsp is not None and one.driver is not None:
         judged.append(gpu.gsp(one))
     return [Finding(name, verdict) for verdict in judged or [gpu.answers(one)]]

@@ -10,7 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sparkrig.explain import ethtool, gids, lone_figure, lspci, nccl, nvidia_smi, package_list, perftest
+from sparkrig.explain import (
+    docker,
+    ethtool,
+    firmware,
+    gids,
+    ip,
+    iperf,
+    launch_environment,
+    lldp,
+    lone_figure,
+    lspci,
+    memory,
+    nccl,
+    netplan_file,
+    nmcli,
+    nvidia_smi,
+    package_list,
+    perftest,
+    rdma_tools,
+)
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
 from sparkrig.explain.pieces import Splitter
 from sparkrig.parsing import section
@@ -27,6 +46,16 @@ READERS: tuple[Reader, ...] = (
     *lspci.READERS,
     *nvidia_smi.READERS,
     *nccl.READERS,
+    *ip.READERS,
+    *netplan_file.READERS,
+    *nmcli.READERS,
+    *rdma_tools.READERS,
+    *lldp.READERS,
+    *memory.READERS,
+    *docker.READERS,
+    *launch_environment.READERS,
+    *iperf.READERS,
+    *firmware.READERS,
 )
 READABLE = tuple(reader.readable for reader in READERS if reader.readable)
 _SPLITTER = Splitter(READERS)
