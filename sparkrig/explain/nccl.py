@@ -119,8 +119,11 @@ READERS = (
             sign("tests", r"[ \t]*(?:# *)?nThread \d+ nGpus \d+", again=True),
             sign("header", r"(?:[ \t]*+#)?[ \t]++size[ \t]+count[ \t]+type\b[^\n]*\bbusbw\b"),
             sign("log", r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S"),
-            sign("trouble", rf"[^\n]*(?:{_TORCH})"),
+            sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)"),
             sign("average", r"[ \t]*(?:# *)?Avg bus bandwidth"),
         ),
+        body=re.compile(r"[ \t]*(?:#|\d)|Got completion|localGid"),
+        judges=("nccl", "nccl over sockets"),
+        flows=True,
     ),
 )

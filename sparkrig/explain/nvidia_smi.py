@@ -79,6 +79,7 @@ def _on_gpu(one: nvidia_smi.Gpu, name: str) -> list[Finding]:
         clamp = gpu.power_clamp(one)
         judged += [] if clamp.cause == "inconclusive" else [clamp]
         judged += [gpu.temperature(one)] if one.temperature_c is not None else []
+        judged += [gpu.branch(one.driver)] if one.driver and not gpu.branch(one.driver).healthy else []
     if one.gsp is not None and one.driver is not None:
         judged.append(gpu.gsp(one))
     return [Finding(name, verdict) for verdict in judged or [gpu.answers(one)]]
@@ -113,6 +114,7 @@ READERS = (
         "nvidia-smi",
         re.compile(r"\bnvidia-smi\b.{0,300}--query-gpu"),
         (sign("header", rf"[ \t]*+(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$", again=True),),
+        body=re.compile(r"[^,\n]+(?:, [^,\n]*)+$"),
     ),
     Reader(
         _QUERY,
@@ -125,6 +127,7 @@ READERS = (
         explained,
         command=re.compile(r"\bnvidia-smi\s+(?:-L|--list-gpus)\b"),
         signs=(sign("gpu", r"[ \t]*GPU \d+: \S[^\n]*\(UUID"),),
+        body=_LISTED,
     ),
     Reader(
         _TABLE,
@@ -134,5 +137,6 @@ READERS = (
             sign("table", r"[^\n]*\| NVIDIA-SMI \S+", again=True),
             sign("complaint", rf"[ \t]*(?:{_TROUBLE})"),
         ),
+        body=re.compile(r"[ \t]*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} "),
     ),
 )
