@@ -13,6 +13,7 @@ from typing import Any
 from sparkrig.cure import as_root, on_host, quoted
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.parsing import bounds
+from sparkrig.signatures import of
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -31,6 +32,8 @@ _INFO = re.compile(r"[ \t]*(?P<key>[A-Z][A-Za-z ]{2,30}):[ \t]*(?P<value>[^\n]*)
 
 
 def ps(piece: Piece, _: Around) -> Explained:
+    if trouble := _trouble(piece.text):
+        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
     header = next((number for number, line in enumerate(piece.lines) if "STATUS" in line), -1)
     if header < 0:
         raise ValueError("docker ps printed no table with STATUS")
@@ -100,11 +103,9 @@ def info(piece: Piece, _: Around) -> Explained:
 
 def _trouble(text: str) -> Verdict | None:
     """Why docker gave no answer."""
-    if re.search(r"permission denied while trying to connect to the [Dd]ocker", text):
-        why = "this user may not use docker's socket"
-        return Verdict(
-            "fault", "docker-permission", why, as_root('usermod -aG docker "$USER"').then(", and log in again")
-        )
+    denied = of("any program", "docker-denied")
+    if denied.search(text):
+        return Verdict(denied.level, denied.cause, denied.meaning, denied.cure)
     if re.search(r"Cannot connect to the Docker daemon|failed to connect to the docker API", text):
         return Verdict(
             "fault", "docker-stopped", "docker's service does not answer", as_root("systemctl start docker")
@@ -211,6 +212,7 @@ READERS = (
             sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t]+[^\n]*\bSTATUS\b", again=True),
         ),
         body=re.compile(r"[ \t]*\S[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
+        judges=("any program",),
     ),
     Reader(
         "docker info",
@@ -226,6 +228,7 @@ READERS = (
             ),
         ),
         body=re.compile(r"[ \t]|(?:Client|Server|ERROR|WARNING):"),
+        judges=("any program",),
     ),
     Reader(
         "daemon.json",

@@ -78,6 +78,7 @@ READERS = (
         "ethtool",
         re.compile(r"\bethtool\s+(?:-i|--driver)\b"),
         (sign("driver", r"driver: *\S+\n(?:version|firmware-version):", again=True),),
+        body=re.compile(r"[a-z-]+: "),
         install=_INSTALL,
     ),
     Reader(

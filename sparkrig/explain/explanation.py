@@ -24,21 +24,23 @@ class Explained:
     """What one tool printed, explained.
 
     read: what was read, with units, in one line; notes: what is worth knowing and is no verdict, as sentences
-    without a full stop.
+    without a full stop; host: whose prompt stands before it, where prompts name more than one host.
     """
 
     tool: str
     read: str
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    host: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explain:
-    """What each tool's output in a paste means."""
+    """What each tool's output in a paste means, and how many lines of it nothing read."""
 
-    schema: Literal["sparkrig.explain/1"] = "sparkrig.explain/1"
+    schema: Literal["sparkrig.explain/2"] = "sparkrig.explain/2"
     explained: list[Explained]
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Around:
 
     suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
     netdev, whatever their names (mlx5_0); prefixes: the prefix length of each IPv4 address that has one;
-    prose: whether other lines than what the tools printed and what started them are in it.
+    prose: whether other lines than what the tools printed and what started them are in it; linked: the PCI domains
+    of a ConnectX-7 whose link it shows to be healthy.
     """
 
     suspects: tuple[Verdict, ...] = ()
@@ -55,6 +58,7 @@ class Around:
     devices: frozenset[str] = frozenset()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     prose: bool = False
+    linked: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -90,8 +94,8 @@ class Reader:
     of the file says it; programs: a regular expression of its program's names; command: of a command line that
     starts it; signs: the lines by which its output is known without a command; body: what begins its other lines;
     judges: the tables of models/errors.yaml whose rows it judges itself; over: whether a sign that comes again
-    begins another run; rows_name_tools: its rows are no command lines, though they name tools; install: the way to
-    it where the host has no such program.
+    begins another run; flows: it is a log, between whose lines others stand; rows_name_tools: its rows are no
+    command lines, though they name tools; install: the way to it where the host has no such program.
     """
 
     tool: str
@@ -103,19 +107,42 @@ class Reader:
     body: re.Pattern[str] = _INDENTED
     judges: tuple[str, ...] = ()
     over: Callable[[Piece, str], bool] = _seen
+    flows: bool = False
     rows_name_tools: bool = False
     install: str = ""
 
 
+WORD = re.compile(r"\w")  # a line without one is a rule, or blank
+
+
 @dataclass
 class Piece:
-    """What one tool printed in one run. command: the line that started it, where the paste has it."""
+    """What one tool printed in one run.
+
+    command: the line that started it, where the paste has it; host: whose prompt stands before it; numbers: of its
+    lines in the paste; others: of those lines that are none of the tool's.
+    """
 
     reader: Reader | None = None
     command: str = ""
+    host: str = ""
+    prompted: bool = False
     lines: list[str] = field(default_factory=list)
     signs: list[str] = field(default_factory=list)
-    prompted: bool = False
+    numbers: list[int] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+
+    @property
+    def printed(self) -> bool:
+        """Whether a reader can make something of it."""
+        return bool(self.reader and (self.signs or self.prompted) and any(self.lines))
+
+    @property
+    def unread(self) -> list[int]:
+        """The numbers of the lines that nothing reads."""
+        if not self.printed:
+            return [number for number, line in zip(self.numbers, self.lines, strict=True) if WORD.search(line)]
+        return self.others if self.signs else []
 
     @property
     def tool(self) -> str:

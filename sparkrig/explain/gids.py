@@ -127,6 +127,7 @@ READERS = (
             sign("header", r"[ \t]*DEV\s+PORT\s+INDEX\b", again=True),
             sign("row", r"[ \t]*[\w.-]+[ \t]+\d+[ \t]+\d+[ \t]+[0-9a-f]{4}(?::[0-9a-f]{4}){7}\b"),
         ),
+        body=_GID_LINE,
         install="sparkrig topology INVENTORY shows the GIDs without it",
     ),
     Reader(

@@ -40,12 +40,9 @@ def explained(piece: Piece, _: Around) -> Explained:
 
 
 def _library(text: str) -> str:
-    """The release: nccl-tests' number, as NCCL_VERSION_CODE has it (22809), or what vLLM names."""
+    """The release that nccl-tests names as one number, as NCCL_VERSION_CODE has it: 22809."""
     code = re.search(r"nccl-library=(\d{5})\b", text)
-    if code:
-        return f"{int(code[1]) // 10000}.{int(code[1]) // 100 % 100}.{int(code[1]) % 100}"
-    named = re.search(r"\bnccl==(\d{1,2}\.\d{1,3}\.\d{1,3})\b", text)
-    return named[1] if named else ""
+    return f"{int(code[1]) // 10000}.{int(code[1]) // 100 % 100}.{int(code[1]) % 100}" if code else ""
 
 
 def _chosen(text: str) -> str:
@@ -152,9 +149,12 @@ READERS = (
                 r"(?:[ \t]*+#)?[ \t]++size[ \t]+(?:count[ \t]+type\b[^\n]*\bbusbw\b|time[ \t]+algbw[ \t]+busbw\b)",
             ),
             sign("log", r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S"),
-            sign("trouble", rf"[^\n]*(?:{_TORCH})"),
+            sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)"),
             sign("average", r"[ \t]*(?:# *)?Avg bus bandwidth"),
         ),
+        body=re.compile(r"[ \t]*(?:#|\d)|Got completion|localGid"),
+        judges=("nccl", "nccl over sockets"),
+        flows=True,
         over=lambda piece, name: name in piece.signs and "header" in piece.signs,  # heads of two runs may mix
     ),
 )

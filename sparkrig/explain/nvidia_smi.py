@@ -114,6 +114,7 @@ READERS = (
         "nvidia-smi",
         re.compile(r"\bnvidia-smi\b.{0,300}--query-gpu"),
         (sign("header", rf"[ \t]*+(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$", again=True),),
+        body=re.compile(r"[^,\n]+(?:, [^,\n]*)+$"),
     ),
     Reader(
         _QUERY,
@@ -126,6 +127,7 @@ READERS = (
         explained,
         command=re.compile(r"\bnvidia-smi\s+(?:-L|--list-gpus)\b"),
         signs=(sign("gpu", r"[ \t]*GPU \d+: \S[^\n]*\(UUID"),),
+        body=_LISTED,
     ),
     Reader(
         _TABLE,
@@ -135,5 +137,6 @@ READERS = (
             sign("table", r"[^\n]*\| NVIDIA-SMI \S+", again=True),
             sign("complaint", rf"[ \t]*(?:{_TROUBLE})"),
         ),
+        body=re.compile(r"[ \t]*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} "),
     ),
 )

@@ -255,6 +255,7 @@ READERS = (
             sign("row", rf"[ \t]*{_PACKAGE}/[\w,.-]+ \d\S* {_ARCHITECTURE}"),
             sign("row", rf"[ \t]*(?:{_REVISED}|{_KERNEL_OR_DRIVER})"),
         ),
+        body=re.compile(r"[|+/][|+/-]|[ \t]*[a-z0-9][a-z0-9.+-]*+[\t, ]+\d\S*[ \t]*$"),
         rows_name_tools=True,
     ),
 )

@@ -203,11 +203,12 @@ _TITLE = (
     r"[ \t]*WARNING: BW peak won't be measured|\* Waiting for client to connect"
 )
 _COMPLAINT = (
-    r"(?:\w+: )?Couldn't (?:connect to \S+:\d|listen to port|read remote|read reports|allocate MR)|"
+    r"(?:\w+: )?Couldn't (?:connect to \S+:\d|listen to port|read remote|read reports|allocate MR|create CQ)|"
     r"Unable to (?:init the socket|open file descriptor for socket|find the Infiniband/RoCE|read to socket)|"
     r"Completion with error at|Failed status[ -]|Failed to modify QP|Failed to exchange data between server|"
     r"IB device \S+ not found|No IB devices found|Did not detect devices|Found Incompatibility issue with|"
     r"Gid index should be|Port number \d+ state is|Did not get Message for|failed to create mr|"
+    r"Failed to create CQs|"
     rf"(?:\S+: )?\S*{_TEST}: "
 )
 
@@ -240,6 +241,8 @@ READERS = (
             sign(_FIGURES, r"[^\w\n]*\d+[ \t]+\d+(?:[ \t]+\d[\d,]*\.\d+){2,}", only_within=True),
             sign("complaint", rf"[ \t]*(?:{_COMPLAINT})"),
         ),
+        body=re.compile(r"[ \t*-]|(?:scnt|Problems|WARNING|Couldn't|Failed|Unable)"),
+        judges=("perftest", "perftest completion", "perftest consequence"),
         over=_over,
     ),
 )

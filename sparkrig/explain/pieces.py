@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from sparkrig.explain.explanation import Piece, Reader, Sign
+from sparkrig.explain.explanation import WORD, Piece, Reader, Sign
 
 _PROMPT = re.compile(
     r"^\s*(?:\([\w. -]+\)\s*)?"
-    r"(?:(?:\[?[\w.-]+@[\w.-]+(?:[ :~/][^#$%\n]*?)?\]?\s?[#$%]|(?:ba|z)?sh-[\d.]+[#$])(?:\s+(.*))?|"
-    r"(?:[$\u276f\u279c]|\++)\s+(.*))$"
+    r"(?:(?:\[?[\w.-]+@(?P<host>[\w.-]+)(?:[ :~/][^#$%\n]*?)?\]?\s?[#$%]|(?:ba|z)?sh-[\d.]+[#$])"
+    r"(?:\s+(?P<typed>.*))?|"
+    r"(?:[$\u276f\u279c]|\++)\s+(?P<bare>.*))$"
 )
-_COMMENT = re.compile(r"^\s*#\s+(.*)$")  # root's prompt, or a comment that names the command
+_COMMENT = re.compile(r"^\s*#\s+(?P<typed>.*)$")  # root's prompt, or a comment that names the command
 
 
 class Splitter:
@@ -32,26 +33,32 @@ class Splitter:
         )
 
     def pieces(self, text: str) -> list[Piece]:
-        """What each tool printed, in order; what no tool printed is left out. text: made by section.plain."""
-        return [piece for piece in self._pieces(text) if piece.reader and _printed(piece)]
+        """All lines but those of commands, in order, by the tool that printed them.
 
-    def _pieces(self, text: str) -> Iterator[Piece]:
+        text: made by section.plain.
+        """
         signs, current = self._signs(text), Piece()
+        pieces, logs = [current], dict[Reader, Piece]()
         for number, line in enumerate(text.split("\n")):
             reader, sign = signs.get(number, (None, None))
-            started = None if reader and reader.rows_name_tools else self._command(line)
+            started = None if reader and reader.rows_name_tools else self._command(line, current.host)
             if started:
-                yield current
-                current = started
+                pieces.append(current := started)
+                logs = {started.reader: started} if started.reader else {}
                 continue
             if reader and sign and not (current.reader and sign.only_within and reader is not current.reader):
+                if reader is not current.reader and reader.flows:
+                    current = logs.get(reader, current)
                 if reader is not current.reader or (sign.again and reader.over(current, sign.name)):
-                    yield current
-                    current = Piece(reader)
+                    pieces.append(current := Piece(reader, host=current.host))
+                    logs[reader] = current
                 current.signs.append(sign.name)
+            elif WORD.search(line) and not (current.reader and current.reader.body.match(line)):
+                current.others.append(number)
             if line.strip() or current.lines:
                 current.lines.append(line)
-        yield current
+                current.numbers.append(number)
+        return pieces
 
     def _signs(self, text: str) -> dict[int, tuple[Reader, Sign]]:
         """The sign of each line that has one."""
@@ -63,18 +70,18 @@ class Splitter:
                     signs.setdefault(bisect_right(starts, found.start()) - 1, (reader, sign))
         return signs
 
-    def _command(self, line: str) -> Piece | None:
-        """The piece that a command line begins, of no tool where it is another program's; None for any other."""
+    def _command(self, line: str, host: str) -> Piece | None:
+        """The piece that a command line begins, of no tool where it is another program's; None for any other line.
+
+        host: of the prompt before it.
+        """
         prompt = _PROMPT.match(line)
         typed = prompt or _COMMENT.match(line)
-        words = next(filter(None, typed.groups()), "") if typed else line
         if not typed and not self._bare.match(line):
             return None
+        words = (prompt["typed"] or prompt["bare"] or "") if prompt else typed["typed"] if typed else line
         reader = next((one for one in self._readers if one.command and one.command.search(words)), None)
         if not prompt and (not reader or (typed and not self._bare.match(words))):
             return None
-        return Piece(reader, words.strip(), prompted=bool(prompt and reader))
-
-
-def _printed(piece: Piece) -> bool:
-    return bool(piece.signs or piece.prompted) and any(piece.lines)
+        at = (prompt["host"] if prompt else "") or host
+        return Piece(reader, words.strip(), at, prompted=bool(prompt and reader))

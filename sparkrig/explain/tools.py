@@ -8,16 +8,20 @@ and UUIDs are dropped before anything is read (section.plain), and secrets are m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from sparkrig.explain import (
     docker,
     ethtool,
     firmware,
     gids,
+    hosts,
     ip,
     iperf,
+    kernel,
     launch_environment,
+    leftover,
     lldp,
     lone_figure,
     lspci,
@@ -29,6 +33,7 @@ from sparkrig.explain import (
     package_list,
     perftest,
     rdma_tools,
+    serving,
 )
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
 from sparkrig.explain.pieces import Splitter
@@ -45,6 +50,7 @@ READERS: tuple[Reader, ...] = (
     *ethtool.READERS,
     *lspci.READERS,
     *nvidia_smi.READERS,
+    *kernel.READERS,
     *nccl.READERS,
     *ip.READERS,
     *netplan_file.READERS,
@@ -56,36 +62,60 @@ READERS: tuple[Reader, ...] = (
     *launch_environment.READERS,
     *iperf.READERS,
     *firmware.READERS,
+    *serving.READERS,
 )
 READABLE = tuple(reader.readable for reader in READERS if reader.readable)
-_SPLITTER = Splitter(READERS)
+SPLITTER = Splitter(READERS)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a pasted text means. unread: the lines that nothing read, without secrets."""
+
+    explained: tuple[Explained, ...]
+    unread: tuple[str, ...]
+
+
+def read(text: str) -> Reading:
+    """What a pasted text means; nothing is explained where nothing in it can be read."""
+    bare = masked(section.plain(text))
+    everything = SPLITTER.pieces(bare)
+    pieces = [piece for piece in everything if piece.printed]
+    if not pieces and (figure := lone_figure.explained(bare)):
+        return Reading(tuple(figure), ())
+    unread = [number for piece in everything for number in piece.unread]
+    around = _around(bare, pieces, prose=bool(unread))
+    told = [_explained(piece, around) for piece in pieces]
+    takers = {number: pair for pair in zip(pieces, told, strict=True) for number in pair[0].numbers}
+    left = leftover.explained(bare, takers)
+    if len({piece.host for piece in pieces if piece.host}) > 1:
+        told = [replace(one, host=piece.host) for one, piece in zip(told, pieces, strict=True)]
+    lines = bare.split("\n")
+    shown = (*told, *filter(None, (hosts.compared(pieces), left)))
+    return Reading(shown, tuple(lines[number] for number in sorted(unread)))
 
 
 def explain(text: str) -> list[Explained]:
-    """Each tool's output in a pasted text, in its order; empty where nothing in it can be read."""
-    bare = masked(section.plain(text))
-    told = _SPLITTER.pieces(bare)
-    if not told:
-        return lone_figure.explained(bare)
-    links = [_explained(piece, Around()) for piece in told if piece.reader in lspci.READERS]
-    around = Around(
-        suspects=tuple(finding.verdict for each in links for finding in each.findings),
+    """Each tool's output in a pasted text, in its order, and the signs that none of them has."""
+    return [*read(text).explained]
+
+
+def _around(bare: str, pieces: Sequence[Piece], *, prose: bool) -> Around:
+    links = [piece for piece in pieces if piece.reader in lspci.READERS]
+    return Around(
+        suspects=tuple(finding.verdict for piece in links for finding in _explained(piece, Around()).findings),
         written=_written(bare),
         devices=_on_cages(bare),
         prefixes=dict(re.findall(r"\b(\d{1,3}(?:\.\d{1,3}){3})/(\d|[12]\d|3[0-2])(?!\d)", bare)),
-        prose=_filled(bare.split("\n")) > sum(_filled([piece.command, *piece.lines]) for piece in told),
+        prose=prose,
+        linked=lspci.linked(links),
     )
-    return [_explained(piece, around) for piece in told]
-
-
-def _filled(lines: Iterable[str]) -> int:
-    return sum(1 for line in lines if line.strip())
 
 
 def exit_code(explained: Iterable[Explained]) -> int:
-    """0 all healthy or merely informative, 2 something is degraded or at fault, 3 nothing worse than unknown."""
+    """0 all that was judged is healthy, 2 something is degraded or at fault, 3 unknown, or nothing was judged."""
     verdicts = [finding.verdict for each in explained for finding in each.findings]
-    return {"healthy": 0, "unknown": 3}.get(worst(verdicts).level, 2) if verdicts else 0
+    return {"healthy": 0, "unknown": 3}.get(worst(verdicts).level, 2)
 
 
 def _explained(piece: Piece, around: Around) -> Explained:
