@@ -12,6 +12,7 @@ from typing import Any
 from docs import alerts, commands, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
+from sparkrig.explain.tools import READERS
 from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
@@ -22,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
 FABRIC = HERE / "fabric.md"
 DRIFT = HERE / "drift.md"
+EXPLAIN = HERE / "explain.md"
 MODELS = HERE / "models.md"
 SOURCES = HERE / "sources.md"
 WATCHING = HERE / "watching.md"
@@ -127,6 +129,12 @@ def with_bands(text: str) -> str:
         "bands",
         _table(("Gb/s", "level", "cause", "what it is", "what to do", "published figures"), rows),
     )
+
+
+def with_readers(text: str) -> str:
+    """The same of docs/explain.md and the table of what is read."""
+    rows = [(reader.tool, reader.readable) for reader in READERS if reader.readable]
+    return _marked(text, "readers", _table(("reader", "what to paste"), rows))
 
 
 # what the doctor asks alone
@@ -277,6 +285,7 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
+    EXPLAIN.write_text(with_readers(EXPLAIN.read_text(encoding="utf-8")), encoding="utf-8")
     DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
     MODELS.write_text(with_memory(with_models(MODELS.read_text(encoding="utf-8"))), encoding="utf-8")
     SOURCES.write_text(sources(), encoding="utf-8")

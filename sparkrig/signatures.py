@@ -21,7 +21,7 @@ _NEVER = r"(?!)"
 class Signature:
     """Words of one failure: a row of models/errors.yaml, which says what its fields mean.
 
-    pattern: a regular expression of the words; meaning: what failed, in words.
+    pattern: a regular expression of the words; meaning: what failed, in words; about: what failed, in a word.
     """
 
     cause: str
@@ -34,6 +34,7 @@ class Signature:
     early: bool = False
     several: bool = False
     warns: bool = False
+    about: str = ""
 
     def search(self, text: str) -> re.Match[str] | None:
         """The words in a text."""

@@ -53,6 +53,7 @@ class Band:
     cure: str
 
 
+_BUILD = "set nccl_image to one with NCCL 2.28.9 or 2.30.7, and libibverbs"
 _RAILS_ALONE = "measure the rails alone with sparkrig bandwidth"
 _SLOW_START = "a link that started slow (slow-start): 13 Gb/s on each twin is 2.8 to 3 GB/s"
 
@@ -69,17 +70,27 @@ BANDS = (
     ),
     # one HCA gives about 11
     Band(8.0, "degraded", "one-hca", "what one HCA carries", "name both twins in NCCL_IB_HCA (run the deploy)"),
-    # about 3, and 1.5 to 3 with releases that are known to be slow; two twins of 13 Gb/s, 3.3 GB/s raw
-    # [@playbooks-108, @forum-363461], are in this band, too
+    # about 3, and 1.5 to 3 with releases that are known to be slow; _SLOW_STARTED is in this band, too
     Band(
         1.5,
         "fault",
         "nccl-build",
         "what a bad NCCL build or a missing libibverbs gives",
-        "set nccl_image to one with NCCL 2.28.9 or 2.30.7, and libibverbs",
+        _BUILD,
     ),
     # TCP gives 1 to 1.5 at most
     Band(0.0, "fault", "tcp-speed", "no more than TCP carries", _RAILS_ALONE),
+)
+
+
+# Two twins of 13 Gb/s, 3.3 GB/s raw, gave 2.8 to 3 with releases that work [@playbooks-108, @forum-363461].
+_SLOW_TWINS = (2.6, 3.5)
+_SLOW_STARTED = Band(
+    1.5,
+    "fault",
+    "slow-start",
+    "what two twins of 13 Gb/s carry, whatever the library (slow-start): 2.8 to 3 GB/s",
+    f"{_RAILS_ALONE}; at 13 Gb/s reboot both Sparks with the cable attached",
 )
 
 
@@ -309,7 +320,7 @@ def _figure(
 ) -> Verdict | None:
     """What is wrong with the bus bandwidth, or None."""
     slowest = min(ranks.values(), key=_busbw)
-    band = next(band for band in BANDS if _busbw(slowest) >= band.least)
+    band = band_of(_busbw(slowest), slowest.version, measured=rails is not None)
     if band.level == "healthy":
         return None
     evidence = f"{_evidence(ranks)}, {band.meaning}"
@@ -321,11 +332,27 @@ def _figure(
     return slow(band, evidence, slowest.version, measured=rails is not None)
 
 
+def band_of(busbw: float, version: str, *, measured: bool) -> Band:
+    """The band of a figure. Where the rails alone were not measured, a slow start explains 3 GB/s before a build.
+
+    version: of NCCL, empty where it is unknown; measured: as for slow().
+    """
+    least, most = _SLOW_TWINS
+    if not measured and least <= busbw <= most and version not in SLOW:
+        return _SLOW_STARTED
+    return next(band for band in BANDS if busbw >= band.least)
+
+
 def slow(band: Band, evidence: str, version: str, *, measured: bool) -> Verdict:
     """The verdict of a band; where a build gives it, a link that started slow does, too.
 
     version: of NCCL, empty where it is unknown; measured: whether the rails alone are known to be healthy.
     """
+    if band is _SLOW_STARTED:
+        other = "" if version in WORKING else f"; if they are healthy, {_BUILD}"
+        return Verdict(
+            band.level, band.cause, "; ".join(filter(None, (evidence, _release(version)))), band.cure + other
+        )
     if band.cause != "nccl-build":
         return Verdict(band.level, band.cause, evidence, band.cure)
     cure = band.cure if version not in WORKING else _RAILS_ALONE

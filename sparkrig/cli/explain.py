@@ -14,31 +14,39 @@ from sparkrig.io import terminal
 if TYPE_CHECKING:
     from sparkrig.explain.explanation import Explained
 
+_PASTE = (
+    "Paste what tools printed, a log or a whole post, prompts included; then press Ctrl-D on a line of its own.\n"
+    "Or pipe it: dmesg | sparkrig explain, pbpaste | sparkrig explain, TOOL 2>&1 | sparkrig explain"
+)
 _TAIL = "tail -c 2000000 FILE | sparkrig explain"
 
 
 @click.command()
 @click.argument("files", metavar="[FILE]...", nargs=-1, type=click.File("rb"))
+@click.option("-v", "--verbose", is_flag=True, help="Show the lines that were not read, without identifiers.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/explain.json).")
-def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
+def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
     """Explain in plain words the output of ib_write_bw, show_gids, nvidia-smi and similar tools.
 
-    It reads FILEs, or what you paste or pipe in. The outputs of several tools may follow each other, shell
-    prompts included. It looks at nothing else, and shows no serial number.
+    It reads FILEs, or what you paste or pipe in: a kernel or server log, a terminal's scrollback, a whole post. It
+    looks at nothing else, shows no serial number, and says how many lines it did not read.
 
-    Exit code 1: it can read none of it; 2: something is degraded or faulty; 3: something is unknown, and nothing
-    is worse.
+    Exit code 1: it can read none of it; 2: something is degraded or faulty; 3: something is unknown, or nothing
+    could be judged.
     """
     from sparkrig.explain import tools as judgement
     from sparkrig.explain.explanation import Explain
 
     found: list[Explained] = []
+    unread: list[str] = []
     given = ""
     for file in files or (sys.stdin.buffer,):
         if file.isatty():
-            terminal.echo("Paste what a tool printed, then press Ctrl-D on a line of its own.", err=True)
+            terminal.echo(_PASTE, err=True)
         given += (text := pasted.text(file, "tool prints", _TAIL))
-        found += judgement.explain(text)
+        reading = judgement.read(text)
+        found += reading.explained
+        unread += reading.unread
     if not given.strip():
         raise click.ClickException(
             "nothing was given. What a tool complains of goes to its standard error: TOOL 2>&1 | sparkrig explain"
@@ -47,18 +55,21 @@ def explain(files: tuple[BinaryIO, ...], as_json: bool) -> None:
         readable = "\n".join(f"  {line}" for line in judgement.READABLE)
         raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
     if as_json:
-        print_json(Explain(explained=found))
+        print_json(Explain(explained=found, unread=len(unread)))
     else:
-        _show(found)
+        _show(found, unread, verbose=verbose)
     sys.exit(judgement.exit_code(found))
 
 
-def _show(found: list[Explained]) -> None:
+def _show(found: list[Explained], unread: list[str], *, verbose: bool) -> None:
     from sparkrig.io.screen import Screen
-    from sparkrig.render.explained import explained
+    from sparkrig.render.explained import explained, not_read
 
     console = Screen()
     for number, each in enumerate(found):
         if number:
             console.print()
         console.print(explained(each))
+    if unread:
+        console.print()
+        console.print(not_read(unread, shown=verbose))

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sparkrig.explain.explanation import CAGE, CAGE_GBPS, Around, Explained
+from sparkrig.explain import cages
+from sparkrig.explain.explanation import CAGE, CAGE_GBPS, Around, Explained, Piece, Reader, sign
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS
 from sparkrig.host import nic
-from sparkrig.parsing.section import Piece
 from sparkrig.verdict import Finding, Verdict
 
 
@@ -46,10 +46,7 @@ def _verdict(link: nic.Link) -> Verdict:
         why = f"{said} of a netdev without a name: on a QSFP cage {CAGE_GBPS:g} are expected"
         return Verdict("unknown", "device-unnamed", why, "ethtool NETDEV, with the command line or without grep")
     if link.speed_mbps < CAGE_SPEED_MBPS:
-        why = f"{said}, {CAGE_GBPS:g} expected: the cable, its adapter or the switch behind it is made for less"
-        return Verdict(
-            "degraded", "speed-low", why, "try a cable for 200 Gb/s (QSFP56), without a switch in between"
-        )
+        return cages.speed_low(link.netdev, link.speed_mbps)
     return Verdict("healthy", evidence=f"{said}; the link speed does not show a slow start, ib_write_bw does")
 
 
@@ -70,3 +67,32 @@ def module(piece: Piece, _: Around) -> Explained:
         f"it calls itself {found.kind}, as cables for {CAGE_GBPS:g} Gb/s do, too; ethtool NETDEV tells the speed"
     )
     return Explained(piece.tool, read, notes=(note,) if found.kind else ())
+
+
+_INSTALL = "sudo apt-get install ethtool"
+READERS = (
+    Reader(
+        "ethtool -i",
+        driver,
+        "ethtool NETDEV, ethtool -i, ethtool -m",
+        "ethtool",
+        re.compile(r"\bethtool\s+(?:-i|--driver)\b"),
+        (sign("driver", r"driver: *\S+\n(?:version|firmware-version):", again=True),),
+        body=re.compile(r"[a-z-]+: "),
+        install=_INSTALL,
+    ),
+    Reader(
+        "ethtool -m",
+        module,
+        command=re.compile(r"\bethtool\s+(?:-m|--dump-module-eeprom|--module-info)\b"),
+        signs=(sign("module", r"[ \t]*Identifier[ \t]*: 0x[0-9a-f]{2} \(", again=True),),
+        install=_INSTALL,
+    ),
+    Reader(
+        "ethtool",
+        link,
+        command=re.compile(r"\bethtool\s+[^-\s]"),
+        signs=(sign("link", r"Settings for \S+:|[ \t]*Speed:[ \t]*(?:\d+ ?[MG]b/s|Unknown)"),),
+        install=_INSTALL,
+    ),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,21 +24,23 @@ class Explained:
     """What one tool printed, explained.
 
     read: what was read, with units, in one line; notes: what is worth knowing and is no verdict, as sentences
-    without a full stop.
+    without a full stop; host: whose prompt stands before it, where prompts name more than one host.
     """
 
     tool: str
     read: str
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    host: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Explain:
-    """What each tool's output in a paste means."""
+    """What each tool's output in a paste means, and how many lines of it nothing read."""
 
-    schema: Literal["sparkrig.explain/1"] = "sparkrig.explain/1"
+    schema: Literal["sparkrig.explain/2"] = "sparkrig.explain/2"
     explained: list[Explained]
+    unread: int = 0
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Around:
 
     suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
     netdev, whatever their names (mlx5_0); prefixes: the prefix length of each IPv4 address that has one;
-    prose: whether other lines than what the tools printed and what started them are in it.
+    prose: whether other lines than what the tools printed and what started them are in it; linked: the PCI domains
+    of a ConnectX-7 whose link it shows to be healthy.
     """
 
     suspects: tuple[Verdict, ...] = ()
@@ -55,6 +58,99 @@ class Around:
     devices: frozenset[str] = frozenset()
     prefixes: Mapping[str, str] = field(default_factory=dict)
     prose: bool = False
+    linked: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Sign:
+    """A line that one tool alone prints.
+
+    again: a second one in a piece begins another run; only_within: it begins nothing where another tool speaks.
+    """
+
+    name: str
+    words: re.Pattern[str]
+    again: bool = False
+    only_within: bool = False
+
+
+def sign(name: str, words: str, *, again: bool = False, only_within: bool = False) -> Sign:
+    """words: a regular expression of a line's beginning."""
+    return Sign(name, re.compile(rf"^(?:{words})", re.MULTILINE), again, only_within)
+
+
+_INDENTED = re.compile(r"[ \t]")
+
+
+def _seen(piece: Piece, name: str) -> bool:
+    return name in piece.signs
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """What reads the output of one tool; each stands in its tool's own file, and tools.py has their order.
+
+    tool: its name for people; readable: what of it can be read, for the page and the help, "" where another reader
+    of the file says it; programs: a regular expression of its program's names; command: of a command line that
+    starts it; signs: the lines by which its output is known without a command; body: what begins its other lines;
+    judges: the tables of models/errors.yaml whose rows it judges itself; over: whether a sign that comes again
+    begins another run; flows: it is a log, between whose lines others stand; rows_name_tools: its rows are no
+    command lines, though they name tools; install: the way to it where the host has no such program.
+    """
+
+    tool: str
+    explained: Callable[[Piece, Around], Explained]
+    readable: str = ""
+    programs: str = ""
+    command: re.Pattern[str] | None = None
+    signs: tuple[Sign, ...] = ()
+    body: re.Pattern[str] = _INDENTED
+    judges: tuple[str, ...] = ()
+    over: Callable[[Piece, str], bool] = _seen
+    flows: bool = False
+    rows_name_tools: bool = False
+    install: str = ""
+
+
+WORD = re.compile(r"\w")  # a line without one is a rule, or blank
+
+
+@dataclass
+class Piece:
+    """What one tool printed in one run.
+
+    command: the line that started it, where the paste has it; host: whose prompt stands before it; numbers: of its
+    lines in the paste; others: of those lines that are none of the tool's.
+    """
+
+    reader: Reader | None = None
+    command: str = ""
+    host: str = ""
+    prompted: bool = False
+    lines: list[str] = field(default_factory=list)
+    signs: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+
+    @property
+    def printed(self) -> bool:
+        """Whether a reader can make something of it."""
+        return bool(self.reader and (self.signs or self.prompted) and any(self.lines))
+
+    @property
+    def unread(self) -> list[int]:
+        """The numbers of the lines that nothing reads."""
+        if not self.printed:
+            return [number for number, line in zip(self.numbers, self.lines, strict=True) if WORD.search(line)]
+        return self.others if self.signs else []
+
+    @property
+    def tool(self) -> str:
+        return self.reader.tool if self.reader else ""
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines) + "\n"
 
 
 def size_of(count: int) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Interface
 
 from sparkrig.cure import quoted
-from sparkrig.explain.explanation import CAGE, Around, Explained
-from sparkrig.network.links import in_one_subnet
-from sparkrig.parsing.section import Piece
+from sparkrig.explain import cages
+from sparkrig.explain.cages import Netdev
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign
 from sparkrig.rdma import gid, gid_table
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
@@ -47,12 +47,9 @@ def _subnets(table: Iterable[gid.Gid], prefixes: Mapping[str, str]) -> list[Verd
         for row in table
         if row.ipv4 and (CAGE.fullmatch(row.netdev) or CAGE.fullmatch(row.device))
     }
-    cure = (
-        "give each twin its own subnet under fabric in the inventory, then: pyinfra INVENTORY deploys/network.py"
-    )
     guessed = not {str(each.ip) for each in fabric.values()} <= prefixes.keys()
     how = " (the prefix length is the usual one, for show_gids prints none)" if guessed else ""
-    return [Verdict("fault", "one-subnet", why + how, cure) for why in in_one_subnet(fabric)]
+    return cages.one_subnet(fabric, how)
 
 
 def _usual(address: IPv4Address) -> int:
@@ -106,16 +103,45 @@ def _twins(one: str, other: str) -> bool:
 
 def ibdev2netdev(piece: Piece, _: Around) -> Explained:
     ports = gid_table.parse_ibdev2netdev(piece.text)
-    up = [port for port in ports if port.up]
-    findings = [Finding(port.device, Verdict("healthy", evidence=f"{port.netdev}, up")) for port in up]
-    for port in ports:
-        twin = next((other for other in up if _twins(port.device, other.device)), None)
-        if not port.up and twin:
-            why = f"{port.netdev or 'it'} is down while its twin {twin.netdev} is up, so half of the cage is idle"
-            cure = f"sudo ip link set {quoted(port.netdev)} up; then run the deploy"
-            findings.append(Finding(port.device, Verdict("degraded", "twin-down", why, cure)))
-    if not up:
-        cure = "plug the cable in on both ends; on one Spark without a cable this is as it should be"
-        findings.append(Finding("the host", Verdict("unknown", "no-carrier", "no port is up", cure)))
+    rows = [Netdev(port.netdev if CAGE.fullmatch(port.netdev) else port.device, carrier=port.up) for port in ports]
+    findings = cages.judged(rows)
+    if bond := next((port.netdev for port in ports if port.netdev.startswith("bond")), ""):
+        findings.append(Finding("the fabric", cages.bonded(bond)))
+    elif not findings:
+        findings = [
+            Finding(port.device, Verdict("healthy", evidence=f"{port.netdev}, up")) for port in ports if port.up
+        ]
+        findings = findings or [Finding("the cages", cages.no_cable(rows))]
     told = [f"{port.device} = {port.netdev or 'no netdev'} ({'up' if port.up else 'down'})" for port in ports]
-    return Explained(piece.tool, ", ".join(told), tuple(findings))
+    return Explained(piece.tool, ", ".join(told), tuple(findings), tuple(cages.notes(rows)))
+
+
+READERS = (
+    Reader(
+        "show_gids",
+        show_gids,
+        "show_gids; ibdev2netdev, also with -v",
+        "show_gids",
+        re.compile(r"\bshow_gids\b"),
+        (
+            sign("header", r"[ \t]*DEV\s+PORT\s+INDEX\b", again=True),
+            sign("row", r"[ \t]*[\w.-]+[ \t]+\d+[ \t]+\d+[ \t]+[0-9a-f]{4}(?::[0-9a-f]{4}){7}\b"),
+        ),
+        body=_GID_LINE,
+        install="sparkrig topology INVENTORY shows the GIDs without it",
+    ),
+    Reader(
+        "ibdev2netdev",
+        ibdev2netdev,
+        "",
+        "ibdev2netdev",
+        re.compile(r"\bibdev2netdev\b"),
+        (
+            sign(
+                "row",
+                r"[ \t]*(?:[0-9a-f:.]+[ \t]+)?[\w.-]+[ \t]+(?:\([^\n]{0,200})?port[ \t]+\S[^\n]{0,200}==>",
+            ),
+        ),
+        install="sparkrig topology INVENTORY shows the devices without it",
+    ),
+)

@@ -3,30 +3,57 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import replace
 
-from sparkrig.explain.explanation import Around, Explained
+from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.host import nic
-from sparkrig.parsing.section import Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
+# the functions of a Spark's ConnectX-7, and the root ports that they hang on
 _CONNECTX = re.compile(r"0000:01:00\.[01]|0002:01:00\.[01]")
 
 
-def explained(piece: Piece, _: Around) -> Explained:
-    links = nic.parse_lspci(piece.text)
+_ROOT_PORT = re.compile(r"000[02]:00:00\.0")
+
+
+def explained(piece: Piece, around: Around) -> Explained:
+    links = _links(piece)
     ours = [link for link in links if _connectx(link, piece.command)]
     if not ours:
         nameless = not any(link.address for link in links)
         read = f"{len(links)} {'links' if nameless else 'devices'}"
         return Explained(piece.tool, read, (Finding("ConnectX-7", _no_connectx(nameless=nameless)),))
     names = [link.address or f"link {number}" for number, link in enumerate(ours, 1)]
-    findings = [Finding("ConnectX-7", _pcie(link, name)) for link, name in zip(ours, names, strict=True)]
+    findings = [Finding("ConnectX-7", _pcie(link, name, around)) for link, name in zip(ours, names, strict=True)]
     return Explained(piece.tool, f"PCIe link of {listed(names)}", tuple(findings))
 
 
-def _pcie(link: nic.Pcie, name: str) -> Verdict:
-    if link.address and not _CONNECTX.fullmatch(link.address):
+def _links(piece: Piece) -> list[nic.Pcie]:
+    """Its links; the one of `lspci -s ADDRESS` whose own line grep took has that address."""
+    links = [*nic.parse_lspci(piece.text)]
+    asked = re.search(r"\s-s\s*(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b", piece.command)
+    if asked and len(links) == 1 and not links[0].address:
+        return [replace(links[0], address=f"{asked[1] or '0000'}:{asked[2]}")]
+    return links
+
+
+def linked(pieces: Iterable[Piece]) -> frozenset[str]:
+    """The PCI domains of a ConnectX-7 whose link is healthy."""
+    domains = set[str]()
+    for piece in pieces:
+        with suppress(ValueError):
+            links = [link for link in _links(piece) if _connectx(link, piece.command)]
+            domains |= {link.address[:4] for link in links if nic.pcie_link(link, "").healthy}
+    return frozenset(domains)
+
+
+def _pcie(link: nic.Pcie, name: str, around: Around) -> Verdict:
+    if link.address[:4] in around.linked and link.width is None:
+        return Verdict("healthy", evidence=f"{name} is there, and its link is judged by itself")
+    if link.address and not (_CONNECTX.fullmatch(link.address) or _ROOT_PORT.fullmatch(link.address)):
         why = f"{name} is not where a Spark has its ConnectX-7, so its PCIe link cannot be judged by a Spark's"
         return Verdict(
             "unknown", "other-hardware", why, "lspci -D -d 15b3: names a Spark's: 0000:01:00.0, 0002:01:00.0"
@@ -38,7 +65,7 @@ def _connectx(link: nic.Pcie, command: str) -> bool:
     if link.name:
         return bool(re.search(r"ConnectX-7|MT2910|15b3:1021", link.name))
     if link.address:
-        return bool(_CONNECTX.fullmatch(link.address))
+        return bool(_CONNECTX.fullmatch(link.address) or _ROOT_PORT.fullmatch(link.address))
     return "15b3" in command
 
 
@@ -48,3 +75,19 @@ def _no_connectx(*, nameless: bool) -> Verdict:
         return Verdict("unknown", "device-unnamed", why, "sudo lspci -vv -d 15b3:, without grep")
     why = "no ConnectX-7 is among them: without a cable it leaves the PCI bus"
     return Verdict("unknown", "no-connectx", why, "plug the cable in on both ends, then: lspci -d 15b3:")
+
+
+READERS = (
+    Reader(
+        "lspci",
+        explained,
+        "lspci -vv",
+        "lspci",
+        re.compile(r"\blspci\b"),
+        (
+            sign("device", r"[ \t]*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ \t]+[A-Z0-9][^(=\n]*?: ?\S"),
+            sign("link", r"(?>[^\n]*?\bLnk(?:Cap|Sta):)[^\n]*\bWidth x\d"),
+        ),
+        install="sudo apt-get install pciutils",
+    ),
+)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 from sparkrig.bandwidth import nccl, nccl_tests
+from sparkrig.bandwidth.bands import MOST_GBPS
 from sparkrig.bandwidth.nccl_tests import Bus
-from sparkrig.explain.explanation import CAGE, Around, Explained, size_of
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign, size_of
 from sparkrig.host.identity import GB10_NAME
-from sparkrig.parsing.section import Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -19,7 +20,7 @@ LEAST_GATHERED = 2**28
 
 def explained(piece: Piece, _: Around) -> Explained:
     log = nccl.parse(piece.text, 0)
-    log = replace(log, version=log.version or _library(piece.text))
+    log = replace(log, version=log.version or _library(piece.text), transport=log.transport or _chosen(piece.text))
     bus = nccl_tests.parse(piece.text)
     if bus is None and log.busbw is not None:
         bus = Bus(log.busbw, log.size, log.wrong, "all_gather")
@@ -29,18 +30,37 @@ def explained(piece: Piece, _: Around) -> Explained:
     if bus is not None:
         read = f"{bus.busbw:.2f} GB/s bus bandwidth of {bus.collective or 'a collective'} at {size_of(bus.size)}"
         read = ", ".join(filter(None, (read, _way(log))))
-        return Explained(piece.tool, read, (Finding("the pair", _bus(bus, log)),))
+        return Explained(piece.tool, read, (Finding("the pair", _bus(bus, log)),), tuple(_notes(piece.text)))
     if log.error not in ("", "no-result"):
         return Explained(piece.tool, _way(log), (Finding("NCCL", nccl.judge({"this rank": log}, {})),))
     if not log.transport and not log.devices:
         raise ValueError("this log of NCCL names neither transport nor figure")
-    return Explained(piece.tool, _way(log), (Finding("NCCL", _route(log)),))
+    route = Finding("NCCL", _route(log, piece.text))
+    return Explained(piece.tool, _way(log), (route,), tuple(_notes(piece.text)))
 
 
 def _library(text: str) -> str:
     """The release that nccl-tests names as one number, as NCCL_VERSION_CODE has it: 22809."""
     code = re.search(r"nccl-library=(\d{5})\b", text)
     return f"{int(code[1]) // 10000}.{int(code[1]) // 100 % 100}.{int(code[1]) % 100}" if code else ""
+
+
+def _chosen(text: str) -> str:
+    """The transport by the network that NCCL began to use, where its log ends before the channels."""
+    begun = {name for name, _ in _USING.findall(text)}
+    return "IB" if "IB" in begun else "Socket" if "Socket" in begun else ""
+
+
+_USING = re.compile(r"\bNET/(IB|Socket)\w{0,12} ?: Using (?:\[\d+\])?([A-Za-z][\w.-]{0,30})")
+
+
+def _notes(text: str) -> Iterator[str]:
+    index = re.search(r"NCCL_IB_GID_INDEX set by environment to (\d+)", text)
+    if index:
+        yield (
+            f"NCCL_IB_GID_INDEX is pinned to {index[1]}: the index moves when a port flaps, and may differ on "
+            "each host; without it NCCL looks for itself"
+        )
 
 
 def _way(log: nccl.Nccl) -> str:
@@ -55,10 +75,12 @@ def _way(log: nccl.Nccl) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def _route(log: nccl.Nccl) -> Verdict:
+def _route(log: nccl.Nccl, text: str) -> Verdict:
     """The verdict on a log without a figure."""
     if log.transport == "Socket":
-        why = f"NCCL goes over NET/Socket, which is TCP{f'; {log.why_socket}' if log.why_socket else ''}"
+        netdev = next((name for kind, name in _USING.findall(text) if kind == "Socket"), "")
+        over = f", on {netdev}, which is no cage" if netdev and not CAGE.fullmatch(netdev) else ""
+        why = f"NCCL goes over NET/Socket, which is TCP{over}{f'; {log.why_socket}' if log.why_socket else ''}"
         cure = nccl.socket_cure(log.why_socket, "compare NCCL_IB_HCA with rdma link")
         return Verdict("fault", "nccl-socket", why, cure)
     if log.transport not in ("IB", ""):
@@ -67,9 +89,6 @@ def _route(log: nccl.Nccl) -> Verdict:
     if len(log.devices) == 1 and CAGE.fullmatch(log.devices[0]):
         why = f"NCCL uses {log.devices[0]} alone, and its twin would carry as much again"
         return Verdict("degraded", "one-hca", why, "name both twins in NCCL_IB_HCA (run the deploy)")
-    if not log.transport:
-        why = f"NCCL found {listed(log.devices)}; the log ends before it tells what carries the data"
-        return Verdict("unknown", "nccl-transport", why, "paste the log with its lines of Channel ... via NET/...")
     return Verdict(
         "healthy", evidence=f"NET/IB carries the data{f' over {listed(log.devices)}' if log.devices else ''}"
     )
@@ -81,17 +100,23 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
     again = "all_gather_perf -b 4G -e 4G, one rank on each of two Sparks"
     if bus.wrong:
         return nccl.judge({"the ranks": replace(log, busbw=bus.busbw, size=bus.size, wrong=bus.wrong)}, {})
+    if bus.runs > 1:
+        why = (
+            f"{bus.runs} runs of one rank each ran side by side, not one run of {bus.runs} ranks: no rail was used"
+        )
+        return Verdict("unknown", "not-joined", why, "build nccl-tests again with MPI: make MPI=1")
     other = next((name for name in bus.gpus if GB10_NAME not in name), "")
     if other:
         return Verdict("unknown", "not-gb10", f"{said} between {other}, which no Spark has", again)
-    if len({*bus.hosts}) == 1 or log.transport not in ("", "IB", "Socket") or not bus.busbw:
+    alone = len({*bus.hosts}) == 1 or bus.busbw > MOST_GBPS * 2 / 8  # more than the PCIe links of both twins carry
+    if alone or log.transport not in ("", "IB", "Socket") or not bus.busbw:
         return Verdict("unknown", "one-host", f"{said}, but all ranks ran on one host, so no rail was used", again)
     if len({*bus.hosts}) > 2 or bus.collective not in ("", "all_gather", "all_reduce"):
         why = f"{said}, but what is known is two Sparks' all_gather and all_reduce"
         return Verdict("unknown", "not-comparable", why, again)
     if log.transport == "Socket":
         return nccl.judge({"the ranks": replace(log, busbw=bus.busbw, size=bus.size)}, {})
-    band = next(band for band in nccl.BANDS if bus.busbw >= band.least)
+    band = nccl.band_of(bus.busbw, log.version, measured=False)
     if band.level == "healthy":
         return Verdict("healthy", evidence=said)
     if bus.size < LEAST_GATHERED:
@@ -99,3 +124,37 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
             "unknown", "small-messages", f"{said}, and such a small message does not fill the links", again
         )
     return nccl.slow(band, f"{said}: {band.meaning}", log.version, measured=False)
+
+
+_TORCH = (
+    r"\btorch\.(?:distributed\.)?(?:OutOfMemory|Dist\w*|Accelerator)Error|No CUDA GPUs are available|"
+    r"\bnccl(?:System|Internal|Remote|UnhandledCuda)Error"
+)
+READERS = (
+    Reader(
+        "NCCL",
+        explained,
+        "the log of NCCL (NCCL_DEBUG=INFO), and nccl-tests",
+        r"\w+_perf",
+        re.compile(
+            r"\b(?:all_(?:gather|reduce)|alltoall|broadcast|reduce|reduce_scatter|sendrecv)_perf\b|\bNCCL_DEBUG="
+        ),
+        (
+            sign("version", r"[ \t]*(?:# *)?nccl-tests version ", again=True),
+            sign("devices", r"[ \t]*(?:# *)?Using devices[ \t]*$"),
+            sign("collective", r"[ \t]*(?:# *)?Collective test starting: "),
+            sign("tests", r"[ \t]*(?:# *)?nThread \d+ nGpus \d+", again=True),
+            sign(
+                "header",
+                r"(?:[ \t]*+#)?[ \t]++size[ \t]+(?:count[ \t]+type\b[^\n]*\bbusbw\b|time[ \t]+algbw[ \t]+busbw\b)",
+            ),
+            sign("log", r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S"),
+            sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)"),
+            sign("average", r"[ \t]*(?:# *)?Avg bus bandwidth"),
+        ),
+        body=re.compile(r"[ \t]*(?:#|\d)|Got completion|localGid"),
+        judges=("nccl", "nccl over sockets"),
+        flows=True,
+        over=lambda piece, name: name in piece.signs and "header" in piece.signs,  # heads of two runs may mix
+    ),
+)

@@ -6,13 +6,12 @@ import re
 from collections.abc import Iterable
 from itertools import takewhile
 
-from sparkrig.explain.explanation import Around, Explained
+from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.host import gpu, nvidia_smi
 from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
-from sparkrig.parsing import section
-from sparkrig.parsing.section import Piece
 from sparkrig.verdict import Finding, Verdict
 
+_TABLE, _QUERY, _LIST, _CSV = "nvidia-smi", "nvidia-smi -q", "nvidia-smi -L", "nvidia-smi --query-gpu"
 _LISTED = re.compile(r"\s*(?:GPU \d+:|MIG )")
 
 
@@ -24,7 +23,7 @@ def explained(piece: Piece, around: Around) -> Explained:
     findings = [
         each for index, one in enumerate(found) for each in _on_gpu(one, _gpu_name(one, index, len(found)))
     ]
-    memory = piece.tool in (section.SMI, section.SMI_QUERY) or "memory." in piece.text + piece.command
+    memory = piece.tool in (_TABLE, _QUERY) or "memory." in piece.text + piece.command
     notes = dict.fromkeys(note for one in found for note in _gpu_notes(one, memory=memory))
     return Explained(piece.tool, "; ".join(filter(None, map(_gpu_shown, found))), tuple(findings), tuple(notes))
 
@@ -41,15 +40,15 @@ _NOT_READ = Verdict(
 def _in_prose(piece: Piece, around: Around) -> bool:
     """Whether a list stands in a text of other lines, which may tell anything of the GPU."""
     behind = any(line.strip() and not _LISTED.match(line) for line in piece.lines)
-    return piece.tool == section.SMI_LIST and (behind or (around.prose and not piece.command))
+    return piece.tool == _LIST and (behind or (around.prose and not piece.command))
 
 
 def _gpus(piece: Piece) -> tuple[nvidia_smi.Gpu, ...]:
-    if piece.tool == section.SMI_CSV:
+    if piece.tool == _CSV:
         rows = takewhile(str.strip, piece.lines)  # prose behind them has commas too
         asked = re.search(r"--query-gpu[= ]([\w.,]+)", piece.command)
         return nvidia_smi.parse_csv("\n".join(rows), asked.group(1).split(",") if asked else None)
-    parse = {section.SMI_QUERY: parse_query, section.SMI_LIST: parse_list}.get(piece.tool, parse_table)
+    parse = {_QUERY: parse_query, _LIST: parse_list}.get(piece.tool, parse_table)
     return parse(piece.text)
 
 
@@ -80,6 +79,7 @@ def _on_gpu(one: nvidia_smi.Gpu, name: str) -> list[Finding]:
         clamp = gpu.power_clamp(one)
         judged += [] if clamp.cause == "inconclusive" else [clamp]
         judged += [gpu.temperature(one)] if one.temperature_c is not None else []
+        judged += [gpu.branch(one.driver)] if one.driver and not gpu.branch(one.driver).healthy else []
     if one.gsp is not None and one.driver is not None:
         judged.append(gpu.gsp(one))
     return [Finding(name, verdict) for verdict in judged or [gpu.answers(one)]]
@@ -98,3 +98,45 @@ def _gpu_notes(one: nvidia_smi.Gpu, *, memory: bool) -> Iterable[str]:
         )
     if memory and one.memory_total_mib is None:
         yield "memory is not told, as on every GB10, whose memory is the host's: free -h tells"
+
+
+_TROUBLE = (
+    r"NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found$|"
+    r"Unable to determine the device handle for GPU"
+)
+_FIELD = r"[a-z_0-9]+(?:\.[a-z_.]+)?(?: \[[^\]]*\])?"
+_KNOWN_FIELD = r"(?:name|driver_version|pstate|uuid|(?:temperature|utilization|memory|power|clocks|pci)\.\w)"
+READERS = (
+    Reader(
+        _CSV,
+        explained,
+        "nvidia-smi, also with -q, -L, or --query-gpu=... --format=csv",
+        "nvidia-smi",
+        re.compile(r"\bnvidia-smi\b.{0,300}--query-gpu"),
+        (sign("header", rf"[ \t]*+(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$", again=True),),
+        body=re.compile(r"[^,\n]+(?:, [^,\n]*)+$"),
+    ),
+    Reader(
+        _QUERY,
+        explained,
+        command=re.compile(r"\bnvidia-smi(?=\s).{0,300}\s(?:-q|--query)(?=\s|$)"),
+        signs=(sign("log", r"[ \t]*=+NVSMI LOG=+", again=True),),
+    ),
+    Reader(
+        _LIST,
+        explained,
+        command=re.compile(r"\bnvidia-smi\s+(?:-L|--list-gpus)\b"),
+        signs=(sign("gpu", r"[ \t]*GPU \d+: \S[^\n]*\(UUID"),),
+        body=_LISTED,
+    ),
+    Reader(
+        _TABLE,
+        explained,
+        command=re.compile(r"\bnvidia-smi\s*(?:$|[|;>&'\"]|-i\s+\d+\s*$)"),
+        signs=(
+            sign("table", r"[^\n]*\| NVIDIA-SMI \S+", again=True),
+            sign("complaint", rf"[ \t]*(?:{_TROUBLE})"),
+        ),
+        body=re.compile(r"[ \t]*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} "),
+    ),
+)

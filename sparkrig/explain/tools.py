@@ -8,75 +8,130 @@ and UUIDs are dropped before anything is read (section.plain), and secrets are m
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from sparkrig.explain import ethtool, gids, lone_figure, lspci, nccl, nvidia_smi, package_list, perftest
-from sparkrig.explain.explanation import CAGE, Around, Explained
+from sparkrig.explain import (
+    docker,
+    ethtool,
+    firmware,
+    gids,
+    hosts,
+    ip,
+    iperf,
+    kernel,
+    launch_environment,
+    leftover,
+    lldp,
+    lone_figure,
+    lspci,
+    memory,
+    nccl,
+    netplan_file,
+    nmcli,
+    nvidia_smi,
+    package_list,
+    perftest,
+    rdma_tools,
+    serving,
+)
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
+from sparkrig.explain.pieces import Splitter
 from sparkrig.parsing import section
-from sparkrig.parsing.section import Piece
 from sparkrig.rdma import gid_table
 from sparkrig.redaction.credentials import masked
 from sparkrig.verdict import Finding, Verdict, worst
 
-READABLE = (
-    "ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and their like: table, JSON report, or error",
-    "show_gids; ibdev2netdev, also with -v",
-    "ethtool NETDEV, ethtool -i, ethtool -m",
-    "lspci -vv",
-    "nvidia-smi, also with -q, -L, or --query-gpu=... --format=csv",
-    "the log of NCCL (NCCL_DEBUG=INFO), and nccl-tests",
-    "dpkg -l, dpkg-query -W, apt list --installed, or NAME,VERSION lines",
+# of readers that fit a line or a command alike, the first counts
+READERS: tuple[Reader, ...] = (
+    *package_list.READERS,
+    *perftest.READERS,
+    *gids.READERS,
+    *ethtool.READERS,
+    *lspci.READERS,
+    *nvidia_smi.READERS,
+    *kernel.READERS,
+    *nccl.READERS,
+    *ip.READERS,
+    *netplan_file.READERS,
+    *nmcli.READERS,
+    *rdma_tools.READERS,
+    *lldp.READERS,
+    *memory.READERS,
+    *docker.READERS,
+    *launch_environment.READERS,
+    *iperf.READERS,
+    *firmware.READERS,
+    *serving.READERS,
 )
+READABLE = tuple(reader.readable for reader in READERS if reader.readable)
+SPLITTER = Splitter(READERS)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a pasted text means. unread: the lines that nothing read, without secrets."""
+
+    explained: tuple[Explained, ...]
+    unread: tuple[str, ...]
+
+
+def read(text: str) -> Reading:
+    """What a pasted text means; nothing is explained where nothing in it can be read."""
+    bare = masked(section.plain(text))
+    everything = SPLITTER.pieces(bare)
+    pieces = [piece for piece in everything if piece.printed]
+    if not pieces and (figure := lone_figure.explained(bare)):
+        return Reading(tuple(figure), ())
+    unread = [number for piece in everything for number in piece.unread]
+    around = _around(bare, pieces, prose=bool(unread))
+    told = [_explained(piece, around) for piece in pieces]
+    takers = {number: pair for pair in zip(pieces, told, strict=True) for number in pair[0].numbers}
+    left = leftover.explained(bare, takers)
+    if len({piece.host for piece in pieces if piece.host}) > 1:
+        told = [replace(one, host=piece.host) for one, piece in zip(told, pieces, strict=True)]
+    lines = bare.split("\n")
+    shown = (*told, *filter(None, (hosts.compared(pieces), left)))
+    return Reading(shown, tuple(lines[number] for number in sorted(unread)))
 
 
 def explain(text: str) -> list[Explained]:
-    """Each tool's output in a pasted text, in its order; empty where nothing in it can be read."""
-    bare = masked(section.plain(text))
-    told = section.pieces(bare)
-    if not told:
-        return lone_figure.explained(bare)
-    links = [_explained(piece, Around()) for piece in told if piece.tool == section.LSPCI]
-    around = Around(
-        suspects=tuple(finding.verdict for each in links for finding in each.findings),
+    """Each tool's output in a pasted text, in its order, and the signs that none of them has."""
+    return [*read(text).explained]
+
+
+def _around(bare: str, pieces: Sequence[Piece], *, prose: bool) -> Around:
+    links = [piece for piece in pieces if piece.reader in lspci.READERS]
+    return Around(
+        suspects=tuple(finding.verdict for piece in links for finding in _explained(piece, Around()).findings),
         written=_written(bare),
         devices=_on_cages(bare),
         prefixes=dict(re.findall(r"\b(\d{1,3}(?:\.\d{1,3}){3})/(\d|[12]\d|3[0-2])(?!\d)", bare)),
-        prose=_filled(bare.split("\n")) > sum(_filled([piece.command, *piece.lines]) for piece in told),
+        prose=prose,
+        linked=lspci.linked(links),
     )
-    return [_explained(piece, around) for piece in told]
-
-
-def _filled(lines: Iterable[str]) -> int:
-    return sum(1 for line in lines if line.strip())
 
 
 def exit_code(explained: Iterable[Explained]) -> int:
-    """0 all healthy or merely informative, 2 something is degraded or at fault, 3 nothing worse than unknown."""
+    """0 all that was judged is healthy, 2 something is degraded or at fault, 3 unknown, or nothing was judged."""
     verdicts = [finding.verdict for each in explained for finding in each.findings]
-    return {"healthy": 0, "unknown": 3}.get(worst(verdicts).level, 2) if verdicts else 0
+    return {"healthy": 0, "unknown": 3}.get(worst(verdicts).level, 2)
 
 
 def _explained(piece: Piece, around: Around) -> Explained:
     try:
-        return _READERS[piece.tool](piece, around)
+        return piece.reader.explained(piece, around) if piece.reader else Explained("", "")
     except ValueError as error:
         return Explained(piece.tool, "", (Finding("the output", _unread(piece, str(error))),))
-
-
-_INSTALL = {
-    section.SHOW_GIDS: "sparkrig topology INVENTORY shows the GIDs without it",
-    section.IBDEV2NETDEV: "sparkrig topology INVENTORY shows the devices without it",
-    section.LSPCI: "sudo apt-get install pciutils",
-}
 
 
 def _unread(piece: Piece, why: str) -> Verdict:
     """Why a tool's output has no meaning: it is cut or mixed up, or the tool had no answer."""
     if piece.signs and "sudo" not in why:
         return Verdict("unknown", "unreadable", why, "paste it whole, from the command to the next prompt")
-    if re.search(r"\bnot found\b", piece.text):
-        cure = _INSTALL.get(piece.tool, "sudo apt-get install ethtool")
-        return Verdict("unknown", "not-installed", f"{piece.tool.split()[0]} is not installed there", cure)
+    install = piece.reader.install if piece.reader else ""
+    if install and re.search(r"\bnot found\b", piece.text):
+        return Verdict("unknown", "not-installed", f"{piece.tool.split()[0]} is not installed there", install)
     return Verdict("unknown", "no-answer", why, "run it again with sudo")
 
 
@@ -97,17 +152,3 @@ def _on_cages(text: str) -> frozenset[str]:
         for word in words
         if re.fullmatch(r"mlx5_\d+", word)
     )
-
-
-_READERS: dict[str, Callable[[Piece, Around], Explained]] = {
-    section.PERFTEST: perftest.explained,
-    section.SHOW_GIDS: gids.show_gids,
-    section.IBDEV2NETDEV: gids.ibdev2netdev,
-    section.ETHTOOL: ethtool.link,
-    section.ETHTOOL_DRIVER: ethtool.driver,
-    section.ETHTOOL_MODULE: ethtool.module,
-    section.LSPCI: lspci.explained,
-    **dict.fromkeys((section.SMI, section.SMI_QUERY, section.SMI_LIST, section.SMI_CSV), nvidia_smi.explained),
-    section.NCCL: nccl.explained,
-    section.PACKAGES: package_list.explained,
-}

@@ -53,6 +53,17 @@ def answers(gpu: Gpu) -> Verdict:
     return Verdict(trouble.level, trouble.cause, f"nvidia-smi: {gpu.trouble.rstrip('.')}", cure)
 
 
+def branch(driver: str) -> Verdict:
+    """Whether a driver is of a branch that NVIDIA supports on a Spark. driver: its version."""
+    number = int(driver.partition(".")[0])
+    if number <= BRANCH:
+        return Verdict("healthy", evidence=f"driver {driver}, of branch {number}")
+    why = (
+        f"driver {driver} is of branch {number}, which NVIDIA does not support on a Spark, though the GPU answers"
+    )
+    return Verdict("degraded", "driver-later", why, f"go back to branch {BRANCH}: sparkrig docs troubleshooting")
+
+
 def power_clamp(gpu: Gpu) -> Verdict:
     """Whether USB-C power delivery holds the GPU at a low clock; only a loaded GPU can show it.
 

@@ -163,7 +163,7 @@ def kho(health: Health) -> Verdict:
         return Verdict(
             "fault",
             "kho",
-            f"kernel {health.kernel} keeps memory for a kexec handover, {(free - total) / 2**20:.1f} GiB of it "
+            f"{_the_kernel(health)} keeps memory for a kexec handover, {(free - total) / 2**20:.1f} GiB of it "
             f"free ({_cma(total, free)}), and ibv_reg_mr fails",
             "add kho=off to GRUB_CMDLINE_LINUX_DEFAULT, then: sudo update-grub, and reboot",
         )
@@ -177,6 +177,11 @@ def kho(health: Health) -> Verdict:
         f"a kernel 7.0 may keep 9.3 GiB for a kexec handover, and {_cma(total, free)} does not show it",
         on_host("sudo cat /sys/kernel/debug/kho/out/scratch_len", ", which is there where it does"),
     )
+
+
+def _the_kernel(health: Health) -> str:
+    """Its name in a sentence; a memory table alone does not tell the release."""
+    return f"kernel {health.kernel}" if health.kernel else "the kernel"
 
 
 def _cma(total: int | None, free: int | None) -> str:

@@ -56,8 +56,8 @@ class _Loader(yaml.BaseLoader):
 class Netdef:
     """One ethernet of a file; netplan merges those of one label over all files.
 
-    renderer: its own, empty where it takes the default; dhcp: IPv4's; handover: whether it has nothing but that
-    NetworkManager renders the netdev.
+    renderer: its own, empty where it takes the default; dhcp: IPv4's; link_local: whether it takes an IPv4 address
+    of its own (RFC 3927); handover: whether it has nothing but that NetworkManager renders the netdev.
     """
 
     label: str
@@ -69,6 +69,7 @@ class Netdef:
     dhcp: bool = False
     renderer: str = ""
     handover: bool = False
+    link_local: bool = False
 
     def binds(self, link: Link) -> bool:
         """Whether it defines that netdev, by name, MAC address or driver."""
@@ -153,12 +154,20 @@ def _parse(row: str) -> File:
             raise ValueError(fault)
         if len(text) > _LONGEST:
             raise ValueError(f"{len(text)} characters are too many for a netplan file")
-        return _read(path, safe_yaml.load(text, _Loader))
-    except (yaml.YAMLError, ValueError, AttributeError, TypeError):
+        return read(path, text)
+    except ValueError:
         # Unreadable for us may still be a definition: every word of it counts as a name and as a MAC.
         words = {word.strip(":") for word in re.findall(r"[\w.:*?-]+", text)}
         lowered = tuple(sorted(word.lower() for word in words))
         return File(path, (Netdef(path, tuple(sorted(words)), lowered),), readable=False, fault=fault)
+
+
+def read(path: str, text: str) -> File:
+    """What one file defines. Raises ValueError where it is not understood."""
+    try:
+        return _read(path, safe_yaml.load(text, _Loader))
+    except (yaml.YAMLError, AttributeError, TypeError) as error:
+        raise ValueError(f"it is no YAML of netplan's ({type(error).__name__})") from error
 
 
 def _read(path: str, document: Any) -> File:
@@ -195,6 +204,7 @@ def _netdef(label: str, body: Mapping[str, Any]) -> Netdef:
         dhcp=str(body.get("dhcp4", "")).lower() in ("true", "yes", "on", "y"),
         renderer=str(body.get("renderer") or ""),
         handover=dict(body) == {"renderer": NETWORK_MANAGER},
+        link_local="ipv4" in _words(body.get("link-local") or []),
     )
 
 

@@ -2,23 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
 from sparkrig.explain.explanation import Explained
+from sparkrig.redaction import Redactor
 from sparkrig.render.findings import Findings
+
+_MOST, _WIDEST = 40, 200  # lines, and characters of each
 
 
 def explained(one: Explained) -> RenderableType:
     """One tool's output: the verdicts stand under what they are about, and the notes under them."""
-    parts: list[RenderableType] = [Text(one.tool, "bold cyan")]
+    title = f"{one.host}: {one.tool}" if one.host else one.tool
+    parts: list[RenderableType] = [Text(title, "bold cyan")]
     if one.read:
         parts.append(_indented(Text(one.read), 2))
     if one.findings:
         parts.append(_indented(Findings(one.findings), 2))
     parts += [_indented(Text.assemble(("note: ", "dim"), note), 4) for note in one.notes]
     return Group(*parts)
+
+
+def not_read(lines: Sequence[str], *, shown: bool) -> RenderableType:
+    """How many lines nothing read, and with `shown` the first of them, without identifiers."""
+    count = f"{len(lines)} line{' was' if len(lines) == 1 else 's were'} not read"
+    if not shown:
+        return Text(f"{count} (-v shows {'it' if len(lines) == 1 else 'them'})", "dim")
+    text = Redactor().redact("\n".join(line[:_WIDEST] for line in lines[:_MOST]))
+    more = f", the first {_MOST} of them" if len(lines) > _MOST else ""
+    return Group(Text(f"{count}{more}:", "dim"), _indented(Text(text), 2))
 
 
 def _indented(what: RenderableType, columns: int) -> RenderableType:

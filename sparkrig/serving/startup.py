@@ -203,7 +203,20 @@ WANTED = (
     *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
     *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
     *(words for each in RUNTIMES.values() for ends in each.ends.values() for words in ends),
-    "Not enough memory",
+    *(
+        "Not enough memory",
+        "unique IP address",
+        "no GPU available",
+        "number of available GPUs",
+        "Tensor parallel size",
+    ),
+    *(
+        "no kernel image",
+        "ptxas fatal",
+        "nvcc fatal",
+        "LocalEntryNotFoundError",
+        "cannot find the requested files",
+    ),
 )
 
 _STAMPED = re.compile(r"(\d+\.\d+) \S+ [^:\[]+(?:\[\d+\])?: ?(.*)", re.DOTALL)
@@ -319,9 +332,17 @@ def _names(form: str, role: Role) -> list[Name]:
     return [name for name in MEANINGS if name != "cluster" or role == "head"]
 
 
+def has_ended(name: Name, line: str) -> bool:
+    """Whether a line ends that phase, of whatever engine."""
+    return re.search(_end_of(name), line) is not None
+
+
+def _end_of(name: Name) -> str:
+    return "|".join([_ENDS[name], *map(re.escape, _ENDS_OF_OTHERS[name])])
+
+
 def _end(lines: Sequence[Line], name: Name, form: str, role: Role) -> float | None:
-    sign = _JOINED if (name, form, role) == ("cluster", "ray", "worker") else _ENDS[name]
-    sign = "|".join([sign, *map(re.escape, _ENDS_OF_OTHERS[name])])
+    sign = _JOINED if (name, form, role) == ("cluster", "ray", "worker") else _end_of(name)
     found = [line.at for line in lines if re.search(sign, line.text)]
     if name in (
         "engine",

@@ -162,7 +162,7 @@ def _told(startup: Startup, lines: Sequence[Line], before: str = "", *, warnings
     if found is None:
         return None
     sign, line = found
-    return Verdict(sign.level, sign.cause, f"{before}{sign.meaning}: {_short(line)}", sign.cure)
+    return Verdict(sign.level, sign.cause, f"{before}{sign.meaning}: {short(line)}", sign.cure)
 
 
 def _foreboding(startup: Startup, lines: Sequence[Line]) -> Verdict | None:
@@ -237,7 +237,7 @@ def _under_way(seen: Seen, startup: Startup, before: Verdict | None) -> Verdict:
     return Verdict("unknown", "starting", f"it is {DOING[phase.name]}{after}", verb("startup"))
 
 
-def _short(line: str) -> str:
+def short(line: str) -> str:
     """The words of a log line, without what stands before them."""
     bare = re.sub(r"^(?:\([^)]*\) ?)*(?:(?:INFO|WARNING|ERROR) [\d-]+ [\d:]+ \[[^]]*\] ?)?", "", line)
     bare = re.sub(r"^sparkrig: trouble \S+ \S+ ", "", bare)

@@ -81,7 +81,7 @@ def test_what_explain_says_of_a_text_is_what_it_says_of_the_redacted_one() -> No
 
 def test_explain_reads_a_text_without_its_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    monkeypatch.setattr("sparkrig.explain.tools.section.pieces", lambda text: [*map(read.append, [text])][:0])
+    monkeypatch.setattr("sparkrig.explain.tools.SPLITTER.pieces", lambda text: [*map(read.append, [text])][:0])
     explain("args: {'api_key': ['explainedkey1']}\nHF_TOKEN=explainedkey2\nmax_tokens: 9")
     assert "explainedkey" not in read[0] and "max_tokens: 9" in read[0]
 

@@ -35,6 +35,8 @@ TABLES: dict[str, Any] = {
         startup._JOINED,
         startup._FIGURES,
     ],
+    "sparkrig/serving/startup.py re.search(_end_of(name), line)": [*startup._ENDS.values()],
+    "sparkrig/explain/leftover.py re.compile(row.pattern, re.MULTILINE)": [],  # those of signatures
     "sparkrig/settings.py re.fullmatch(pattern, value)": [get_args(shapes.VariableName), get_args(shapes.Source)],
     "sparkrig/signatures.py re.search(self.pattern, text)": [
         each.pattern for tool in signatures.tools() for each in signatures.table(tool)

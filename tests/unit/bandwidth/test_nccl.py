@@ -341,7 +341,9 @@ def test_bands() -> None:
             (11.0, "degraded", "one-hca"),
             (8.0, "degraded", "one-hca"),
             (7.9, "fault", "nccl-build"),
-            (3.04, "fault", "nccl-build"),
+            (3.51, "fault", "nccl-build"),
+            (3.04, "fault", "slow-start"),
+            (2.59, "fault", "nccl-build"),
             (1.5, "fault", "nccl-build"),
             (1.4, "fault", "tcp-speed"),
             (0.01, "fault", "tcp-speed"),
@@ -353,7 +355,7 @@ def test_bands() -> None:
 def test_the_slower_rank_counts() -> None:
     ranks = pair(23.74)
     ranks["spark-b"] = replace(ranks["spark-b"], busbw=3.0)
-    assert judge(ranks, BOTH).cause == "nccl-build"
+    assert judge(ranks, BOTH).cause == "slow-start"
 
 
 @pytest.mark.parametrize(
@@ -369,7 +371,7 @@ def test_the_slower_rank_counts() -> None:
         (
             "2.29.2",
             "NCCL 2.29.2 is not among the releases that are known to work (2.28.9, 2.30.7)",
-            "measure the rails alone with sparkrig bandwidth; if they are healthy, set nccl_image",
+            "measure the rails alone with sparkrig bandwidth; at 13 Gb/s reboot both Sparks",
         ),
     ],
 )
@@ -377,9 +379,11 @@ def test_the_release_is_evidence(version: str, words: str, cure: str) -> None:
     """Beside a link that started slow, until that was measured: 2.8 GB/s was seen with a release that works."""
     verdict = judge(pair(3.04, version=version), BOTH)
     assert verdict.evidence.endswith(words) and verdict.cure.startswith(cure)
-    assert "(slow-start): 13 Gb/s on each twin is 2.8 to 3 GB/s" in verdict.evidence
+    assert "(slow-start)" in verdict.evidence and ("nccl_image" in verdict.cure) == (version != "2.28.9")
+    assert verdict.cause == ("nccl-build" if version == "2.27.7" else "slow-start")
     measured = judge(pair(3.04, version=version), BOTH, Verdict("healthy"))
     assert "slow-start" not in measured.evidence and measured.evidence.endswith(words)
+    assert measured.cause == "nccl-build"
     assert measured.cure == cure or measured.cure.startswith("set nccl_image")
 
 

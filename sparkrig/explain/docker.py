@@ -1,0 +1,255 @@
+"""docker ps, docker info, daemon.json, an image's first lines: whether containers run, and with the GPU.
+
+Sources: docker's own formatter (cli/command/formatter/container.go, cli/command/system/info.go), dockerd(8)
+for daemon.json, and what NVIDIA's images print as they start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sparkrig.cure import as_root, on_host, quoted
+from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.parsing import bounds
+from sparkrig.signatures import of
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Verdict
+
+_STATUS = re.compile(
+    r"\b(?P<state>Up|Exited|Restarting|Created|Dead|Paused)\b(?: \((?P<code>\d{1,3})\))?"
+    r"(?P<rest>[^()|]{0,40}(?:\((?:healthy|unhealthy|health: starting|Paused)\))?)"
+)
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,80}$")
+_ENDED_BY_REQUEST = (0, 130, 143)  # 128 and the signal: interrupted, or ended
+_KILLED = 137
+_REGISTER = as_root("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
+_INFO = re.compile(r"[ \t]*(?P<key>[A-Z][A-Za-z ]{2,30}):[ \t]*(?P<value>[^\n]*)$")
+
+
+# --- docker ps
+
+
+def ps(piece: Piece, _: Around) -> Explained:
+    if trouble := _trouble(piece.text):
+        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
+    header = next((number for number, line in enumerate(piece.lines) if "STATUS" in line), -1)
+    if header < 0:
+        raise ValueError("docker ps printed no table with STATUS")
+    first = piece.lines[header].split()[0] == "NAMES"
+    rows = [row for line in piece.lines[header + 1 :] if (row := _container(line, named_first=first))]
+    if not rows:
+        nothing = Verdict("unknown", "no-container", "no container runs", "docker ps -a shows those that ended")
+        return Explained(piece.tool, "no container", (Finding("docker", nothing),))
+    findings = [Finding(name, verdict) for name, status in rows if (verdict := _status(name, status))]
+    running = [name for name, status in rows if status["state"] == "Up"]
+    if running and not findings:
+        findings = [Finding("docker", Verdict("healthy", evidence=f"{listed(running)} up"))]
+    read = ", ".join(f"{name} {status[0].strip()}" for name, status in rows)
+    return Explained(piece.tool, read, tuple(findings))
+
+
+def _container(line: str, *, named_first: bool) -> tuple[str, re.Match[str]] | None:
+    """The name of a row's container and its status; None for a line that is no row."""
+    status = _STATUS.search(line)
+    words = line.split()
+    if status is None or len(words) < 3:
+        return None
+    name = words[0] if named_first else words[-1]
+    return (name if _NAME.match(name) else "a container"), status
+
+
+def _status(name: str, status: re.Match[str]) -> Verdict | None:
+    """What is wrong with a container; None for one that is up, or ended as it was asked to."""
+    code = int(status["code"] or 0)
+    logs = on_host(f"docker logs --tail 50 {quoted(name)}")
+    if status["state"] == "Restarting":
+        return Verdict("fault", "restarting", f"{name} ends and is started again and again (exit {code})", logs)
+    if status["state"] == "Dead":
+        return Verdict(
+            "fault", "dead", f"{name} is dead: docker could not remove it", as_root("systemctl restart docker")
+        )
+    if "unhealthy" in status["rest"]:
+        return Verdict("degraded", "unhealthy", f"{name} is up, and its health check fails", logs)
+    if "health: starting" in status["rest"]:
+        return Verdict("unknown", "starting", f"{name} is up, and its health check has not passed yet", logs)
+    if status["state"] == "Exited" and code == _KILLED:
+        why = f"{name} was killed (exit {_KILLED}): by the kernel for want of memory, or by docker after a stop"
+        return Verdict("degraded", "killed", why, on_host("journalctl -k | grep -iE 'oom|killed process'"))
+    if status["state"] == "Exited" and code not in _ENDED_BY_REQUEST:
+        return Verdict("degraded", "exited", f"{name} ended with exit {code}", logs)
+    return None
+
+
+# --- docker info
+
+
+def info(piece: Piece, _: Around) -> Explained:
+    if trouble := _trouble(piece.text):
+        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
+    rows = {row["key"].strip(): row["value"].strip() for line in piece.lines if (row := _INFO.match(line))}
+    if "Server Version" not in rows and "Runtimes" not in rows:
+        raise ValueError("docker info tells nothing of its server")
+    keys = ("Server Version", "Storage Driver", "Logging Driver", "Cgroup Driver", "Cgroup Version", "Runtimes")
+    read = ", ".join(f"{key} {rows[key]}" for key in (*keys, "Docker Root Dir") if rows.get(key))
+    findings = []
+    if "Runtimes" in rows:
+        known = "nvidia" in rows["Runtimes"].split() or "cdi: nvidia.com/gpu" in piece.text
+        findings = [Finding("docker", _runtime("docker", known=known))]
+    notes = _log_note(rows.get("Logging Driver", ""), limited=False)
+    return Explained(piece.tool, read, tuple(findings), tuple(notes))
+
+
+def _trouble(text: str) -> Verdict | None:
+    """Why docker gave no answer."""
+    denied = of("any program", "docker-denied")
+    if denied.search(text):
+        return Verdict(denied.level, denied.cause, denied.meaning, denied.cure)
+    if re.search(r"Cannot connect to the Docker daemon|failed to connect to the docker API", text):
+        return Verdict(
+            "fault", "docker-stopped", "docker's service does not answer", as_root("systemctl start docker")
+        )
+    return None
+
+
+def _runtime(what: str, *, known: bool) -> Verdict:
+    if known:
+        return Verdict("healthy", evidence=f"{what} knows the nvidia runtime")
+    why = f"{what} does not know the nvidia runtime, which --runtime=nvidia and compose files ask for"
+    return Verdict("degraded", "no-nvidia-runtime", why, _REGISTER)
+
+
+def _log_note(driver: str, *, limited: bool) -> Iterator[str]:
+    if driver == "json-file" and not limited:
+        yield "json-file keeps a log without a bound, unless log-opts give max-size: a server's fills the disk"
+
+
+# --- daemon.json
+
+
+def daemon(piece: Piece, _: Around) -> Explained:
+    start = piece.text.find("{")
+    settings = bounds.first(piece.text, start)[0] if start >= 0 else None
+    if not isinstance(settings, dict):
+        raise ValueError("daemon.json holds no object of JSON")  # noqa: TRY004 - what a reader raises
+    known = "nvidia" in _object(settings.get("runtimes"))
+    read = ", ".join(f"{key} {_shown(settings[key])}" for key in sorted(settings))
+    return Explained(
+        piece.tool,
+        read or "no setting",
+        (Finding("daemon.json", _runtime("it", known=known)),),
+        tuple(_daemon_notes(settings)),
+    )
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _shown(value: Any) -> str:
+    return listed(map(str, value)) if isinstance(value, list | dict) else str(value)
+
+
+def _daemon_notes(settings: Mapping[str, Any]) -> Iterator[str]:
+    limited = "max-size" in _object(settings.get("log-opts"))
+    yield from _log_note(str(settings.get("log-driver", "")), limited=limited)
+    if "data-root" in settings:
+        yield f"images and containers lie below {settings['data-root']}: its disk is the one that fills up"
+    if "native.cgroupdriver=cgroupfs" in str(settings.get("exec-opts", "")):
+        yield "with cgroupfs and systemd side by side, a systemctl daemon-reload may take the GPU from containers"
+
+
+# --- the first lines of an image of NVIDIA's
+
+_BANNER = (
+    (
+        re.compile(r"The NVIDIA Driver was not detected"),
+        Verdict("fault", "no-gpu-in-container", "the container has no GPU", "docker run --gpus all ..."),
+    ),
+    (
+        re.compile(r"No supported GPU\(s\) detected"),
+        Verdict("fault", "image-too-old", "the image does not support a GB10", "take a newer tag of this image"),
+    ),
+    (
+        re.compile(r"compatibility mode is UNAVAILABLE"),
+        Verdict(
+            "fault",
+            "image-needs-driver",
+            "the image needs a newer driver than is loaded",
+            "take an older tag of this image",
+        ),
+    ),
+)
+
+
+def banner(piece: Piece, _: Around) -> Explained:
+    title = re.search(r"^[ \t]*== (\w[^=\n]{0,60}) ==", piece.text, re.M)
+    findings = [Finding("the container", verdict) for words, verdict in _BANNER if words.search(piece.text)]
+    read = f"an image of NVIDIA's: {title[1].strip()}" if title else "an image of NVIDIA's"
+    notes = []
+    if "may not yet be supported in this version" in piece.text:
+        notes.append(
+            "the warning of a GPU that may not yet be supported stops nothing: older images print it on a GB10"
+        )
+    if re.search(r"SHMEM allocation limit is set to the default of 64MB", piece.text):
+        notes.append("shared memory is 64 MB: docker run --ipc=host, or --shm-size")
+    return Explained(piece.tool, read, tuple(findings), tuple(notes))
+
+
+_KEYS = (
+    "runtimes|default-runtime|log-driver|log-opts|data-root|exec-opts|storage-driver|features|live-restore|"
+    "insecure-registries|registry-mirrors|iptables|dns|bip|default-ulimits|default-shm-size|builder"
+)
+READERS = (
+    Reader(
+        "docker ps",
+        ps,
+        "docker ps, docker info, daemon.json, the first lines of a container's log",
+        command=re.compile(r"\bdocker\s+(?:ps|container\s+ls|compose\s+ps)\b"),
+        signs=(
+            sign("header", r"[ \t]*CONTAINER ID[ \t]+IMAGE\b[^\n]*\bSTATUS\b", again=True),
+            sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t]+[^\n]*\bSTATUS\b", again=True),
+        ),
+        body=re.compile(r"[ \t]*\S[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
+        judges=("any program",),
+    ),
+    Reader(
+        "docker info",
+        info,
+        command=re.compile(r"\bdocker\s+(?:system\s+)?info\b"),
+        signs=(
+            sign("server", r"[ \t]*Server Version: \d", again=True),
+            sign("row", r"[ \t]*(?:Runtimes: |Cgroup Driver: |Docker Root Dir: )\S"),
+            sign(
+                "trouble",
+                r"[^\n]*(?:permission denied while trying to connect to the [Dd]ocker|"
+                r"Cannot connect to the Docker daemon|failed to connect to the docker API)",
+            ),
+        ),
+        body=re.compile(r"[ \t]|(?:Client|Server|ERROR|WARNING):"),
+        judges=("any program",),
+    ),
+    Reader(
+        "daemon.json",
+        daemon,
+        command=re.compile(r"/etc/docker/daemon\.json\b"),
+        signs=(sign("object", rf'[ \t]*\{{\s*"(?:{_KEYS})"[ \t]*:', again=True),),
+        body=re.compile(r"[ \t{}\]]"),
+    ),
+    Reader(
+        "docker logs",
+        banner,
+        signs=(
+            sign("title", r"[ \t]*== \w[^=\n]{0,60} ==[ \t]*$", again=True),
+            sign(
+                "trouble",
+                r"[ \t]*(?:WARNING|ERROR): (?:The NVIDIA Driver was not|Detected NVIDIA|No supported GPU)",
+            ),
+        ),
+        body=re.compile(
+            r"[ \t]|={3,}|NVIDIA Release|CUDA Version|Container image|Various files|NOTE:|WARNING:|ERROR:|"
+            r"Copyright|This container image|By pulling|https://"
+        ),
+    ),
+)

@@ -1,0 +1,172 @@
+"""fwupdmgr and dmidecode: the firmware of a Spark, what is offered, and what board it is.
+
+The serial numbers of dmidecode are dropped before anything is read. Sources: fwupd (src/fu-util-common.c,
+libfwupd/fwupd-device.c), dmidecode (dmidecode.c); sparkrig/host/firmware.py for what is known of a Spark's parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from sparkrig.cure import as_root
+from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.text import listed, plain
+from sparkrig.verdict import Finding, Verdict
+
+_TREE = re.compile(r"[ \t│├└─╙╟║|`-]*(?P<rest>\S[^\n]*)$")
+_PAIR = re.compile(r"(?P<key>[A-Z][A-Za-z ]{2,28}):[ \t]+(?P<value>\S[^\n]*)$")
+_HEX = re.compile(r"0x[0-9a-f]{8}")
+_OFFER, _HAVE = "New version", "Current version"
+_UPDATE = as_root("fwupdmgr update").then(", on mains power, and reboot")
+
+
+@dataclass
+class _Device:
+    """A device of fwupd's tree, and the fields that it prints of it."""
+
+    name: str
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+def fwupdmgr(piece: Piece, _: Around) -> Explained:
+    devices = [device for device in _devices(piece.lines) if device.fields]
+    quiet = re.search(
+        r"No (?:updates available|updatable devices|upgrades for)|latest available firmware", piece.text
+    )
+    if not devices and not quiet:
+        raise ValueError("fwupdmgr names no device with a version")
+    verdicts = [Finding(device.name, verdict) for device in devices if (verdict := _judged(device))]
+    well = Verdict("healthy", evidence="no update is offered or has failed")
+    have = [f"{device.name} {device.fields[_HAVE]}" for device in devices if _HAVE in device.fields]
+    return Explained(
+        piece.tool, ", ".join(have) or "no device", tuple(verdicts or [Finding("the firmware", well)])
+    )
+
+
+def _devices(lines: Iterable[str]) -> Iterator[_Device]:
+    """Each device with its fields; a release below it that has a version is an offer to it."""
+    device: _Device | None = None
+    for line in lines:
+        row = _TREE.match(line)
+        if row is None:
+            continue
+        rest = row["rest"].strip()
+        if pair := _PAIR.match(rest):
+            if device is not None:
+                device.fields.setdefault(pair["key"], plain(pair["value"])[:80])
+        elif rest.endswith(":") and re.search(r"[├└╙─]", line) and not _release(device, rest):
+            if device is not None:
+                yield device
+            device = _Device(plain(rest[:-1])[:60])
+    if device is not None:
+        yield device
+
+
+def _release(device: _Device | None, title: str) -> bool:
+    """Whether a title below a device is that of a release for it, which has its name or says update."""
+    same = device is not None and _HAVE in device.fields and device.name.split(" ")[0] in title
+    return same or bool(re.search(r"\b(?:Update|Firmware for)\b", title))
+
+
+def _judged(device: _Device) -> Verdict | None:
+    """What fwupd's word on one device means; None where nothing is to be done."""
+    state = device.fields.get("Update State", "").casefold()
+    have, offered = device.fields.get(_HAVE, ""), device.fields.get(_OFFER, "")
+    if state.startswith("failed"):
+        error = device.fields.get("Update Error", "fwupd does not tell why")
+        return Verdict("fault", "firmware-failed", f"the last update failed: {error}", _UPDATE)
+    if "reboot" in state or state.startswith("pending"):
+        return Verdict("unknown", "firmware-pending", "the next reboot writes it", "reboot, on mains power")
+    if not offered or not have or state.startswith("success"):
+        return None
+    lowest = device.fields.get("Minimum Version", "")
+    if all(map(_HEX.fullmatch, (have, lowest))) and int(have, 16) < int(lowest, 16):
+        why = f"{offered} is offered, but {have} is below the lowest version that there is, so fwupd misreads it"
+        return Verdict("healthy", evidence=f"{why}: dmidecode -t 45 tells what is on")
+    return Verdict("unknown", "firmware-offered", f"{offered} is offered, {have} is on", _UPDATE)
+
+
+# --- dmidecode
+
+_PART = re.compile(r"[ \t]*Firmware Component Name:[ \t]*(?P<name>[^\n]{1,40})$")
+_VERSION = re.compile(r"[ \t]*Firmware Version:[ \t]*(?P<version>[^\n]{1,60})$")
+_BOARD = re.compile(
+    r"[ \t]*(?P<key>Manufacturer|Vendor|Product Name|Version|Release Date|Family):[ \t]*"
+    r"(?P<value>\S[^\n]{0,60})$"
+)
+_TITLE = re.compile(r"(?:BIOS|System|Base Board|Chassis) Information")
+
+
+def dmidecode(piece: Piece, _: Around) -> Explained:
+    from sparkrig.host import firmware  # with pydantic, which takes longer to load than a paste to read
+
+    board = firmware.parse(_parts(piece.lines))
+    rows = _sections(piece.lines)
+    if not rows and not board.inventory:
+        raise ValueError("dmidecode tells of no board and no firmware; run it with sudo")
+    system = rows.get("System Information", {})
+    bios = rows.get("BIOS Information", {})
+    read = [
+        f"{system.get('Manufacturer', '')} {system.get('Product Name', '')}".strip(),
+        f"BIOS {bios['Version']}" if "Version" in bios else "",
+        *(f"{part} {version}" for part, version in board.inventory.items()),
+    ]
+    findings = []
+    if board.inventory:
+        found = listed(f"{part} {version}" for part, version in board.inventory.items())
+        findings.append(Finding("the firmware", Verdict("healthy", evidence=f"the board's own table has {found}")))
+    return Explained(piece.tool, ", ".join(filter(None, read)) or "no system", tuple(findings))
+
+
+def _parts(lines: Iterable[str]) -> Iterator[str]:
+    """The board's table of firmware, in the rows of the firmware fact."""
+    for line in lines:
+        if part := _PART.match(line):
+            yield f"part {part['name'].strip()}"
+        elif version := _VERSION.match(line):
+            yield f"version {version['version'].strip()}"
+
+
+def _sections(lines: Iterable[str]) -> dict[str, dict[str, str]]:
+    rows: dict[str, dict[str, str]] = {}
+    title = ""
+    for line in lines:
+        if heading := _TITLE.match(line.strip()):
+            title = heading[0]
+        elif line.strip().endswith("Information"):
+            title = ""
+        elif title and (row := _BOARD.match(line)):
+            rows.setdefault(title, {}).setdefault(row["key"], plain(row["value"]).strip())
+    return rows
+
+
+READERS = (
+    Reader(
+        "fwupdmgr",
+        fwupdmgr,
+        "fwupdmgr get-devices, get-updates, get-history; dmidecode",
+        "fwupdmgr",
+        re.compile(r"\bfwupdmgr\s+(?:get-|update|upgrade|refresh)"),
+        (
+            sign("device", r"[ \t│]*[├└╙]─[^\n]{1,80}:[ \t]*$"),
+            sign(
+                "quiet",
+                r"No updatable devices|Devices (?:that have been updated|with (?:no|the latest) available)",
+            ),
+        ),
+        body=re.compile(r"[ \t│├└╙║•]|Devices |No upgrades|_{5}"),
+    ),
+    Reader(
+        "dmidecode",
+        dmidecode,
+        programs="dmidecode",
+        command=re.compile(r"\bdmidecode\b"),
+        signs=(
+            sign("head", r"# dmidecode \d", again=True),
+            sign("handle", r"Handle 0x[0-9A-F]{4}, DMI type \d"),
+        ),
+        body=re.compile(r"[ \t]|\w[\w ]{2,40} Information|Getting SMBIOS|SMBIOS \d|Handle 0x"),
+    ),
+)

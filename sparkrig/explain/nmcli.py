@@ -1,0 +1,83 @@
+"""nmcli device and nmcli connection: what NetworkManager makes of the netdevs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from sparkrig.explain import cages
+from sparkrig.explain.cages import Netdev
+from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.text import listed
+from sparkrig.verdict import Finding, Verdict
+
+_DEVICE = re.compile(
+    r"\s*(?P<name>[A-Za-z][\w.-]{0,14})\s+(?P<type>ethernet|bond|wifi|bridge|loopback|tun|vlan|dummy|wifi-p2p)\s+"
+    r"(?P<state>connected|disconnected|unavailable|unmanaged|connecting|deactivating|connection failed)"
+    r"(?:\s\([^)]{0,60}\))?"
+)
+_PROFILE = re.compile(r".*?\s(?:ethernet|bond|802-3-ethernet)\s+(?P<name>[A-Za-z][\w.-]{0,14}|--)\s*$")
+# NetworkManager calls a netdev without a carrier unavailable; a disconnected one has a link and no active profile.
+_CARRIER = {"connected": True, "disconnected": True, "connecting": True, "unavailable": False}
+_ADDRESSED = {"disconnected": False, "connecting": False}
+
+
+def explained(piece: Piece, _: Around) -> Explained:
+    states = {row["name"]: row["state"] for line in piece.lines if (row := _DEVICE.match(line))}
+    if not states:
+        return _profiles(piece)
+    rows = [Netdev(name, carrier=_CARRIER.get(s), addressed=_ADDRESSED.get(s)) for name, s in states.items()]
+    shown = [f"{name} {states[name]}" for name in states if Netdev(name).cage]
+    findings = [*cages.judged(rows, whole="lo" in states), *_unmanaged(states.items())]
+    notes = [*cages.notes(rows), *_waiting(states.items())]
+    return Explained(piece.tool, ", ".join(shown) or f"{len(states)} netdevs", tuple(findings), tuple(notes))
+
+
+def _unmanaged(states: Iterable[tuple[str, str]]) -> Iterator[Finding]:
+    names = [name for name, state in states if state == "unmanaged" and Netdev(name).cage]
+    if names:
+        why = f"NetworkManager does not manage {listed(names)}: networkd does, or nothing"
+        cure = "networkctl, and netplan get; sparkrig docs adopting says how they are handed over"
+        yield Finding("NetworkManager", Verdict("unknown", "unmanaged", why, cure))
+
+
+def _waiting(states: Iterable[tuple[str, str]]) -> Iterator[str]:
+    names = [name for name, state in states if state == "connecting" and Netdev(name).cage]
+    if names:
+        yield f"{listed(names)} waits for DHCP: on a cable between two Sparks there is no server"
+
+
+def _profiles(piece: Piece) -> Explained:
+    """The table of profiles, which tells on which netdev one is active."""
+    on = [row["name"] for line in piece.lines if (row := _PROFILE.match(line))]
+    if not on:
+        raise ValueError("nmcli printed neither devices nor profiles")
+    active = [name for name in on if name != "--"]
+    rows = [Netdev(name, carrier=True) for name in active if Netdev(name).cage]
+    rows += [Netdev(row.twin, carrier=True, addressed=False) for row in rows if row.twin not in active]
+    read = f"active on {listed(active)}" if active else "no profile is active"
+    return Explained(piece.tool, read, tuple(cages.judged(rows)))
+
+
+_SHOW = r"(?:\s+(?:status|show|s)(?:\s+--?\w+)*)?\s*(?:$|[|;>&])"
+READERS = (
+    Reader(
+        "nmcli",
+        explained,
+        "nmcli device, nmcli connection",
+        "nmcli",
+        re.compile(rf"\bnmcli\s+(?:-\S+\s+(?:[A-Z][A-Z,-]*\s+)?)*(?:d|dev|device|c|con|connection){_SHOW}"),
+        (
+            sign("devices", r"[ \t]*DEVICE[ \t]+TYPE[ \t]+STATE\b", again=True),
+            sign("profiles", r"[ \t]*NAME[ \t]+(?:UUID[ \t]+)?TYPE[ \t]+DEVICE\b", again=True),
+            sign(
+                "device",
+                r"[ \t]*en[\w.-]{1,14}[ \t]+ethernet[ \t]+(?:(?:dis)?connected|connecting|un\w+)\b",
+            ),
+        ),
+        body=re.compile(
+            r"[ \t]*\S{1,15}[ \t]+(?:ethernet|wifi|bridge|loopback|bond|tun|vlan|wifi-p2p|dummy)[ \t]|"
+            r"[^\n]*\(not shown\)"
+        ),
+    ),
+)

@@ -1,0 +1,57 @@
+"""The readers of links, memory, containers, firmware, launches: what owners pasted, and each form of an output.
+
+tests/fixtures/paste/readers.yaml has records of real Sparks with their public source; test_readers.yaml beside it
+has the forms that the tools' own sources give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from sparkrig.explain import cages
+from sparkrig.explain.tools import explain
+from sparkrig.settings import Settings
+from tests.tables import each_row
+from tests.unit.pastes import FIXTURES, run
+
+RECORDS: Mapping[str, Any] = yaml.safe_load((FIXTURES / "paste" / "readers.yaml").read_text(encoding="utf-8"))
+FORMS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+
+
+def holds(row: Mapping[str, Any]) -> None:
+    told = explain(row["text"])
+    verdicts = [
+        f"{one.tool}: {finding.verdict.level} {finding.verdict.cause}".strip()
+        for one in told
+        for finding in one.findings
+    ]
+    notes = [note for one in told for note in one.notes]
+    assert told and verdicts == row["verdicts"]
+    assert [begin for begin in row.get("notes", []) if not any(note.startswith(begin) for note in notes)] == []
+
+
+def test_what_owners_pasted() -> None:
+    each_row({name: (row,) for name, row in RECORDS.items()}, holds)
+
+
+def test_each_form_of_a_tools_output() -> None:
+    each_row({name: (row,) for name, row in FORMS.items()}, holds)
+
+
+def test_the_forms_with_the_line_ends_of_windows() -> None:
+    each_row({name: ({**row, "text": row["text"].replace("\n", "\r\n")},) for name, row in FORMS.items()}, holds)
+
+
+def test_no_mac_address_and_no_serial_number_is_shown() -> None:
+    shown = "".join(
+        run(*option, text=row["text"]).output for row in FORMS.values() for option in ((), ("--json",))
+    )
+    assert "spark-b" in shown and "02:00:00:00:00" not in shown and "MT2402XZ0AB" not in shown
+
+
+def test_the_mtu_is_that_of_the_setting() -> None:
+    assert Settings.model_fields["mtu"].default == cages.MTU
