@@ -200,7 +200,13 @@ WANTED = (
         "out of memory",
         "cudaErrorMemoryAllocation",
     ),
-    *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
+    *(
+        "ddress already in use",
+        "EngineCore failed",
+        "Engine core initialization failed",
+        "EngineDeadError",
+        "shm_broadcast",
+    ),
     *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
     *(words for each in RUNTIMES.values() for ends in each.ends.values() for words in ends),
     *(
@@ -214,6 +220,7 @@ WANTED = (
         "no kernel image",
         "ptxas fatal",
         "nvcc fatal",
+        "scheduler died",
         "LocalEntryNotFoundError",
         "cannot find the requested files",
     ),
