@@ -79,7 +79,7 @@ lint: $(READY)
 	@shellcheck scripts/packages scripts/prometheus scripts/venv templates/90-sparkrig-gid templates/serving/*.sh .ci/run \
 	  lab/guest/build/switch/init lab/guest/build/switch/make.sh
 	@find -H templates/programs -name '*.sh' -exec shellcheck -x -P SCRIPTDIR {} +
-	@$(BIN)/python -c 'from sparkrig.rdma import gid; print("#!/bin/sh", gid.COMMAND)' | shellcheck -
+	@$(BIN)/python -c 'from sparkrig.network import gid; print("#!/bin/sh", gid.COMMAND)' | shellcheck -
 	@$(BIN)/hadolint Containerfile
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.shell import Ssh
 from sparkrig import files
 from sparkrig.fleet import Fleet
-from sparkrig.rdma.environment import CONTAINER_ENV, NCCL_CONF
+from sparkrig.network.environment import CONTAINER_ENV, NCCL_CONF
 from sparkrig.runs.managed_files import OWNED
 
 # the journal's and the measurement's own; and the toolkit's source, which is where the others want it

@@ -20,7 +20,7 @@ from sparkrig.operations import journal
 from sparkrig.operations.bandwidth import Due
 
 if TYPE_CHECKING:
-    from sparkrig.io.fabric_look import Known
+    from sparkrig.fabric.io.fabric_look import Known
 
 
 @deploy("Bandwidth")
@@ -56,7 +56,7 @@ def due(spark: Spark) -> Due | None:
 
 def known(spark: Spark) -> Known:
     """What this run saw of the cluster and still stands: no look from before its first change."""
-    from sparkrig.io.fabric_look import Known  # a run that measures nothing need not know how
+    from sparkrig.fabric.io.fabric_look import Known  # a run that measures nothing need not know how
 
     begun = journal.begun(inventory.get_host(spark.name))
     return Known({} if begun else {each.name: each.found for each in spark.group}, heard(spark))

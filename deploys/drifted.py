@@ -13,14 +13,14 @@ from sparkrig import login
 from sparkrig.checks import last_declaration, resources
 from sparkrig.checks.last_declaration import Declared
 from sparkrig.deploys import dry
+from sparkrig.drift.drift import Report, report, unexplained
+from sparkrig.drift.io import drift_files
 from sparkrig.files import DECLARED
 from sparkrig.fleet import Fleet
-from sparkrig.io import drift_files
-from sparkrig.look.state import State
 from sparkrig.operations.subject import subjects
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Report, report, unexplained
 from sparkrig.resources.check import Check
+from sparkrig.resources.state import State
 
 
 def judged(

@@ -17,11 +17,11 @@ from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 from sparkrig import login
 from sparkrig.deploys.cluster import cluster
 from sparkrig.deploys.spark import Spark, judge, remember
+from sparkrig.drift.plan import Planned, Step
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.operations import plan as reports
 from sparkrig.refusal import Refusal
-from sparkrig.reports.plan import Planned, Step
+from sparkrig.resources.state import State
 from sparkrig.serving import served
 
 # pyinfra 3.10 works the kinds of its arguments out anew for each operation of each host, from its own source: a

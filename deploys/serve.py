@@ -15,14 +15,14 @@ from pyinfra.api import deploy
 
 from sparkrig.checks.server import Server, Sources
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
-from sparkrig.io import lint_rules, recipe_file, vllm_flags
-from sparkrig.io.catalogue_files import catalogue, own
 from sparkrig.operations import image, serving, weights
 from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.serving import plan
+from sparkrig.serving.io import lint_rules, recipe_file, vllm_flags
+from sparkrig.serving.io.catalogue_files import catalogue, own
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.wish import Chosen

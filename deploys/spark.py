@@ -21,6 +21,7 @@ from pyinfra.api.exceptions import DeployError
 from sparkrig import login, settings
 from sparkrig.checks import last_declaration, resources
 from sparkrig.cure import look_at, over_ssh, verb
+from sparkrig.fabric.io import witness
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.resources import FACTS
 from sparkrig.facts.spark import Spark as SparkFact
@@ -28,9 +29,6 @@ from sparkrig.files import DECLARED, MEASURED
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import identity, preflight
 from sparkrig.host.armed import awaited
-from sparkrig.io import remote, terminal, witness
-from sparkrig.io.waiting import Watching, watched
-from sparkrig.look.state import State
 from sparkrig.network import plan
 from sparkrig.network.witness import unwitnessed
 from sparkrig.operations import guard
@@ -44,7 +42,11 @@ from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.resources import network
 from sparkrig.resources.check import Subject
+from sparkrig.resources.state import State
 from sparkrig.settings import Settings
+from sparkrig.ssh import remote
+from sparkrig.ssh.waiting import Watching, watched
+from sparkrig.terminal import terminal
 
 terminal.clean_pyinfra()  # here too, for an inventory of the user's own that does not check itself
 
@@ -227,7 +229,9 @@ def _cabling(spark: Spark) -> list[Refusal]:
     if len(names) < 2 or len(group) < len(names) or not any(each.network_moves for each in group.values()):
         return []
     from sparkrig.fabric import topology
-    from sparkrig.io import survey  # with all that it judges, which a pair whose network stands does not need
+    from sparkrig.fabric.io import (
+        survey,  # with all that it judges, which a pair whose network stands does not need
+    )
 
     patience = max(spark.fleet[name].patience for name in names)
     hosts = {name: inventory.get_host(name) for name in names}

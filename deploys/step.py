@@ -10,9 +10,9 @@ from typing import Any
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark
-from sparkrig.look.state import RESOURCES
 from sparkrig.operations import files
 from sparkrig.resources.resource import Resource
+from sparkrig.resources.state import RESOURCES
 
 
 def of_files(resource: Resource[Any]) -> Callable[..., Any]:

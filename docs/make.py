@@ -13,7 +13,7 @@ from docs import alerts, commands, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.explain.tools import READERS
-from sparkrig.io.catalogue_files import catalogue
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
 from tests.faults import table as faults

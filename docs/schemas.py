@@ -13,18 +13,22 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
 from sparkrig.bandwidth import report as bandwidth
+from sparkrig.doctor import doctor
+from sparkrig.drift import drift, plan
 from sparkrig.explain.explanation import Explain
 from sparkrig.fabric.survey import Topologies
-from sparkrig.host import blackbox_report
 from sparkrig.onboarding import report as onboard
-from sparkrig.redaction.archive import Support
-from sparkrig.reports import doctor, drift, plan, status, storage, update
 from sparkrig.runs import undo_outcome
 from sparkrig.runs.lock import Unlock
 from sparkrig.serving import catalogue_report, startup_report
 from sparkrig.serving.bench import report as bench
 from sparkrig.serving.lint import judgement as lint
 from sparkrig.serving.model import Model
+from sparkrig.status import status
+from sparkrig.storage import report as storage
+from sparkrig.support.archive import Support
+from sparkrig.update import report as update
+from sparkrig.watch import blackbox_report
 
 FOLDER = Path(__file__).resolve().parent / "schema"
 

@@ -2,7 +2,8 @@
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host import blackbox, blackbox_rows
+from sparkrig.host import blackbox
+from sparkrig.watch import blackbox_rows
 
 
 class Blackbox(Noun[blackbox.BlackBox]):

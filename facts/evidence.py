@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from sparkrig import programs
 from sparkrig.facts.noun import PREAMBLE, Noun
-from sparkrig.redaction import archive
+from sparkrig.support import archive
 
 TOOL_S = 20  # of each program
 PART_S = 60  # of each part

@@ -12,7 +12,7 @@ from sparkrig.facts.health import Health
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.noun import Noun
 from sparkrig.facts.own_address import OwnAddress
-from sparkrig.look.state import State
+from sparkrig.resources.state import State
 
 _MORE: dict[str, type[Noun[Any]]] = {
     "nics": Nics,

@@ -8,7 +8,7 @@ from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.health import Health
 from sparkrig.facts.nic import Nics
 from sparkrig.facts.resources import FACTS
-from sparkrig.look.state import State
+from sparkrig.resources.state import State
 
 
 class Fabric(Bundle[State]):

@@ -2,7 +2,7 @@
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host import firmware
+from sparkrig.update import firmware
 
 
 class Firmware(Noun[firmware.Board]):

@@ -2,7 +2,7 @@
 
 from sparkrig import programs
 from sparkrig.facts.noun import Noun
-from sparkrig.host import repositories
+from sparkrig.update import repositories
 
 
 class Repositories(Noun[repositories.Repositories]):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from sparkrig.facts.noun import Noun
-from sparkrig.look.state import RESOURCES
 from sparkrig.resources.resource import Resource
+from sparkrig.resources.state import RESOURCES
 
 T = TypeVar("T")
 

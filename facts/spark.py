@@ -11,7 +11,7 @@ from sparkrig.facts.noun import Noun
 from sparkrig.facts.preflight import Preflight
 from sparkrig.facts.resources import FACTS
 from sparkrig.facts.serving import Serving
-from sparkrig.look.state import State
+from sparkrig.resources.state import State
 
 # the preflight last, for its clock
 NOUNS: dict[str, type[Noun[Any]]] = {**FACTS, "serving": Serving, "files": Files, "preflight": Preflight}

@@ -10,8 +10,8 @@ from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.journal import Journal as JournalFact
 from sparkrig.facts.noun import Noun
 from sparkrig.runs.journal import Journal
-from sparkrig.serving import storage
 from sparkrig.settings import DEFAULTS
+from sparkrig.storage import storage
 from sparkrig.value import Value
 
 

@@ -13,7 +13,7 @@ from sparkrig.facts.bundle import Bundle, looked, meanwhile, section
 from sparkrig.facts.fabric import Fabric
 from sparkrig.facts.neighbours import Neighbours
 from sparkrig.facts.noun import Noun
-from sparkrig.look.state import State
+from sparkrig.resources.state import State
 
 
 @dataclass(frozen=True)

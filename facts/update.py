@@ -8,7 +8,7 @@ from sparkrig.facts.preflight import Preflight
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.resources import FACTS
 from sparkrig.facts.serving import Serving
-from sparkrig.look.update import Seen
+from sparkrig.update.look import Seen
 
 
 class Update(Bundle[Seen]):

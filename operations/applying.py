@@ -19,7 +19,7 @@ import click
 from sparkrig.runs.applied import Applied, Said
 
 if TYPE_CHECKING:
-    from sparkrig.io.progress import Told
+    from sparkrig.terminal.progress import Told
 
 
 def program() -> str:
@@ -53,7 +53,7 @@ def interruptible() -> Iterator[Event]:
 
 def rolled_back(data: Mapping[str, Mapping[str, Any]], began: str) -> bool:
     """Whether a run that began then took its own network change back. data: of the hosts that are asked."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
     from sparkrig.runs.journal import outcome
 
@@ -73,9 +73,9 @@ def run(words: Sequence[str], hosts: Collection[str], known: Collection[str]) ->
     words: what is typed after `pyinfra`; hosts: the names of those that it is about; known: lines that the plan
     showed already.
     """
-    from sparkrig.io import progress
-    from sparkrig.io.screen import Screen
     from sparkrig.render.progress import spent
+    from sparkrig.terminal import progress
+    from sparkrig.terminal.screen import Screen
 
     console = Screen(stderr=True)
     applied, shown = Applied(), _Shown(console.width, list(hosts), set(known), spent)
@@ -128,7 +128,7 @@ class _Shown:
             self._say(told, f"✓ {self.step} ({where}{self.spent(monotonic() - self.began)})", "  ")
 
     def _say(self, told: Told, text: str, hanging: str) -> None:
-        from sparkrig.render.plan import wrapped
+        from sparkrig.drift.render.plan import wrapped
 
         for line in wrapped(text, max(20, self.width), "", hanging):
             told.say(line)

@@ -11,11 +11,11 @@ from pyinfra.api import Host, StringCommand
 from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.host import apt
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
 from sparkrig.operations.of_run import of_run
 from sparkrig.refusal import Refusal
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 
 WAIT_S = 300  # for other users of apt, times patience
 APT_LOCK = f"DPkg::Lock::Timeout={WAIT_S}"  # who comes in between is waited for by apt itself

@@ -13,6 +13,7 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig import text
 from sparkrig.bandwidth import bands, measurement, outcome, records
+from sparkrig.bandwidth.io import history_file
 from sparkrig.bandwidth.measurement import Case, Edge, Measurement, Run
 from sparkrig.bandwidth.records import Record
 from sparkrig.bandwidth.tournament import Meeting
@@ -20,18 +21,18 @@ from sparkrig.cure import over_ssh
 from sparkrig.fabric.survey import Survey
 from sparkrig.files import MEASURED, File
 from sparkrig.fleet import Fleet
-from sparkrig.io import history_file, remote
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import journal, plan
 from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.runs.change import Change
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.verdict import Verdict
 
 if TYPE_CHECKING:
-    from sparkrig.io.fabric_look import Known
+    from sparkrig.fabric.io.fabric_look import Known
 
 Kept = Mapping[str, Mapping[Any, Record]]
 """Records by host."""
@@ -119,7 +120,7 @@ def _measure(
     at: Host, hosts: Mapping[str, Host], fleet: Fleet, thorough: bool, known: Callable[[], Known]
 ) -> bool:
     """Measure, show and keep it; whether all is well. at: the host that leads."""
-    from sparkrig.io.fabric_check import check  # a run that only looks need not know how to measure
+    from sparkrig.bandwidth.io.fabric_check import check  # a run that only looks need not know how to measure
 
     try:
         done = check(hosts, fleet, _Log(at, hosts), thorough=thorough, known=known())

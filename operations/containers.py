@@ -7,7 +7,6 @@ from pyinfra.api import StringCommand, operation
 
 from sparkrig import programs
 from sparkrig.facts.resources import of_resource
-from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt, unit
 from sparkrig.operations import plan as plans
 from sparkrig.operations.again import again
@@ -17,6 +16,7 @@ from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.resources import containers, file_diff
 from sparkrig.runs.change import Change
 from sparkrig.settings import Settings
+from sparkrig.ssh.shell import in_turn, script
 
 
 @operation()

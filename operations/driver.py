@@ -8,13 +8,13 @@ from pyinfra.api import operation
 from sparkrig import programs
 from sparkrig.facts.resources import of_resource
 from sparkrig.host import driver
-from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt, plan
 from sparkrig.operations.again import again
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.resources.driver import DRIVER
 from sparkrig.runs.change import Change
+from sparkrig.ssh.shell import in_turn, script
 
 HOLD = programs.text("operations/driver_hold.sh")
 

@@ -9,11 +9,11 @@ from pyinfra.api import operation
 
 from sparkrig.facts.resources import of_resource
 from sparkrig.files import File, Found
+from sparkrig.network import environment, rdma
 from sparkrig.operations import plan
 from sparkrig.operations.again import again
 from sparkrig.operations.files import place
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.rdma import environment, rdma
 from sparkrig.refusal import Refusal
 from sparkrig.resources.rdma import RDMA
 from sparkrig.runs.change import Change, of_files

@@ -11,13 +11,13 @@ from pyinfra.api import StringCommand, operation
 
 from sparkrig import programs
 from sparkrig.files import File, Found, stale
-from sparkrig.io.shell import script
 from sparkrig.operations import plan
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands
 from sparkrig.resources.resource import Edit
 from sparkrig.runs.change import Change, of_files
 from sparkrig.runs.managed_files import RELOADS
+from sparkrig.ssh.shell import script
 
 
 @operation()

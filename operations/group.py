@@ -13,8 +13,6 @@ from pyinfra.api import FunctionCommand, Host, State, operation
 from sparkrig.cure import on_host, quoted
 from sparkrig.facts.serving import Serving as ServingFact
 from sparkrig.files import File
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import unit
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
@@ -24,6 +22,8 @@ from sparkrig.serving.served import UNNAMED, Service, Serving
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Sizing, Wish
 from sparkrig.settings import Settings
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.text import bare_name
 
 # In seconds, times `patience`.

@@ -18,12 +18,12 @@ from pyinfra.api import Host
 from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
+from sparkrig.fabric.io.witness import Proof, is_here
 from sparkrig.host.armed import Armed, awaited
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.witness import Proof, is_here
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping, Told
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.text import listed, plain
 
 APART_S = 5  # between the two proofs that a new connection gets in

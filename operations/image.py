@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from sparkrig import programs
 from sparkrig.cure import quoted
 from sparkrig.host.images import Image
-from sparkrig.io import remote
 from sparkrig.operations.group import LOOK_S, Group, copied, hosts, long, look, tell, user
 from sparkrig.refusal import Refusal
 from sparkrig.serving import copies, plan, served
+from sparkrig.ssh import remote
 from sparkrig.text import bare_name
 
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`

@@ -28,9 +28,7 @@ from pyinfra.api import FunctionCommand, Host, QuoteString, State, StringCommand
 from sparkrig.cure import over_ssh
 from sparkrig.facts.journal import Journal as JournalFact
 from sparkrig.files import DECLARED
-from sparkrig.io import remote, run_claims
-from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.shell import script
+from sparkrig.onboarding.io import run_claims
 from sparkrig.operations import apt, plan
 from sparkrig.operations.of_run import of_run
 from sparkrig.operations.refusal import Commands, refusing, say
@@ -40,6 +38,9 @@ from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal, Left
 from sparkrig.runs.lock import Answer
 from sparkrig.serving.served import Service
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
+from sparkrig.ssh.shell import script
 from sparkrig.text import plain
 
 _SECONDS = 60  # of each of the scripts here, times patience

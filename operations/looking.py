@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyinfra.api import Host
 
     from sparkrig.host.armed import Armed
-    from sparkrig.look.state import State
+    from sparkrig.resources.state import State
 
 LOOK_S = 90  # times `patience`; a healthy host answers within a few
 
@@ -32,8 +32,8 @@ def look(
     meanwhile: modules that are loaded while hosts are waited for; timeout: in seconds, for each host; wait_s: for
     how long a host may be rebooting, None for the usual time.
     """
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.io import remote
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import remote
 
     limits = {name: timeout or LOOK_S * fleet[name].patience for name in data}
 
@@ -64,10 +64,10 @@ def settle(
     due = {name: hosts[name] for name, each in armed.items() if each}
     if not due:
         return False
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.host.armed import awaited
-    from sparkrig.io import terminal
     from sparkrig.operations import guard
+    from sparkrig.terminal import terminal
 
     for name in due:
         terminal.echo(f"{name}: {awaited(armed[name])}; this goes on after that", err=True)

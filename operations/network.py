@@ -11,10 +11,9 @@ from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
 from sparkrig.cure import over_ssh
+from sparkrig.fabric.io import witness
 from sparkrig.facts.resources import of_resource
 from sparkrig.fleet import Fleet
-from sparkrig.io import remote, witness
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.network import plan as network
 from sparkrig.network import seen
 from sparkrig.network.differences import Part
@@ -29,6 +28,8 @@ from sparkrig.refusal import Refusal
 from sparkrig.resources.network import NETWORK
 from sparkrig.runs.change import Change, Kind
 from sparkrig.settings import Settings
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.text import listed
 
 

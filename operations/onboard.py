@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sparkrig import programs
-from sparkrig.io.first_login import Door
-from sparkrig.io.remote import Failed
+from sparkrig.onboarding.io.first_login import Door
 from sparkrig.onboarding.operator import PublicKey
 from sparkrig.refusal import Refusal
+from sparkrig.ssh.remote import Failed
 
 AUTHORIZE = programs.text("operations/onboard_authorize.sh")
 

@@ -9,9 +9,9 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from sparkrig.facts.resources import of_resource
+from sparkrig.network import gid, rdma
 from sparkrig.operations.again import again
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.rdma import gid, rdma
 from sparkrig.resources.rdma import RDMA
 
 

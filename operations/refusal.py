@@ -9,9 +9,9 @@ from typing import Any
 from pyinfra import logger
 from pyinfra.api import FunctionCommand, Host, State
 
-from sparkrig.io.frame import SENTENCES
 from sparkrig.operations import plan
 from sparkrig.refusal import SAID, Refusal
+from sparkrig.terminal.frame import SENTENCES
 
 Commands = Generator[Any, None, None]
 

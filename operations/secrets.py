@@ -14,7 +14,6 @@ from pyinfra.api import StringCommand, operation
 from sparkrig import programs
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.files import SECRETS_FILE
-from sparkrig.io.shell import script
 from sparkrig.operations import plan as plans
 from sparkrig.operations.files import remove
 from sparkrig.operations.journal import recorded
@@ -22,6 +21,7 @@ from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
 from sparkrig.resources import secrets
 from sparkrig.runs.change import Change
+from sparkrig.ssh.shell import script
 
 
 def gathered(sources: Mapping[str, str]) -> dict[str, SecretStr | None]:

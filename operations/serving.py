@@ -19,8 +19,6 @@ from sparkrig import login, programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.files import Files
 from sparkrig.files import File, Found, stale
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations.files import write
 from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
 from sparkrig.operations.journal import current
@@ -29,6 +27,8 @@ from sparkrig.runs.journal import TRIAL
 from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, startup, unit_files
 from sparkrig.serving.served import Record, Service, Serving
 from sparkrig.serving.wish import Chosen, Sizing
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.text import bare_name, listed, plain
 
 # In seconds, times `patience`.

@@ -8,13 +8,13 @@ from pyinfra.api import Host
 
 from sparkrig import programs
 from sparkrig.facts.storage import Disk, Disks
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.shell import script
 from sparkrig.operations import journal
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
-from sparkrig.reports.storage import Removal
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
+from sparkrig.ssh.shell import script
+from sparkrig.storage.report import Removal
 
 LOOK_S = 300  # times `patience`; a healthy host answers within a few
 _REMOVE_S = 600  # 400 GB take seconds on a disk of a Spark, and minutes on one that is shared over a network

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pydantic import SecretStr
 
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.operations.secrets import gathered
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Subject
+from sparkrig.resources.state import State
 from sparkrig.settings import Settings
 
 

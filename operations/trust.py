@@ -12,9 +12,6 @@ from sparkrig import programs
 from sparkrig.cure import over_ssh
 from sparkrig.facts.resources import of_resource
 from sparkrig.files import Found, stale
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.shell import as_user, script
 from sparkrig.operations import plan
 from sparkrig.operations.files import write
 from sparkrig.operations.journal import recorded
@@ -22,6 +19,9 @@ from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.runs.change import Change, of_files
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
+from sparkrig.ssh.shell import as_user, script
 
 MAKE = programs.text("operations/trust_make.sh")
 

@@ -7,22 +7,23 @@ from typing import Protocol
 
 from pyinfra.api import Host
 
+from sparkrig.fabric.io import witness
 from sparkrig.facts.preflight import BARS
 from sparkrig.files import Beside
 from sparkrig.host import targets
 from sparkrig.host.targets import Barred
-from sparkrig.io import remote, witness
-from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.shell import AS_USER, script
-from sparkrig.look.state import RESOURCES
 from sparkrig.network.guard import LIVE_S, Order
 from sparkrig.operations import guard, journal
 from sparkrig.operations.guard import Bench
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
+from sparkrig.resources.state import RESOURCES
 from sparkrig.runs import lock, undo, undo_merge, undo_outcome
 from sparkrig.runs.undo import Plan
 from sparkrig.settings import Settings
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
+from sparkrig.ssh.shell import AS_USER, script
 
 
 class Told(Protocol):

@@ -10,19 +10,19 @@ from time import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sparkrig.cure import verb
-from sparkrig.io import project, terminal
 from sparkrig.operations import looking
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import project, terminal
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
     from rich.console import Console
 
     from sparkrig.fleet import Fleet
-    from sparkrig.io.remote import Failed, Lost
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.undo import Plan
     from sparkrig.runs.undo_outcome import Undone
+    from sparkrig.ssh.remote import Failed, Lost
 
 T = TypeVar("T")
 
@@ -100,7 +100,7 @@ def undone(
 
     Raises Refusal before anything is changed.
     """
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
 
     with session.connected(data) as hosts:
@@ -183,7 +183,7 @@ def _answers(
     question: Callable[[Host, Plan, float], T],
 ) -> dict[str, T] | None:
     """What the hosts of the plans that `which` names answer; None where one does not, which ends the group."""
-    from sparkrig.io import session
+    from sparkrig.ssh import session
 
     of = {name: hosts[name] for name, plan in group.plans.items() if which(plan)}
     found = session.ask(of, title, lambda at: question(at, group.plans[at.name], fleet[at.name].patience))
@@ -241,8 +241,8 @@ def _leave(group: Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet
 def _running(at: Host, _: Plan, patience: float) -> int:
     """How many containers run there."""
     from sparkrig.facts.resources import of_resource
-    from sparkrig.io import remote
     from sparkrig.resources.containers import CONTAINERS
+    from sparkrig.ssh import remote
 
     return remote.read(at, of_resource(CONTAINERS)(), seconds=int(60 * patience)).running
 
@@ -254,11 +254,11 @@ def _carry_out(
     fleet: Fleet,
     asked: Asked,
 ) -> None:
-    from sparkrig.io import progress
-    from sparkrig.io.remote import Failed, Lost
     from sparkrig.operations import undo as operations
     from sparkrig.operations.guard import RolledBack
     from sparkrig.operations.journal import Run
+    from sparkrig.ssh.remote import Failed, Lost
+    from sparkrig.terminal import progress
 
     target = group.target
     able = {name: host for name in group.names if not isinstance(host := hosts[name], Exception)}
@@ -283,7 +283,7 @@ def _carry_out(
 
 
 def _show(console: Console, group: Group) -> None:
-    from sparkrig.render.journal import undoing
+    from sparkrig.runs.render.journal import undoing
 
     if group.plans:
         console.print(undoing(group.plans, group.journals))

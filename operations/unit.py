@@ -5,8 +5,8 @@ from __future__ import annotations
 from pyinfra.api import Host, StringCommand
 
 from sparkrig import programs
-from sparkrig.io import remote
-from sparkrig.io.shell import script
+from sparkrig.ssh import remote
+from sparkrig.ssh.shell import script
 
 _GRACE_S = 60  # for systemd to start the unit and to end it
 

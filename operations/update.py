@@ -15,13 +15,14 @@ from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.grub import NextBoot
 from sparkrig.facts.resources import of_resource
 from sparkrig.facts.update_record import UpdateRecord
-from sparkrig.host import firmware, update_proof, update_record
+from sparkrig.host import update_record
 from sparkrig.host.update_record import BEGAN, DONE, OTHER, UNWRITTEN, Record, Standing, Task
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed
 from sparkrig.operations import unit
 from sparkrig.resources.driver import DRIVER
 from sparkrig.serving.served import Service
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed
+from sparkrig.update import firmware, update_proof
 
 # In seconds, times `patience`.
 STEP_S = 120

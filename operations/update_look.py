@@ -15,13 +15,18 @@ if TYPE_CHECKING:
 
     from sparkrig.fleet import Fleet
     from sparkrig.host.releases import Recipe
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.look.update import Foreseen, Seen
-    from sparkrig.reports.update import Prospect
+    from sparkrig.ssh.remote import Failed, Lost
+    from sparkrig.update.look import Foreseen, Seen
+    from sparkrig.update.report import Prospect
 
 _LOOK_S = 120  # fwupd and two forecasts of apt
 _FETCH_S = 720  # as operations/apt.py ends it
-_MEANWHILE = ("sparkrig.facts.update", "sparkrig.facts.upgrade", "sparkrig.reports.update", "sparkrig.io.screen")
+_MEANWHILE = (
+    "sparkrig.facts.update",
+    "sparkrig.facts.upgrade",
+    "sparkrig.update.report",
+    "sparkrig.terminal.screen",
+)
 
 
 def prospects(
@@ -31,7 +36,7 @@ def prospects(
     parts: Collection[str],
 ) -> dict[str, Prospect]:
     """What comes of each host; one that cannot be read stands by itself."""
-    from sparkrig.reports import update as report
+    from sparkrig.update import report
 
     made: dict[str, Prospect] = {}
     for name, found in looked.items():
@@ -56,16 +61,16 @@ def looked(
 
     fetch: whether apt fetches its package lists first; for a release by its name once the Spark knows that one.
     """
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.io import remote
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import apt, guard
+    from sparkrig.ssh import remote
 
     limits = {name: (3 * _LOOK_S + (_FETCH_S if fetch else 0)) * fleet[name].patience for name in data}
 
     def ask(at: Host) -> Foreseen:
         from sparkrig.facts.update import Update
-        from sparkrig.look.update import Foreseen
-        from sparkrig.reports import update as report
+        from sparkrig.update import report
+        from sparkrig.update.look import Foreseen
 
         mine = fleet[at.name]
         seconds = int(_LOOK_S * mine.patience)
@@ -96,9 +101,10 @@ def _foreseen(
     at: Host, seen: Seen, goal: Recipe | None, parts: Collection[str], branch: int, seconds: int
 ) -> Foreseen:
     from sparkrig.facts.upgrade import Upgrade
-    from sparkrig.host import driver, update_limits
-    from sparkrig.io import remote
-    from sparkrig.look.update import Asked, Foreseen
+    from sparkrig.host import driver
+    from sparkrig.ssh import remote
+    from sparkrig.update import update_limits
+    from sparkrig.update.look import Asked, Foreseen
 
     ours = tuple(driver.hold_set(seen.driver, branch))
     released, held = (ours, ()) if "driver" in parts else ((), ours)
@@ -112,7 +118,7 @@ def _foreseen(
 
 def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str]) -> None:
     """What an update would do to each host, on the screen. mixed: sentences about clusters."""
-    from sparkrig.io.screen import Screen
-    from sparkrig.render import update as picture
+    from sparkrig.terminal.screen import Screen
+    from sparkrig.update.render import update as picture
 
     picture.show(Screen(), made, order, mixed)

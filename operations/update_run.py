@@ -7,19 +7,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sparkrig import controller
 from sparkrig.cure import verb
-from sparkrig.io import terminal
 from sparkrig.operations import applying
 from sparkrig.operations.updating import Updating
 from sparkrig.refusal import Refusal
+from sparkrig.ssh import controller
+from sparkrig.terminal import terminal
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.host.update_record import Standing
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.look.update import Foreseen
-    from sparkrig.reports.update import Prospect
+    from sparkrig.ssh.remote import Failed, Lost
+    from sparkrig.update.look import Foreseen
+    from sparkrig.update.report import Prospect
 
 
 @dataclass(frozen=True)
@@ -120,8 +120,7 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
     The turn of the machine that this runs on is the last, for its reboot ends this command. Raises Refusal.
     """
     from sparkrig.operations import update_look
-    from sparkrig.reports import update as report
-    from sparkrig.reports import updating
+    from sparkrig.update import report, updating
 
     found = update_look.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
     made = update_look.prospects(at.fleet, at.data, found, asked.parts)

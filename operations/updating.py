@@ -14,16 +14,16 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
-from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
-from sparkrig import controller
 from sparkrig.cure import on_host, verb
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
-from sparkrig.io import project, remote, terminal
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.operations import applying, journal, update
 from sparkrig.refusal import Refusal
+from sparkrig.ssh import controller, remote
+from sparkrig.ssh.remote import Failed, Lost
+from sparkrig.terminal import project, terminal
 from sparkrig.text import listed
 
 if TYPE_CHECKING:

@@ -6,13 +6,13 @@ from pyinfra import host, state
 from pyinfra.api import operation
 
 from sparkrig import programs
-from sparkrig.io.shell import in_turn, script
 from sparkrig.operations import apt
 from sparkrig.operations import plan as plans
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
 from sparkrig.resources import watch
 from sparkrig.runs.change import Change
+from sparkrig.ssh.shell import in_turn, script
 
 RUN = programs.text("operations/watch_exporter.sh")
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.files import SECRETS_FILE
-from sparkrig.io import remote
 from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all, tell, user
 from sparkrig.refusal import Refusal
 from sparkrig.serving import copies, served
 from sparkrig.serving.served import Weights
+from sparkrig.ssh import remote
 from sparkrig.text import bare_name, listed
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`

@@ -15,10 +15,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sparkrig import controller, cure, login, settings
+from sparkrig import cure, login, settings
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.fleet import Fleet
-from sparkrig.io import frame, project, terminal
+from sparkrig.ssh import controller
+from sparkrig.terminal import frame, project, terminal
 from sparkrig.text import listed
 
 Host = str | tuple[str, Mapping[str, Any]]

@@ -210,7 +210,7 @@ def explained(name: str, data: Mapping[str, Any], said: str) -> str | None:
 def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ssh", "sudo", "look"], Refusal]:
     """What kept a host from being read: the login, sudo, or the look itself; and what to do about it.
 
-    why: the sentence that sparkrig.io.session, or sparkrig.io.remote, has for it.
+    why: the sentence that sparkrig.ssh.session, or sparkrig.ssh.remote, has for it.
     """
     if why == unknown_key(name, data):
         return "ssh", _unknown(name, data)

@@ -46,7 +46,7 @@ from sparkrig.shapes import (
     VariableName,
 )
 
-# What sparkrig.rdma.gid finds on each host.
+# What sparkrig.network.gid finds on each host.
 _DISCOVERED = frozenset(
     {"NCCL_IB_GID_INDEX", "NCCL_IB_ROCE_VERSION_NUM", "NCCL_IB_ADDR_FAMILY", "NCCL_IB_ADDR_RANGE"}
 )

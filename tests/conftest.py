@@ -16,7 +16,7 @@ from tests import warm
 # thousands of tests are no garbage; a tenth of their time went into looking through them
 gc.set_threshold(50_000)
 warm.keep_catalogue()
-# a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/io/session.py)
+# a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/ssh/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
 # xdist gives its workers a width, which a person's pipe has not
 os.environ.pop("COLUMNS", None)

@@ -3,7 +3,7 @@
     python -m tests.from_support ARCHIVE tests/fixtures/support/NAME
 
 Each file of it becomes a file there, the same text by the same name. What the archive is does not matter to the
-machine that unpacks it: sparkrig.redaction.archive takes only the names that such files have, and none of them is
+machine that unpacks it: sparkrig.support.archive takes only the names that such files have, and none of them is
 run.
 """
 
@@ -13,8 +13,8 @@ import hashlib
 import sys
 from pathlib import Path
 
-from sparkrig.redaction import archive as support
 from sparkrig.refusal import Refusal
+from sparkrig.support import archive as support
 
 MOST = support.WHOLE_BYTES  # of an archive, which is smaller than what is in it
 

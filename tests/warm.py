@@ -95,7 +95,7 @@ def _server() -> Server:
 @cache
 def keep_catalogue() -> None:
     """Read the catalogue of the repository once in a process; any other folder is read each time."""
-    files: Any = import_module("sparkrig.io.catalogue_files")
+    files: Any = import_module("sparkrig.serving.io.catalogue_files")
     read, once = files.shipped, cache(files.shipped)
     kept = files.FOLDER
     files.shipped = lambda folder: once(folder) if folder == kept else read(folder)
@@ -107,9 +107,9 @@ def load() -> None:
     import_module("pyinfra_cli.main")  # the first: it patches what all others import
     connectors = import_module("pyinfra.api.connectors")
     keep_catalogue()
-    import_module("sparkrig.io.catalogue_files").catalogue()
-    import_module("sparkrig.io.vllm_flags").knowledge()
-    import_module("sparkrig.io.lint_rules").shipped()
+    import_module("sparkrig.serving.io.catalogue_files").catalogue()
+    import_module("sparkrig.serving.io.vllm_flags").knowledge()
+    import_module("sparkrig.serving.io.lint_rules").shipped()
     spare_pyinfra()
     _compile_once()
     for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):

@@ -14,9 +14,9 @@ from functools import cached_property
 from types import CodeType, FunctionType
 from typing import Any
 
-from sparkrig.io import lint_rules
 from sparkrig.serving import arguments
 from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.io import lint_rules
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import CHECKS

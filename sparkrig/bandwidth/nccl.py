@@ -1,7 +1,7 @@
 """The NCCL check: an all_gather of two ranks, what their logs mean, and whether the figure is good enough.
 
 No MPI and no ssh between the hosts: both run a container of one image, which must have PyTorch and be there
-already, with templates/all_gather.py on its standard input. In order (sparkrig/io/nccl_run.py does it):
+already, with templates/all_gather.py on its standard input. In order (sparkrig/bandwidth/io/nccl_run.py does it):
 
 1. Run PREFLIGHT (nccl_preflight) with preflight_words() on both hosts; parse_preflight() each. What obstacle()
    returns is the verdict, and nothing is started. size = message_size() of both, port = the one that rank 0's host
@@ -29,8 +29,8 @@ from sparkrig import programs
 from sparkrig.bandwidth.nccl_preflight import GIB
 from sparkrig.cure import on_host
 from sparkrig.host.nic import Nic
+from sparkrig.network.environment import CONTAINER_ENV
 from sparkrig.parsing import bounds
-from sparkrig.rdma.environment import CONTAINER_ENV
 from sparkrig.signatures import of, table
 from sparkrig.text import listed
 from sparkrig.verdict import Level, Verdict

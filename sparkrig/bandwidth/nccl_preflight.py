@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sparkrig import programs
 from sparkrig.cure import on_host, quoted
 from sparkrig.host.images import Image, known, one
-from sparkrig.rdma.environment import CONTAINER_ENV
+from sparkrig.network.environment import CONTAINER_ENV
 from sparkrig.verdict import Verdict
 
 GIB = 2**30

@@ -51,7 +51,7 @@ def checks(name: str, data: Mapping[str, Any], found: Identity) -> Iterator[Chec
 
 
 def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
-    """Of a host that did not let us in, or did not answer. why: the sentence of sparkrig.io.session."""
+    """Of a host that did not let us in, or did not answer. why: the sentence of sparkrig.ssh.session."""
     step, refusal = login.hindrance(name, data, why)
     failed: Status = "unknown" if step == "look" else "drift"
     found = {each: _check(each, f"access.{step} says why", "skipped") for each in _WANTS}

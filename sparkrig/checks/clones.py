@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkrig.cure import on_host
-from sparkrig.look.state import State
+from sparkrig.resources.state import State
 
 NEW_MACHINE_ID = on_host(
     "sudo rm -f /etc/machine-id /var/lib/dbus/machine-id; sudo systemd-machine-id-setup", ", and reboot"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.host.own_address import OwnAddress
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.network import cabled
 from sparkrig.resources.time import TIME

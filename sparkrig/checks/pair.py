@@ -9,11 +9,11 @@ from sparkrig.checks.condition import judged
 from sparkrig.cure import in_turn, on_host, quoted, verb
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Rail
-from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.network import cabled
+from sparkrig.resources.state import State
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.partial import partial_runs
 from sparkrig.text import bare_name, listed

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 from sparkrig.cure import quoted
 from sparkrig.host.driver import newer
-from sparkrig.look.state import State
 from sparkrig.resources import containers
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import DIFFER, to_read
+from sparkrig.resources.state import State
 
 PAGE = to_read(DIFFER)
 

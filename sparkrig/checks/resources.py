@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from sparkrig.look.state import RESOURCES
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
+from sparkrig.resources.state import RESOURCES
 
 
 def kinds() -> list[Kind]:

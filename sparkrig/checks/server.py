@@ -17,7 +17,7 @@ from sparkrig.files import File, stale
 from sparkrig.fleet import Fleet
 from sparkrig.host import targets
 from sparkrig.host.images import Image, one
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import listen, neighbours, plan, served, service_settings, sizing, unit_files
 from sparkrig.serving.flags import Knowledge
@@ -32,7 +32,7 @@ from sparkrig.settings import Settings
 from sparkrig.text import bare_name, listed
 
 if TYPE_CHECKING:
-    from sparkrig.look.state import State
+    from sparkrig.resources.state import State
 
 
 class Host(Protocol):

@@ -11,9 +11,10 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import drift_files, terminal
+from sparkrig.drift.drift import Acceptance
+from sparkrig.drift.io import drift_files
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Acceptance
+from sparkrig.terminal import terminal
 
 
 def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:

@@ -13,10 +13,10 @@ import click
 from sparkrig.cli import files, plan
 from sparkrig.cli.plan import Plan
 from sparkrig.cure import quoted_path
-from sparkrig.io import project
+from sparkrig.drift.plan import Applying
 from sparkrig.operations import applying
-from sparkrig.reports.plan import Applying
 from sparkrig.runs import change
+from sparkrig.terminal import project
 from sparkrig.text import listed, plain
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
     """
     again = shlex.join(["sparkrig", "apply", project.as_typed(inventory_file), *plan.limited(limit)])
     files.must_answer(yes, f"{again.replace(' apply ', ' plan ', 1)}, which shows the plan; then {again} --yes")
-    from sparkrig.io.screen import Screen
+    from sparkrig.terminal.screen import Screen
 
     console = Screen(stderr=as_json)
     with files.refusals():
@@ -140,7 +140,7 @@ def _ended(made: Plan, applied: Applied, again: str, *, back: bool) -> str:
 
 
 def _show(console: Console, outcome: _Outcome) -> None:
-    from sparkrig.render.plan import Sheet
+    from sparkrig.drift.render.plan import Sheet
 
     sheet = Sheet(console)
     sheet.blank()

@@ -71,7 +71,7 @@ def bandwidth(
     or judged.
     """
     from sparkrig.bandwidth.report import Report, shown
-    from sparkrig.io.screen import Screen
+    from sparkrig.terminal.screen import Screen
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     groups = [group for group in fleet.groups() if len(group) > 1]
@@ -137,7 +137,9 @@ def _shown(
     """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
     from rich.text import Text
 
-    from sparkrig.render import bandwidth, picture, report
+    from sparkrig.bandwidth.render import bandwidth
+    from sparkrig.fabric.render import report
+    from sparkrig.render import picture
     from sparkrig.verdict import exit_code
 
     code = exit_code(run.verdicts)
@@ -165,11 +167,11 @@ def _measure(
     at_once: bool,
 ) -> tuple[Run, Topology]:
     """One pair or cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.io.fabric_check import check
-    from sparkrig.io.measuring import Measuring
-    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.bandwidth.io.fabric_check import check
+    from sparkrig.bandwidth.io.measuring import Measuring
     from sparkrig.operations import journal
+    from sparkrig.ssh.remote import Failed, Lost
 
     with session.connected(data) as found, Measuring(console, [*data]) as progress:
         hosts = {name: host for name, host in found.items() if not isinstance(host, Exception)}
@@ -190,9 +192,9 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     from rich.text import Text
 
     from sparkrig.bandwidth import history_trend
-    from sparkrig.io import history_file
-    from sparkrig.render import bandwidth
-    from sparkrig.render.trend import Trends
+    from sparkrig.bandwidth.io import history_file
+    from sparkrig.bandwidth.render import bandwidth
+    from sparkrig.bandwidth.render.trend import Trends
 
     console.print()
     console.print(bandwidth.verdicts(run))

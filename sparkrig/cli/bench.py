@@ -13,10 +13,10 @@ from sparkrig.cli import files
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
 
 if TYPE_CHECKING:
-    from sparkrig.io.remote import Failed, Lost
     from sparkrig.serving.bench.report import Report
     from sparkrig.serving.bench.server import Look, Server
     from sparkrig.serving.bench.tool import Launched
+    from sparkrig.ssh.remote import Failed, Lost
 
 _EVERY = "all"
 
@@ -54,8 +54,8 @@ def bench(inventory_file: Path, names: tuple[str, ...], as_json: bool, **asked: 
     if as_json:
         files.print_json(report)
     else:
-        from sparkrig.io.screen import Screen
-        from sparkrig.render.bench import Page
+        from sparkrig.serving.render.bench import Page
+        from sparkrig.terminal.screen import Screen
 
         Screen().print(Page(report), soft_wrap=True)
     raise SystemExit(report.exit)
@@ -78,13 +78,14 @@ def _measure(
     named: bool,
 ) -> Report:
     """Look at the hosts, refuse or measure. named: whether the user named the workloads."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from datetime import UTC, datetime
     from importlib.metadata import version
 
-    from sparkrig.io import bench_run, progress
-    from sparkrig.io.remote import Failed, Lost
     from sparkrig.serving.bench import report
+    from sparkrig.serving.io import bench_run
+    from sparkrig.ssh.remote import Failed, Lost
+    from sparkrig.terminal import progress
 
     known, started = files.catalogue(inventory), datetime.now(UTC)
     made = partial(report.report, known, version=version("sparkrig"), started=started)
@@ -129,7 +130,7 @@ def _server(looks: Mapping[str, Look | Failed | Lost], asked: Mapping[str, Any])
 
 def _check_length(workloads: Sequence[Workload], its: Launched) -> None:
     """Exit code 1 for a workload that was named and does not fit."""
-    from sparkrig.io.bench_run import too_long
+    from sparkrig.serving.io.bench_run import too_long
 
     for each in workloads:
         if not each.fits(its.context):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.io import terminal
+from sparkrig.terminal import terminal
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
     from sparkrig.host.blackbox import BlackBox
-    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.ssh.remote import Failed, Lost
 
     Looked = Mapping[str, BlackBox | Failed | Lost]
 
@@ -40,8 +40,8 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
 
     Exit code 3: a host could not be read.
     """
-    from sparkrig.host.blackbox_report import Report, box
     from sparkrig.value import each_host
+    from sparkrig.watch.blackbox_report import Report, box
 
     fleet, data = files.inventory(inventory_file)
     looked = _look(inventory_file.name, fleet, data)
@@ -58,9 +58,9 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
 
 
 def _look(what: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Looked:
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.blackbox import Blackbox
-    from sparkrig.io import remote
+    from sparkrig.ssh import remote
 
     limits = {name: _LOOK_S * fleet[name].patience for name in data}
     return session.asked(
@@ -73,8 +73,8 @@ def _look(what: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Loo
 
 
 def _show(looked: Looked, seconds: float) -> None:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.blackbox import Picture
+    from sparkrig.terminal.screen import Screen
+    from sparkrig.watch.render.blackbox import Picture
 
     console = Screen()
     for name, found in looked.items():
@@ -86,8 +86,8 @@ def _show(looked: Looked, seconds: float) -> None:
 
 def page(looked: Looked, seconds: float) -> str:
     """The same as an HTML page."""
-    from sparkrig.io.screen import Screen
-    from sparkrig.render import blackbox as shown
+    from sparkrig.terminal.screen import Screen
+    from sparkrig.watch.render import blackbox as shown
 
     screen = Screen(file=io.StringIO(), record=True, width=_COLUMNS)
     for name, found in looked.items():

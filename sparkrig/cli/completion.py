@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
-from sparkrig.io import terminal
+from sparkrig.terminal import terminal
 
 _SHELLS: dict[str, type[ShellComplete]] = {each.name: each for each in (BashComplete, FishComplete, ZshComplete)}
 

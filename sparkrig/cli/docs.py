@@ -13,8 +13,8 @@ from click.shell_completion import CompletionItem
 from sparkrig import programs
 from sparkrig.cli import files
 from sparkrig.cure import quoted, quoted_path
-from sparkrig.io import terminal
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import terminal
 from sparkrig.text import reason
 
 MONITORING = ("rules.yml", "dashboard.json")
@@ -64,7 +64,7 @@ def docs(page: str | None, monitoring: Path | None) -> None:
 
 def _export(folder: Path) -> None:
     """Write the files of docs/watching.md, "Metrics". Raises Refusal before any is written over another one."""
-    from sparkrig.io import atomic_write
+    from sparkrig.terminal import atomic_write
 
     texts = {folder / name: programs.file(f"watch/{name}") for name in MONITORING}
     for file, text in texts.items():
@@ -141,7 +141,7 @@ def slug(title: str) -> str:
 
 
 def _show(text: str) -> None:
-    from sparkrig.io.screen import Screen
+    from sparkrig.terminal.screen import Screen
 
     console = Screen()
     if not console.is_terminal:

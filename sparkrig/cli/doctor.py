@@ -13,13 +13,13 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import project, terminal
+from sparkrig.terminal import project, terminal
 from sparkrig.text import plain
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from sparkrig.reports.doctor import Report
+    from sparkrig.doctor.doctor import Report
 
 
 def _list(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -70,9 +70,9 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
     """
     _refuse_unknown(names)
     fleet, data = files.inventory(inventory_file)
-    from sparkrig.io import examine  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.doctor.io import examine  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.doctor.examination import judged
     from sparkrig.operations.subject import subjects
-    from sparkrig.reports.examination import judged
 
     started, clock, typed = datetime.now(UTC), time.monotonic(), project.as_typed(inventory_file)
     seen = examine.hosts(inventory_file.name, fleet, data, names)
@@ -124,8 +124,8 @@ def _refuse_absent(made: Report) -> None:
 
 
 def _show(made: Report, *, everything: bool) -> None:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.doctor import lines
+    from sparkrig.doctor.render.doctor import lines
+    from sparkrig.terminal.screen import Screen
 
     console = Screen()
     width = min(console.width, 100) if console.has_width else None

@@ -14,18 +14,18 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import deploy, quoted_path
-from sparkrig.io import project
-from sparkrig.io.newcomer import Asked, Entrance
+from sparkrig.onboarding.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import project
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
-    from sparkrig.io.first_login import Door, Target
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.look.state import State
+    from sparkrig.onboarding.io.first_login import Door, Target
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.proposal import Move, Proposal
+    from sparkrig.resources.state import State
+    from sparkrig.ssh.remote import Failed, Lost
 
 _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
 
@@ -57,7 +57,7 @@ class Book:
 def book(asked: Asked) -> Book:
     from sparkrig import inventory, inventory_file, settings
     from sparkrig.fleet import Fleet
-    from sparkrig.io import atomic_write
+    from sparkrig.terminal import atomic_write
 
     file = asked.file
     try:
@@ -79,8 +79,8 @@ def book(asked: Asked) -> Book:
 def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target]]:
     """The name of a Spark that is in the inventory; how it is reached; and how the others there are."""
     from sparkrig import login
-    from sparkrig.io import first_login
     from sparkrig.onboarding import address
+    from sparkrig.onboarding.io import first_login
 
     wanted, name, at = address.parse(typed), None, None
     if book.data.get(wanted.host, {}).get(login.HERE):
@@ -101,8 +101,8 @@ def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target
 def reached(book: Book) -> dict[str, Target]:
     """How each Spark of the inventory is reached that is reached over ssh."""
     from sparkrig import login
-    from sparkrig.io import first_login
     from sparkrig.onboarding import address
+    from sparkrig.onboarding.io import first_login
 
     return {
         host: first_login.target(address.Address(login.address(host, own)), own)
@@ -185,7 +185,7 @@ def _below_home(file: Path) -> str:
 
 def _look(entered: Door, book: Book, label: str, weights: str = "") -> State:
     from sparkrig.facts.newcomer import Newcomer
-    from sparkrig.io import progress
+    from sparkrig.terminal import progress
 
     seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
     with progress.hosts([label], "Looking at the new Spark") as told:
@@ -211,7 +211,7 @@ def looked_at(
 
 def unread_hosts(unread: Mapping[str, Exception], role: str) -> Lost:
     """That hosts cannot be read, and which role they have."""
-    from sparkrig.io.remote import Lost
+    from sparkrig.ssh.remote import Lost
 
     return Lost("; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items()))
 
@@ -220,9 +220,9 @@ def asked_of(
     hosts: Sequence[str], book: Book, title: str, *, weights: bool = False
 ) -> dict[str, State | Failed | Lost]:
     """Hosts of an inventory, each as it is now, or why it cannot be read. weights: as of `looked_at`."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.newcomer import Newcomer
-    from sparkrig.io import remote
+    from sparkrig.ssh import remote
 
     return session.asked(
         {host: book.data[host] for host in hosts},

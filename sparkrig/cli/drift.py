@@ -15,11 +15,12 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
+from sparkrig.drift.drift import Report, report
+from sparkrig.drift.io import drift_files
 from sparkrig.fleet import Fleet
-from sparkrig.io import drift_files, project, terminal
 from sparkrig.operations import looking
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Report, report
+from sparkrig.terminal import project, terminal
 
 if TYPE_CHECKING:
     from sparkrig.checks.last_declaration import Declared
@@ -35,7 +36,7 @@ _MEANWHILE = (
     "sparkrig.deploys.dry",
     "sparkrig.deploys.drifted",
     "rich.console",
-    "sparkrig.render.drift",
+    "sparkrig.drift.render.drift",
 )
 
 
@@ -115,8 +116,8 @@ def drift(
 
 
 def _show(made: Report, *, everything: bool) -> None:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.drift import show
+    from sparkrig.drift.render.drift import show
+    from sparkrig.terminal.screen import Screen
 
     show(Screen(), made, everything=everything)
 
@@ -146,15 +147,15 @@ def _write(made: Report, junit: Path | None, prom: Path | None, html: Path | Non
     """The files that were asked for, each by itself; exit code 1 where one cannot be written."""
     wanted: list[tuple[Path, Callable[[], str]]] = []
     if junit:
-        from sparkrig.render import drift_junit
+        from sparkrig.drift.render import drift_junit
 
         wanted.append((junit, partial(drift_junit.xml, made)))
     if prom:
-        from sparkrig.render import drift_prom
+        from sparkrig.drift.render import drift_prom
 
         wanted.append((prom, partial(drift_prom.metrics, made)))
     if html:
-        from sparkrig.render import drift_html
+        from sparkrig.drift.render import drift_html
 
         wanted.append((html, partial(drift_html.html, made)))
     files.write_each(wanted)

@@ -9,7 +9,7 @@ import click
 
 from sparkrig.cli import pasted
 from sparkrig.cli.files import print_json
-from sparkrig.io import terminal
+from sparkrig.terminal import terminal
 
 if TYPE_CHECKING:
     from sparkrig.explain.explanation import Explained
@@ -62,8 +62,8 @@ def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
 
 
 def _show(found: list[Explained], unread: list[str], *, verbose: bool) -> None:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.explained import explained, not_read
+    from sparkrig.explain.render.explained import explained, not_read
+    from sparkrig.terminal.screen import Screen
 
     console = Screen()
     for number, each in enumerate(found):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.io import project, terminal
+from sparkrig.terminal import project, terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -55,7 +55,7 @@ def catalogue(inventory: Path | None = None) -> Catalogue:
 
     inventory: whose project it is, as a deploy has it; None for that of the current folder.
     """
-    from sparkrig.io import catalogue_files
+    from sparkrig.serving.io import catalogue_files
 
     with refusals():
         return catalogue_files.catalogue(beside=catalogue_files.own(inventory))
@@ -63,7 +63,7 @@ def catalogue(inventory: Path | None = None) -> Catalogue:
 
 def lint_rules() -> tuple[Rule, ...]:
     """The rules of lint with those of the project's own folder; exit code 1 where one cannot stand."""
-    from sparkrig.io import catalogue_files, lint_rules
+    from sparkrig.serving.io import catalogue_files, lint_rules
 
     with refusals():
         return lint_rules.rules(catalogue_files.own())
@@ -71,7 +71,7 @@ def lint_rules() -> tuple[Rule, ...]:
 
 def flag_tables() -> Knowledge:
     """What each version of vLLM takes, by the project's own file where there is one; exit code 1 as above."""
-    from sparkrig.io import catalogue_files, vllm_flags
+    from sparkrig.serving.io import catalogue_files, vllm_flags
 
     with refusals():
         return vllm_flags.knowledge(catalogue_files.own())
@@ -157,7 +157,7 @@ def differs(file: Path, text: str) -> bool:
 
 def write(file: Path, text: str) -> None:
     """Put a whole text into a file; exit code 1 where it cannot be written."""
-    from sparkrig.io import atomic_write
+    from sparkrig.terminal import atomic_write
 
     with refusals():
         atomic_write.write(file, text)
@@ -165,8 +165,8 @@ def write(file: Path, text: str) -> None:
 
 def write_each(made: Iterable[tuple[Path, Callable[[], str]]]) -> None:
     """Put texts into files, each by itself; exit code 1 at the end, in one sentence, where some cannot be."""
-    from sparkrig.io import atomic_write
     from sparkrig.refusal import Refusal
+    from sparkrig.terminal import atomic_write
 
     refused: list[Refusal] = []
     for file, text in made:

@@ -13,9 +13,9 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import atomic_write, project, terminal
 from sparkrig.programs import TEMPLATES
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import atomic_write, project, terminal
 from sparkrig.text import listed
 
 _SOURCE = TEMPLATES / "project"

@@ -11,7 +11,7 @@ import click
 
 from sparkrig.cli import files, pasted
 from sparkrig.cure import quoted_path
-from sparkrig.io import terminal
+from sparkrig.terminal import terminal
 from sparkrig.text import reason
 
 if TYPE_CHECKING:
@@ -155,8 +155,8 @@ def _list() -> None:
 
 
 def _screen(*, verbose: bool) -> tuple[Any, Any]:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.lint import Drawing
+    from sparkrig.serving.render.lint import Drawing
+    from sparkrig.terminal.screen import Screen
 
     console = Screen()
     width = console.width if console.has_width else None

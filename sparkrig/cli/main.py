@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.io import surroundings, terminal
+from sparkrig.terminal import surroundings, terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

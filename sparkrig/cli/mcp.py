@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import extras, files
-from sparkrig.io import project, terminal
 from sparkrig.parsing import bounds
+from sparkrig.terminal import project, terminal
 from sparkrig.text import lines, plain, reason
 
 if TYPE_CHECKING:

@@ -10,19 +10,19 @@ import click
 
 from sparkrig.cli import draft as drafts
 from sparkrig.cli.draft import Book
-from sparkrig.io import terminal
-from sparkrig.io.newcomer import Asked, Entrance
+from sparkrig.onboarding.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import terminal
 
 if TYPE_CHECKING:
     from sparkrig.fabric.cabling import Cable
     from sparkrig.fabric.neighbours import Neighbours
     from sparkrig.fleet import Fleet
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.look.state import State
     from sparkrig.onboarding.joining import Newcomer
     from sparkrig.onboarding.proposal import Move, Proposal
     from sparkrig.onboarding.wishes import Form
+    from sparkrig.resources.state import State
+    from sparkrig.ssh.remote import Failed, Lost
 
 _MAY_BE = ", which may be its peer,"
 
@@ -141,11 +141,12 @@ def _unclear(mine: Newcomer) -> bool:
 
 def _heard(mine: Newcomer, book: Book, entrance: Entrance) -> dict[str, Neighbours]:
     """Whom each hears below IP, all at the same time."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from gevent import spawn
 
-    from sparkrig.io import progress, survey
+    from sparkrig.fabric.io import survey
     from sparkrig.onboarding import joining
+    from sparkrig.terminal import progress
 
     lit = [host for host, each in mine.others.items() if joining.cages(each.network)]
     if not lit or not mine.cages:
@@ -168,9 +169,9 @@ def _heard(mine: Newcomer, book: Book, entrance: Entrance) -> dict[str, Neighbou
 def _heard_by(entrance: Entrance, patience: float, fan: int) -> Neighbours:
     """Whom the new Spark hears."""
     from sparkrig.fabric import neighbours
+    from sparkrig.fabric.io import survey
     from sparkrig.facts.neighbours import Neighbours as Asked
-    from sparkrig.io import survey
-    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.ssh.remote import Failed, Lost
 
     try:
         return entrance.door.read(Asked(), patience, fan, seconds=int(survey.LOOK_S * patience))

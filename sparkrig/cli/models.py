@@ -10,7 +10,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted
-from sparkrig.io import terminal
+from sparkrig.terminal import terminal
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -60,7 +60,7 @@ class _Name(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         from click.shell_completion import CompletionItem
 
-        from sparkrig.io import catalogue_files
+        from sparkrig.serving.io import catalogue_files
 
         mine = catalogue_files.own()
         known = {*catalogue_files.names(), *(catalogue_files.names(mine) if mine else ())}
@@ -163,10 +163,10 @@ def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]
     """A model by the files of its checkpoint, and their commit; exit code 1 where there is no such thing."""
     from pathlib import Path
 
-    from sparkrig.io import checkpoint_source
     from sparkrig.parsing import hub
     from sparkrig.serving.checkpoint import files as checkpoint_files
     from sparkrig.serving.checkpoint.config import Unreadable
+    from sparkrig.serving.io import checkpoint_source
 
     path = Path(name)
     local = path.is_dir() and ("/" in name or id_ is not None)
@@ -204,7 +204,7 @@ def _save(model: Model, revision: str) -> None:
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from sparkrig.io import catalogue_files
+    from sparkrig.serving.io import catalogue_files
 
     folder, ours = catalogue_files.own(), catalogue_files.FOLDER.resolve()
     if folder is None and (ours.parent / "pyproject.toml").exists() and Path.cwd().is_relative_to(ours.parent):
@@ -278,8 +278,8 @@ def _print(use: Use, known: Catalogue, chosen: Iterable[Model], sizes: Sequence[
 
 
 def _list(use: Use, known: Catalogue, sizes: Sequence[Nodes]) -> None:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.models import Listing
+    from sparkrig.serving.render.models import Listing
+    from sparkrig.terminal.screen import Screen
 
     Screen().print(Listing(list(known.models.values()), use, sizes))
 
@@ -289,8 +289,8 @@ def _show(
 ) -> None:
     from rich.text import Text
 
-    from sparkrig.io.screen import Screen
-    from sparkrig.render.models import Page
+    from sparkrig.serving.render.models import Page
+    from sparkrig.terminal.screen import Screen
 
     screen = Screen()
     screen.print(Page(model, checkpoint, known.sources, use, sizes))

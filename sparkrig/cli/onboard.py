@@ -23,17 +23,18 @@ from sparkrig.cli import extras, files, replacing
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.replacing import Place
 from sparkrig.cure import quoted, quoted_path
-from sparkrig.io import first_upgrade, newcomer, project, terminal
-from sparkrig.io.newcomer import Asked, Entrance, Password
+from sparkrig.onboarding.io import first_upgrade, newcomer
+from sparkrig.onboarding.io.newcomer import Asked, Entrance, Password
 from sparkrig.operations import applying
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import project, terminal
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sparkrig.io.first_login import Target
     from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.io.first_login import Target
     from sparkrig.onboarding.plan import Plan
     from sparkrig.onboarding.report import Report
     from sparkrig.onboarding.wishes import Wishes
@@ -122,7 +123,7 @@ def onboard(
     Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached; 4: the network
     was rolled back.
     """
-    from sparkrig.io.screen import Screen
+    from sparkrig.terminal.screen import Screen
 
     extras.need("onboard")
     console = Screen(stderr=as_json)
@@ -158,7 +159,7 @@ def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:
 
 def _show(console: Console, at: Target, draft: Draft) -> None:
     from sparkrig.onboarding import card, plan
-    from sparkrig.render import card as picture
+    from sparkrig.onboarding.render import card as picture
 
     made, mine = draft.made, draft.after.fleet[draft.made.name]
     title = made.name if made.name == at.typed else f"{made.name}  {at.user}@{at.typed}"
@@ -182,7 +183,7 @@ def _show(console: Console, at: Target, draft: Draft) -> None:
 
 def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
     """Let our key in, make sudo ask for nothing, and prove both by a new connection. Raises Refusal."""
-    from sparkrig.io import first_login, ssh_keys
+    from sparkrig.onboarding.io import first_login, ssh_keys
     from sparkrig.operations import onboard
 
     if entrance.own:
@@ -206,7 +207,7 @@ def _let_in(at: Target, key: HostKey, entrance: Entrance) -> None:
 
 def _unchanged(book: Book) -> None:
     """Raise Refusal where the inventory changed since it was read."""
-    from sparkrig.io import atomic_write
+    from sparkrig.terminal import atomic_write
 
     if book.file.exists() and atomic_write.read(book.file) != book.text:
         raise Refusal(f"{book.file} was changed meanwhile, and is left as it is", "the same again")
@@ -214,7 +215,7 @@ def _unchanged(book: Book) -> None:
 
 def _write(draft: Draft) -> None:
     """Put the inventory in its place, unless it changed meanwhile. Raises Refusal."""
-    from sparkrig.io import atomic_write
+    from sparkrig.terminal import atomic_write
 
     _unchanged(draft.book)
     atomic_write.write(draft.book.file, draft.after.text)
@@ -253,8 +254,8 @@ def _verified(draft: Draft, at: Target) -> list[Plan]:
 def _onboard(typed: str | None, asked: Asked, console: Console) -> int:
     typed = typed or (None if asked.replaces else newcomer.found(asked))
     book = drafts.book(asked)
-    from sparkrig.io import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
-    from sparkrig.io.remote import Failed, Lost
+    from sparkrig.ssh import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
+    from sparkrig.ssh.remote import Failed, Lost
 
     place = replacing.place(typed, book, asked.replaces) if asked.replaces else None
     name, at, others = (place.name, place.at, place.others) if place else drafts.target(str(typed), book)
@@ -327,7 +328,7 @@ def _judged(draft: Draft, asked: Asked) -> tuple[int, str | None]:
 
 def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tuple[int, str]:
     """The inventory written, applied, and verified: the exit code, and what came of it."""
-    from sparkrig.render import card as picture
+    from sparkrig.onboarding.render import card as picture
 
     if draft.made.edits:
         _write(draft)

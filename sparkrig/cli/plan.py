@@ -12,9 +12,9 @@ import click
 from sparkrig import login
 from sparkrig.cli import files
 from sparkrig.cure import deploy
-from sparkrig.io import project
+from sparkrig.drift.plan import Planned, Planning, code, held_up, planned_host
 from sparkrig.operations import looking
-from sparkrig.reports.plan import Planned, Planning, code, held_up, planned_host
+from sparkrig.terminal import project
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ _MEANWHILE = (
     "sparkrig.deploys.spark",
     "sparkrig.operations.bandwidth",
     "sparkrig.deploys.dry",
-    "sparkrig.io.screen",
+    "sparkrig.terminal.screen",
 )
 
 
@@ -75,7 +75,7 @@ def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json
     if as_json:
         files.print_json(made.document())
     else:
-        from sparkrig.io.screen import Screen
+        from sparkrig.terminal.screen import Screen
 
         console = Screen()
         show(console, made, everything=everything)
@@ -112,12 +112,12 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0, why: str = 
 
 def show(console: Console, made: Plan, *, everything: bool) -> None:
     """The plan on a screen."""
-    from sparkrig.render import plan as picture
+    from sparkrig.drift.render import plan as picture
 
     picture.show(console, made.hosts, made.patience, everything=everything)
 
 
 def _next(console: Console, command: str) -> None:
-    from sparkrig.render.plan import Sheet
+    from sparkrig.drift.render.plan import Sheet
 
     Sheet(console).whole(f"Next: {command}")

@@ -17,17 +17,18 @@ from sparkrig.cli import files
 from sparkrig.cli.draft import Book, Draft
 from sparkrig.cure import quoted, quoted_path, verb
 from sparkrig.files import DECLARED
-from sparkrig.io import newcomer, terminal
-from sparkrig.io.newcomer import Asked
+from sparkrig.onboarding.io import newcomer
+from sparkrig.onboarding.io.newcomer import Asked
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import terminal
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
-    from sparkrig.io.first_login import Target
-    from sparkrig.look.state import State
     from sparkrig.onboarding.hostkey import HostKey
+    from sparkrig.onboarding.io.first_login import Target
     from sparkrig.onboarding.report import Accepted, Replaced
     from sparkrig.onboarding.weights import Missing
+    from sparkrig.resources.state import State
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Place:
 
 def place(typed: str | None, book: Book, name: str) -> Place:
     """The place of that name. typed: the address, None for the one of the inventory. Raises Refusal."""
-    from sparkrig.io import first_login
     from sparkrig.onboarding import address
+    from sparkrig.onboarding.io import first_login
 
     there = drafts.reached(book)
     if name not in book.data:
@@ -111,7 +112,7 @@ def host_key(place: Place, book: Book, asked: Asked) -> tuple[HostKey, Place]:
     Nothing is written yet. Raises Refusal, and Lost where the Spark does not answer; exit code 3 where a peer does
     not.
     """
-    from sparkrig.io import first_login
+    from sparkrig.onboarding.io import first_login
 
     at = place.at
     shown = first_login.scan(at, [key.kind for key in place.known])
@@ -140,8 +141,8 @@ def _another(place: Place, other: str) -> Refusal:
 
 def _must_be_gone(place: Place) -> None:
     """Raise Refusal where the one before still answers at its own address, with its own host key."""
-    from sparkrig.io import first_login
-    from sparkrig.io.remote import Lost
+    from sparkrig.onboarding.io import first_login
+    from sparkrig.ssh.remote import Lost
 
     if not place.former:
         return
@@ -159,7 +160,7 @@ def _must_be_gone(place: Place) -> None:
 
 def _peers(name: str, book: Book) -> dict[str, State]:
     """The others of its pair or cluster. Exit code 3 where one cannot be read: it keeps keys of the one before."""
-    from sparkrig.io.remote import Lost
+    from sparkrig.ssh.remote import Lost
 
     peers = book.fleet.peers(name)
     if not peers:
@@ -219,7 +220,8 @@ def here(place: Place, key: HostKey, draft: Draft, book: Book) -> list[str]:
 
 def begin(place: Place, key: HostKey, draft: Draft) -> None:
     """Let this machine forget the one before. Raises Refusal where known_hosts cannot be written."""
-    from sparkrig.io import drift_files, session
+    from sparkrig.drift.io import drift_files
+    from sparkrig.ssh import session
 
     if not place.settled(key):
         newcomer.know(place.at, key, place.before)
@@ -232,7 +234,7 @@ def begin(place: Place, key: HostKey, draft: Draft) -> None:
 
 
 def _reported(book: Book, name: str) -> bool:
-    from sparkrig.io import drift_files
+    from sparkrig.drift.io import drift_files
 
     try:
         report = drift_files.kept(book.file)
@@ -263,8 +265,8 @@ def missing(place: Place, draft: Draft) -> list[Missing]:
 
 def _declared(name: str, draft: Draft) -> set[str]:
     """The checkpoints that the settings of that host name, in small letters."""
-    from sparkrig.io import recipe_file
-    from sparkrig.reports import storage
+    from sparkrig.serving.io import recipe_file
+    from sparkrig.storage import report as storage
 
     fleet, file = draft.after.fleet, draft.after.file
     if not (fleet[name].model or fleet[name].recipe):
@@ -274,8 +276,9 @@ def _declared(name: str, draft: Draft) -> set[str]:
 
 def said(place: Place, draft: Draft) -> Iterator[str]:
     """What stays of the one before, and what to do about the weights; a line each."""
-    from sparkrig.io import drift_files, history_file
-    from sparkrig.render.storage import size
+    from sparkrig.bandwidth.io import history_file
+    from sparkrig.drift.io import drift_files
+    from sparkrig.storage.render.storage import size
 
     file, pair = draft.after.file, draft.after.fleet[place.name].group_name
     if pair and history_file.path(pair).exists():
@@ -292,7 +295,7 @@ def accepted(name: str, draft: Draft) -> list[Accepted]:
     """What is accepted for that host by name. The file is the user's own, and stays as it is."""
     from datetime import date
 
-    from sparkrig.io import drift_files
+    from sparkrig.drift.io import drift_files
     from sparkrig.onboarding.report import Accepted
 
     try:

@@ -13,12 +13,13 @@ import click
 
 from sparkrig.cli import extras, files
 from sparkrig.cure import quoted_path
-from sparkrig.io import project, scheduled, terminal
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import project, terminal
+from sparkrig.watch.io import scheduled
 
 if TYPE_CHECKING:
-    from sparkrig.render.schedule import Command
-    from sparkrig.reports.schedule import Schedule
+    from sparkrig.watch.render.schedule import Command
+    from sparkrig.watch.schedule import Schedule
 
 _EVERY = files.Duration(300, 7 * 86400, "5m to 7d is expected, such as 30m, 1h or 1d.")
 _KEPT = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")  # a user manager need not have what this shell has
@@ -101,8 +102,8 @@ def _keep(inventory: Path, typed: Mapping[str, int | Path]) -> None:
 
 def _schedule(inventory: Path, typed: Mapping[str, int | Path]) -> None:
     """Write what was asked for, and do the first run. Raises Refusal before anything was written."""
-    from sparkrig.io import schedule_files, user_units
-    from sparkrig.render import schedule as picture
+    from sparkrig.watch.io import schedule_files, user_units
+    from sparkrig.watch.render import schedule as picture
 
     before, made = _wanted(inventory, typed)
     user_units.manager()
@@ -129,8 +130,8 @@ def _schedule(inventory: Path, typed: Mapping[str, int | Path]) -> None:
 
 def _wanted(inventory: Path, typed: Mapping[str, int | Path]) -> tuple[Schedule | None, Schedule]:
     """What was there, and what is to be by what was typed. Raises Refusal where that cannot be."""
-    from sparkrig.io import schedule_files
-    from sparkrig.reports.schedule import Schedule
+    from sparkrig.watch.io import schedule_files
+    from sparkrig.watch.schedule import Schedule
 
     files.inventory(inventory)
     before = schedule_files.schedule(inventory)
@@ -148,7 +149,8 @@ def _whole(path: Path) -> Path:
 
 def _usable(inventory: Path, made: Schedule) -> None:
     """Raises Refusal where a file or folder cannot be used; exit code 1 where apprise is not installed."""
-    from sparkrig.io import atomic_write, notify, schedule_files
+    from sparkrig.terminal import atomic_write
+    from sparkrig.watch.io import notify, schedule_files
 
     if made.notify:
         extras.need("watch")
@@ -165,8 +167,8 @@ def _usable(inventory: Path, made: Schedule) -> None:
 
 def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
     """Show that notices arrive, and keep what was asked for. Raises Refusal where no address takes one."""
-    from sparkrig.io import notify, schedule_files
-    from sparkrig.reports.schedule import hello
+    from sparkrig.watch.io import notify, schedule_files
+    from sparkrig.watch.schedule import hello
 
     if made.notify and made != before:
         failed, every = notify.send(Path(made.notify), hello(made, platform.node()))
@@ -184,9 +186,10 @@ def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
 
 def _start(inventory: Path, made: Schedule, service: str, timer: str) -> None:
     """Do the first run as the timer will: with the keys and the network that it has."""
-    from sparkrig.io import progress, schedule_files, user_units
-    from sparkrig.render.schedule import lines
-    from sparkrig.reports.schedule import RUN_S, spoken
+    from sparkrig.terminal import progress
+    from sparkrig.watch.io import schedule_files, user_units
+    from sparkrig.watch.render.schedule import lines
+    from sparkrig.watch.schedule import RUN_S, spoken
 
     with progress.hosts([service], "The first run, by systemd") as told:
         told(service, "running")
@@ -204,8 +207,8 @@ def _start(inventory: Path, made: Schedule, service: str, timer: str) -> None:
 
 def _forget_units(inventory: Path) -> bool:
     """Remove the units of a schedule; whether there were any."""
-    from sparkrig.io import schedule_files, user_units
-    from sparkrig.render import schedule as picture
+    from sparkrig.watch.io import schedule_files, user_units
+    from sparkrig.watch.render import schedule as picture
 
     id = schedule_files.folder(inventory).name
     return user_units.remove([*picture.units(id), *picture.former_units(id)])
@@ -213,7 +216,7 @@ def _forget_units(inventory: Path) -> bool:
 
 def _remove(inventory: Path) -> None:
     """Take all of it back."""
-    from sparkrig.io import schedule_files
+    from sparkrig.watch.io import schedule_files
 
     before = _before(inventory)
     were = _forget_units(inventory)
@@ -232,7 +235,7 @@ def _remove(inventory: Path) -> None:
 
 def _before(inventory: Path) -> Schedule | None:
     """What was asked for; None too where its file is damaged, which is no reason to keep the rest."""
-    from sparkrig.io import schedule_files
+    from sparkrig.watch.io import schedule_files
 
     try:
         return schedule_files.schedule(inventory)
@@ -241,7 +244,7 @@ def _before(inventory: Path) -> Schedule | None:
 
 
 def _command(inventory: Path) -> Command:
-    from sparkrig.render.schedule import Command
+    from sparkrig.watch.render.schedule import Command
 
     program = Path(sys.executable).with_name("sparkrig")
     if not program.is_file():

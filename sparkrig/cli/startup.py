@@ -12,9 +12,9 @@ from sparkrig.cli import files
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
-    from sparkrig.io.remote import Failed, Lost
     from sparkrig.serving.startup import Seen
     from sparkrig.serving.startup_report import Nodes
+    from sparkrig.ssh.remote import Failed, Lost
 
     Looked = Mapping[str, "Seen | Failed | Lost"]
 
@@ -61,11 +61,12 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
 
 def _follow(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str, seconds: float) -> Looked:
     """The last look: the first after which nothing is under way any more, or the time is over."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     import time
 
     from sparkrig.facts.startup import Startup as Fact
-    from sparkrig.io import progress, remote
+    from sparkrig.ssh import remote
+    from sparkrig.terminal import progress
 
     end, before = time.monotonic() + seconds, set[str]()
     with session.connected(data) as hosts, progress.hosts(list(data), f"Following what {what} serves") as told:
@@ -105,9 +106,9 @@ def _called(name: str, service: str) -> str:
 
 
 def _show(judged: Nodes, unread: Mapping[str, str]) -> None:
-    from sparkrig.io.screen import Screen
-    from sparkrig.render import startup as picture
     from sparkrig.render.findings import Findings
+    from sparkrig.serving.render import startup as picture
+    from sparkrig.terminal.screen import Screen
     from sparkrig.verdict import Finding, Verdict
 
     console = Screen()

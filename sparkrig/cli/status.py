@@ -9,21 +9,22 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.io import scheduled, terminal
 from sparkrig.operations.looking import LOOK_S
+from sparkrig.terminal import terminal
+from sparkrig.watch.io import scheduled
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
 
     from sparkrig.fleet import Fleet
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.look.state import State
     from sparkrig.refusal import Refusal
-    from sparkrig.reports.schedule import Known, Scheduled
-    from sparkrig.reports.status import Seen
+    from sparkrig.resources.state import State
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.partial import PartialRun
+    from sparkrig.ssh.remote import Failed, Lost
+    from sparkrig.status.status import Seen
     from sparkrig.value import Unread
+    from sparkrig.watch.schedule import Known, Scheduled
 
 
 @click.command()
@@ -41,10 +42,10 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     network is not confirmed, or a journal is gone; 3: a host or the schedule could not be read, or a scheduled
     run of drift failed or is missing; 4: the last change of the network or of the server was rolled back.
     """
-    from sparkrig.render import schedule
-    from sparkrig.reports import status as report
-    from sparkrig.reports.schedule import Known, standing
     from sparkrig.runs import journal
+    from sparkrig.status import status as report
+    from sparkrig.watch.render import schedule
+    from sparkrig.watch.schedule import Known, standing
 
     fleet, data = files.inventory(inventory_file)
     hosts = _look(fleet, data, inventory_file)
@@ -68,13 +69,13 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
 
 
 def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> dict[str, Seen | Unread]:
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.spark import Spark
-    from sparkrig.io import remote
     from sparkrig.operations import journal
     from sparkrig.operations.subject import subjects
-    from sparkrig.reports.figures import figures
-    from sparkrig.reports.status import Seen
+    from sparkrig.ssh import remote
+    from sparkrig.status.figures import figures
+    from sparkrig.status.status import Seen
     from sparkrig.value import Unread
 
     def read(at: Host) -> tuple[Journal, State | Failed | Lost]:
@@ -119,8 +120,8 @@ def _watched(inventory: Path) -> Known | Refusal | None:
 
 
 def _scheduled(watched: Known | Refusal | None) -> Scheduled | Unread | None:
-    from sparkrig.reports.schedule import Known, document
     from sparkrig.value import Unread
+    from sparkrig.watch.schedule import Known, document
 
     if watched is None:
         return None
@@ -135,9 +136,9 @@ def _show(
 ) -> None:
     from rich.text import Text
 
-    from sparkrig.io.screen import Screen
-    from sparkrig.render import status as picture
-    from sparkrig.reports.status import advice
+    from sparkrig.status.render import status as picture
+    from sparkrig.status.status import advice
+    from sparkrig.terminal.screen import Screen
     from sparkrig.value import Unread
 
     console = Screen()

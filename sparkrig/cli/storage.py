@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pyinfra.api import Host
 
     from sparkrig.fleet import Fleet
-    from sparkrig.io.remote import Failed, Lost
-    from sparkrig.reports.storage import Disk, Removal, Removed
     from sparkrig.serving.plan import Find
+    from sparkrig.ssh.remote import Failed, Lost
+    from sparkrig.storage.report import Disk, Removal, Removed
 
     Hosts = Mapping[str, Host | Failed | Lost]
     Disks = Mapping[str, Disk | Failed | Lost]
@@ -46,7 +46,7 @@ def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes
 
     Exit code 1: refused, or declined; 3: a host could not be read, or its removal broke off.
     """
-    from sparkrig.reports import storage as judgement
+    from sparkrig.storage import report as judgement
 
     fleet, data = files.inventory(inventory_file)
     if remove is not None:
@@ -65,7 +65,7 @@ class _Storage:
     """One run of the verb."""
 
     def __init__(self, fleet: Fleet, inventory: Path, *, as_json: bool) -> None:
-        from sparkrig.io.screen import Screen
+        from sparkrig.terminal.screen import Screen
 
         self.fleet, self.inventory, self.as_json = fleet, inventory, as_json
         named = any(fleet[name].model or fleet[name].recipe for name in fleet)
@@ -74,9 +74,9 @@ class _Storage:
 
     def run(self, data: Mapping[str, Mapping[str, Any]], remove: str | None, *, yes: bool) -> None:
         """Look, remove what is to be removed, print, and exit."""
-        from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+        from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
-        from sparkrig.reports.storage import Report, host
+        from sparkrig.storage.report import Report, host
         from sparkrig.value import each_host
 
         outcomes: dict[str, Removed] = {}
@@ -106,14 +106,14 @@ class _Storage:
         return self._judged(at.name, operations.look(at, settings.weights, settings.patience))
 
     def _judged(self, name: str, seen: Any) -> Disk:
-        from sparkrig.io import recipe_file
-        from sparkrig.reports import storage as judgement
+        from sparkrig.serving.io import recipe_file
+        from sparkrig.storage import report as judgement
 
         needed = judgement.declared(self.fleet, name, self.find, recipe_file.read)
         return judgement.Disk(seen.storage, seen.journal, needed)
 
     def _show(self, disks: Disks) -> None:
-        from sparkrig.render.storage import Shown, unread
+        from sparkrig.storage.render.storage import Shown, unread
 
         if self.as_json:
             return
@@ -125,8 +125,8 @@ class _Storage:
 
     def _remove(self, hosts: Hosts, disks: Disks, name: str, *, yes: bool) -> dict[str, Removed]:
         """Show what goes, ask, and remove it; what becomes of one host does not touch another."""
-        from sparkrig.render.storage import goes
-        from sparkrig.reports.storage import Removal, removed
+        from sparkrig.storage.render.storage import goes
+        from sparkrig.storage.report import Removal, removed
 
         planned = {host: self._planned(disk, name) for host, disk in disks.items()}
         due = {host: each for host, each in planned.items() if isinstance(each, Removal)}
@@ -147,7 +147,7 @@ class _Storage:
 
     def _planned(self, disk: Disk | Failed | Lost, name: str) -> Removal | Removed:
         """What goes from a host, or what came of it already."""
-        from sparkrig.reports.storage import removed
+        from sparkrig.storage.report import removed
 
         if isinstance(disk, Exception):
             return removed(None, f"not read: {disk}", 3)
@@ -160,9 +160,10 @@ class _Storage:
         self.console.print(f"{host}: {text}" if host else text, soft_wrap=True)
 
     def _removed(self, hosts: Hosts, due: Mapping[str, Removal], name: str) -> dict[str, Removed]:
-        from sparkrig.io import progress, remote
         from sparkrig.operations.journal import Run
-        from sparkrig.reports.storage import removed
+        from sparkrig.ssh import remote
+        from sparkrig.storage.report import removed
+        from sparkrig.terminal import progress
 
         run = Run(f"sparkrig storage {quoted_path(self.inventory)} --remove {quoted(name)}")
         with progress.hosts(list(due), f"Removing {name}") as told:
@@ -181,8 +182,8 @@ class _Storage:
     def _carry_out(self, run: Any, at: Host, removal: Removal, name: str, told: Any) -> Removed:
         """Raises Failed or Lost."""
         from sparkrig.operations import storage as operations
-        from sparkrig.render.storage import gone
-        from sparkrig.reports.storage import removed
+        from sparkrig.storage.render.storage import gone
+        from sparkrig.storage.report import removed
 
         settings = self.fleet[at.name]
 

@@ -19,15 +19,15 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import project, terminal
+from sparkrig.terminal import project, terminal
 
 if TYPE_CHECKING:
+    from sparkrig.doctor.doctor import Report as Examined
+    from sparkrig.drift.drift import Report as Drifted
     from sparkrig.fleet import Fleet
-    from sparkrig.io.evidence import Collected
     from sparkrig.redaction import Redactor
-    from sparkrig.redaction.archive import Archive, File
-    from sparkrig.reports.doctor import Report as Examined
-    from sparkrig.reports.drift import Report as Drifted
+    from sparkrig.support.archive import Archive, File
+    from sparkrig.support.io.evidence import Collected
 
 _GIT_S = 5
 
@@ -90,8 +90,8 @@ def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, 
 
 def _write(made: Archive, file: Path, *, opened: bool, yes: bool, as_json: bool) -> None:
     """Show what is in it, ask, write it. Exit code 1 where the answer is no."""
-    from sparkrig.io import atomic_write
-    from sparkrig.redaction import archive as archives
+    from sparkrig.support import archive as archives
+    from sparkrig.terminal import atomic_write
 
     content = archives.pack(made)
     terminal.echo(_plain(archives.contents(made)), nl=False, err=as_json)
@@ -121,8 +121,8 @@ def _is_archive(file: Path) -> bool:
 
 def _show(file: Path, *, as_json: bool) -> None:
     """All that is in an archive, cleaned for a terminal, and in a pager there. Raises Refusal."""
-    from sparkrig.redaction import archive as archives
     from sparkrig.refusal import Refusal
+    from sparkrig.support import archive as archives
     from sparkrig.text import reason
 
     try:
@@ -150,7 +150,7 @@ def _plain(text: str) -> str:
 
 
 def _archive(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Archive:
-    from sparkrig.redaction import archive as archives
+    from sparkrig.support import archive as archives
 
     created = datetime.now(UTC)
     found = _collect(title, fleet, data)
@@ -171,8 +171,8 @@ def _archive(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[st
 
 def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> _Found:
     """Everything but the verdicts' own looks. A host that does not print its identifiers counts as lost."""
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.io import evidence as support
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.support.io import evidence as support
 
     looks: dict[tuple[str, str], str] = {}
 
@@ -195,9 +195,9 @@ def _collect(title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) ->
 
 def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> None:
     """The verdicts of doctor and drift, from one look at each host that may be in the archive."""
+    from sparkrig.doctor import examination
+    from sparkrig.doctor.examination import Seen
     from sparkrig.operations.subject import subjects
-    from sparkrig.reports import examination
-    from sparkrig.reports.examination import Seen
 
     def keep(host: str, look: str, printed: str) -> None:
         found.looks[host, look] = printed
@@ -206,7 +206,7 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
     mine = {name: data[name] for name in found.collected}
     seen = Seen({}, {})
     if mine:
-        from sparkrig.io import examine
+        from sparkrig.doctor.io import examine
 
         seen = examine.hosts(title, fleet, mine, (), keep)
     found.missing += [f"{name}: the look examination: {why}" for name, why in seen.unread.items()]
@@ -235,7 +235,7 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
 def _redactor(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> Redactor:
     from sparkrig.network import profiles
     from sparkrig.redaction import Redactor
-    from sparkrig.redaction import archive as archives
+    from sparkrig.support import archive as archives
 
     named = {name: (name, *filter(None, [str(data[name].get("ssh_hostname") or "")])) for name in data}
     users = [str(each["ssh_user"]) for each in data.values() if each.get("ssh_user")]
@@ -279,7 +279,7 @@ def _notes(found: _Found) -> list[str]:
 
 def _files(fleet: Fleet, found: _Found, folders: Mapping[str, str]) -> list[File]:
     from sparkrig.facts.evidence import JOURNAL
-    from sparkrig.redaction.archive import File
+    from sparkrig.support.archive import File
 
     settings = {folders[name]: fleet[name].model_dump(mode="json") for name in folders}
     made = [

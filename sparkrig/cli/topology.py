@@ -32,7 +32,7 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
     """
     from sparkrig import verdict
     from sparkrig.fabric.survey import Topologies
-    from sparkrig.io.screen import Screen
+    from sparkrig.terminal.screen import Screen
 
     fleet, data = files.inventory(inventory_file)
     console = Screen(stderr=as_json)
@@ -49,8 +49,9 @@ def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
 
 
 def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.io import progress, survey
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.fabric.io import survey
+    from sparkrig.terminal import progress
 
     all_hosts = listed(data)
     with session.connected(data) as found, progress.hosts([all_hosts], "Looking at the cabling") as told:
@@ -58,9 +59,9 @@ def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
 
 
 def _show(console: Console, found: Survey) -> None:
-    from sparkrig.render import gids
+    from sparkrig.fabric.render import gids
+    from sparkrig.fabric.render.topology import Drawing
     from sparkrig.render.findings import Findings
-    from sparkrig.render.topology import Drawing
 
     console.print(Drawing(found.topology))
     for table in gids.tables(found):
@@ -69,7 +70,7 @@ def _show(console: Console, found: Survey) -> None:
 
 
 def _svg(topology: Topology) -> str:
+    from sparkrig.fabric.render.topology import Drawing
     from sparkrig.render import picture
-    from sparkrig.render.topology import Drawing
 
     return picture.svg(Drawing(topology), f"Cabling of {listed(host.name for host in topology.hosts)}")

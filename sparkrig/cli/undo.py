@@ -64,8 +64,8 @@ def undo(
         data = {name: data[name] for name in limit}
     if not dry:
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
-    from sparkrig.io.screen import Screen
     from sparkrig.runs.undo_outcome import Report
+    from sparkrig.terminal.screen import Screen
 
     with files.refusals():
         made = undoing.undone(Screen(stderr=as_json), data, fleet, asked, dry=dry, yes=yes)

@@ -9,11 +9,11 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
-from sparkrig.io import terminal
+from sparkrig.terminal import terminal
 
 if TYPE_CHECKING:
-    from sparkrig.io.remote import Failed, Lost
     from sparkrig.runs.journal import Journal
+    from sparkrig.ssh.remote import Failed, Lost
 
 
 @click.command()
@@ -30,7 +30,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
     files.must_answer(
         yes, f"sparkrig status {quoted_path(inventory_file)}, which shows the holder; then the same with --yes"
     )
-    from sparkrig.io import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
     from sparkrig.runs.lock import Unlock
 

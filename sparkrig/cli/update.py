@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from sparkrig.cli import files
-from sparkrig.io import project
+from sparkrig.terminal import project
 
 
 @click.command()
@@ -61,7 +61,7 @@ def update(
     """
     from sparkrig.host import update_record
     from sparkrig.operations import update_look
-    from sparkrig.reports import update as report
+    from sparkrig.update import report
 
     if as_json and not check:
         raise click.UsageError("--json expects --check")

@@ -1,7 +1,7 @@
 """fwupdmgr and dmidecode: the firmware of a Spark, what is offered, and what board it is.
 
 The serial numbers of dmidecode are dropped before anything is read. Sources: fwupd (src/fu-util-common.c,
-libfwupd/fwupd-device.c), dmidecode (dmidecode.c); sparkrig/host/firmware.py for what is known of a Spark's parts.
+libfwupd/fwupd-device.c), dmidecode (dmidecode.c); sparkrig/update/firmware.py for the parts of a Spark.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _TITLE = re.compile(r"(?:BIOS|System|Base Board|Chassis) Information")
 
 
 def dmidecode(piece: Piece, _: Around) -> Explained:
-    from sparkrig.host import firmware  # with pydantic, which takes longer to load than a paste to read
+    from sparkrig.update import firmware  # with pydantic, which takes longer to load than a paste to read
 
     board = firmware.parse(_parts(piece.lines))
     rows = _sections(piece.lines)

@@ -10,7 +10,7 @@ from sparkrig.cure import quoted
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign
-from sparkrig.rdma import gid, gid_table
+from sparkrig.network import gid, gid_table
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 

@@ -37,8 +37,8 @@ from sparkrig.explain import (
 )
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
 from sparkrig.explain.pieces import Splitter
+from sparkrig.network import gid_table
 from sparkrig.parsing import section
-from sparkrig.rdma import gid_table
 from sparkrig.redaction.credentials import masked
 from sparkrig.verdict import Finding, Verdict, worst
 

@@ -16,9 +16,9 @@ from sparkrig.fabric.cabling import Cable, Topology
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fleet import Fleet, Rail
 from sparkrig.host import condition, nic
-from sparkrig.look.state import State
+from sparkrig.network import environment, gid, gid_table, rdma
 from sparkrig.network.differences import Aspect, Part, differences
-from sparkrig.rdma import environment, gid, gid_table, rdma
+from sparkrig.resources.state import State
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict, worst
 

@@ -20,9 +20,9 @@ from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, Sta
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.switch_judge import Signs
 from sparkrig.fleet import Fleet
+from sparkrig.network import gid
+from sparkrig.network.rdma import Rdma
 from sparkrig.network.seen import Network
-from sparkrig.rdma import gid
-from sparkrig.rdma.rdma import Rdma
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict

@@ -14,7 +14,7 @@ A Spark **has** a release by these rules, which are ours and not NVIDIA's score:
   which the Spark is otherwise not behind, was removed by its owner: it is listed, and counts for nothing. So does
   one whose configuration dpkg still has, and one of the oldest recipe, before which nothing is known.
 - Newer is never behind: Ubuntu's kernel and driver run ahead of NVIDIA's recipes.
-- Firmware does not count. It has its own judgement (sparkrig.host.firmware): a maker may bring it months later.
+- Firmware does not count. It has its own judgement (sparkrig.update.firmware): a maker may bring it months later.
 
 Three Sparks in daily use on 2026-09-05 [@spark-fleet-updates], and what NVIDIA's checker printed:
 

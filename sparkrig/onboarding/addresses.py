@@ -8,12 +8,12 @@ from typing import Any
 
 from sparkrig import clusters
 from sparkrig.fabric.cabling import End
-from sparkrig.look.state import State
 from sparkrig.network import definitions
 from sparkrig.network.definitions import ADOPT, LEAVE
 from sparkrig.onboarding.joining import Joint
 from sparkrig.onboarding.wishes import Addresses
 from sparkrig.refusal import Refusal
+from sparkrig.resources.state import State
 from sparkrig.text import listed
 
 _FIRST = 11  # the last number of the first Spark's addresses, as in inventories/pair.py

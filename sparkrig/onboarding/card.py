@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from sparkrig.checks import clones
 from sparkrig.host import driver, identity, preflight
-from sparkrig.look.state import State
 from sparkrig.network import definitions
 from sparkrig.network.differences import differences
 from sparkrig.onboarding.joining import cages
 from sparkrig.onboarding.proposal import Proposal
+from sparkrig.resources.state import State
 from sparkrig.settings import Settings
 from sparkrig.text import listed
 from sparkrig.verdict import Level

@@ -15,11 +15,11 @@ from itertools import combinations
 from sparkrig import clusters
 from sparkrig.fabric.cabling import Cable, End
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.network import links
 from sparkrig.network.seen import Network
 from sparkrig.onboarding.wishes import Addresses, Form, Wishes
 from sparkrig.refusal import Refusal
+from sparkrig.resources.state import State
 from sparkrig.settings import Settings
 from sparkrig.text import listed
 

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sparkrig.cure import deployment
+from sparkrig.drift.plan import Planned, Step
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.refusal import Refusal, Refused
-from sparkrig.reports.plan import Planned, Step
+from sparkrig.resources.state import State
 from sparkrig.text import listed
 
 

@@ -13,13 +13,13 @@ from typing import Any
 
 from sparkrig import clusters
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.network import definitions
 from sparkrig.onboarding import addresses
 from sparkrig.onboarding.addresses import as_setting
 from sparkrig.onboarding.joining import Joint, Newcomer
 from sparkrig.onboarding.wishes import Form, Wishes, unused_group
 from sparkrig.refusal import Refusal
+from sparkrig.resources.state import State
 from sparkrig.settings import SettingsError
 
 

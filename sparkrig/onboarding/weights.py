@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from sparkrig.cure import Cure, Setting, deploy, handed_on, on_host, quoted, quoted_path
-from sparkrig.look.state import State
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
+from sparkrig.resources.state import State
 from sparkrig.serving import plan, served, service_settings
 from sparkrig.serving.served import Record
 from sparkrig.settings import Settings

@@ -10,8 +10,8 @@ from itertools import count
 from typing import Literal
 
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.refusal import Refusal
+from sparkrig.resources.state import State
 from sparkrig.text import listed
 
 _GROUP = "sparks"  # the name of the first pair or cluster

@@ -1,1 +1,4 @@
-"""What people look at: terminal drawings, SVG, HTML. From data to text; no host is asked."""
+"""What all drawings share: signs, names, pages, bars.
+
+What a feature draws stands in its own room.
+"""

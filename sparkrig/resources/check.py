@@ -15,7 +15,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
 
 if TYPE_CHECKING:
-    from sparkrig.look.state import State  # all nouns, which a drift report need not know
+    from sparkrig.resources.state import State  # all nouns, which a drift report need not know
 
 # missing: wanted and not there; extra: there and not wanted; unknown: not found out; skipped: does not apply
 Status = Literal["ok", "drift", "missing", "extra", "unknown", "skipped"]

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from sparkrig import programs
 from sparkrig.files import File, Managed
 from sparkrig.host import targets
-from sparkrig.rdma import environment, gid
-from sparkrig.rdma.rdma import Rdma
+from sparkrig.network import environment, gid
+from sparkrig.network.rdma import Rdma
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused, there

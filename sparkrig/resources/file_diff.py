@@ -15,8 +15,8 @@ from itertools import chain
 
 from sparkrig.files import File, Found
 from sparkrig.host import driver
+from sparkrig.network import environment, gid
 from sparkrig.parsing import line_ends
-from sparkrig.rdma import environment, gid
 from sparkrig.resources import trust
 from sparkrig.secrecy.names import names_a_secret
 from sparkrig.text import listed, plain

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from sparkrig import programs
-from sparkrig.rdma import gid, rdma
-from sparkrig.rdma.environment import WITH_GIDS
+from sparkrig.network import gid, rdma
+from sparkrig.network.environment import WITH_GIDS
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.environment import part

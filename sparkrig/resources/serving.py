@@ -17,7 +17,7 @@ from sparkrig.settings import Settings
 from sparkrig.signatures import of
 
 if TYPE_CHECKING:
-    from sparkrig.look.state import State
+    from sparkrig.resources.state import State
 from sparkrig.resources.resource import Resource
 
 

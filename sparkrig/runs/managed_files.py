@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sparkrig.files import DECLARED, Managed
-from sparkrig.look.state import RESOURCES
+from sparkrig.resources.state import RESOURCES
 
 # those of each resource, and what a run keeps of itself
 FILES: tuple[Managed, ...] = (*(file for each in RESOURCES for file in each.files), Managed(DECLARED))

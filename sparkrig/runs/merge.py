@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher, unified_diff
 from typing import Any, Literal
 
+from sparkrig.network import gid
 from sparkrig.parsing import bounds, line_ends
-from sparkrig.rdma import gid
 from sparkrig.resources import file_diff
 from sparkrig.text import plain
 

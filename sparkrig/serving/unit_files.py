@@ -9,7 +9,7 @@ from typing import Any
 from sparkrig import programs
 from sparkrig.files import SECRETS_FILE, File, Found
 from sparkrig.host.images import Image
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import draft, listen, served, service_settings
 from sparkrig.serving.runtimes import VLLM

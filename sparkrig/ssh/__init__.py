@@ -16,7 +16,7 @@ def transport(sock: Any, **kwargs: Any) -> Transport:
     paramiko leaves it on, and every command after the first then waits some 40 ms for a delayed
     ACK. A connection through a ProxyJump rides on a channel, which has no such options.
     """
-    from sparkrig import controller
+    from sparkrig.ssh import controller
     from sparkrig.ssh.heartbeat import DEAD_S
     from sparkrig.ssh.stream import TextTransport
 

@@ -30,10 +30,10 @@ from pyinfra.connectors.util import (
     write_stdin,
 )
 
-from sparkrig import controller, login
+from sparkrig import login
 from sparkrig.parsing import bounds
 from sparkrig.settings import SettingsError
-from sparkrig.ssh import output
+from sparkrig.ssh import controller, output
 
 if TYPE_CHECKING:
     from typing import IO
@@ -104,7 +104,7 @@ def _feed(pipe: IO[bytes], stdin: Any) -> None:
     """Write what a command reads, while its output is read; one that ends early is judged by how it ended."""
     with suppress(BrokenPipeError):
         if stdin:
-            write_stdin(stdin, pipe)  # type: ignore[no-untyped-call]
+            write_stdin(stdin, pipe)
         pipe.close()
 
 

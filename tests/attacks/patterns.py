@@ -18,8 +18,8 @@ _ROOMS = ("sparkrig", "facts", "operations", "deploys", "templates")
 _PATCHED = (
     "sparkrig.operations.update_run",
     "sparkrig.operations.updating",
-    "sparkrig.io.session",
-    "sparkrig.io.frame",
+    "sparkrig.ssh.session",
+    "sparkrig.terminal.frame",
 )
 # Which argument of each function of re has the flags.
 _FLAGS = {"search": 2, "match": 2, "fullmatch": 2, "finditer": 2, "findall": 2, "split": 3, "sub": 4, "compile": 1}

@@ -10,8 +10,8 @@ from pathlib import Path
 from pydantic import SecretStr
 
 from lab import USER, ssh, ssh_data
-from sparkrig.io import first_login
-from sparkrig.io.first_login import Door, Target
+from sparkrig.onboarding.io import first_login
+from sparkrig.onboarding.io.first_login import Door, Target
 from tests.lab.guests import Guest
 
 PASSWORD = "correct horse"

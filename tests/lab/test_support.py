@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.explain.tools import explain
-from sparkrig.redaction import archive
+from sparkrig.support import archive
 from tests.attacks import canaries
 from tests.faults import endstate
 from tests.lab.commands import LAB, run

@@ -1,7 +1,7 @@
 """Every mutant of a module: one edit of its text, made where parso says that a thing of that kind stands.
 
 mutmut 3 does not fit: every module that it mutates imports mutmut (mutmut/mutation/trampoline_templates.py), and
-what runs on hosts as a program of its own (templates/guard.py, sparkrig/rdma/gid.py) has the standard library
+what runs on hosts as a program of its own (templates/guard.py, sparkrig/network/gid.py) has the standard library
 alone. cosmic-ray knows no calls, returns or comprehensions, of which our modules are made.
 """
 

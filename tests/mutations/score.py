@@ -26,7 +26,7 @@ MODULES = {
     "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_model.py",),
     **{f"sparkrig/runs/{name}.py": _UNDO for name in ("undo", "undo_target", "undo_merge", "undo_outcome")},
     "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
-    "sparkrig/rdma/gid.py": ("tests/unit/rdma/test_gid.py",),
+    "sparkrig/network/gid.py": ("tests/unit/network/test_gid.py",),
     "sparkrig/resources/trust.py": ("tests/unit/resources/test_trust.py",),
 }
 

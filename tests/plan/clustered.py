@@ -20,9 +20,8 @@ from sparkrig.facts.fabric import Fabric
 from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.fleet import Fleet
 from sparkrig.host import driver
-from sparkrig.network import profiles
+from sparkrig.network import environment, profiles, rdma
 from sparkrig.network import seen as network
-from sparkrig.rdma import environment, rdma
 from sparkrig.resources.environment import wanted as environment_files
 from tests.plan.conftest import MEASUREMENT, PING, ROOT, USERS, Host, joined, recorded, sections
 from tests.plan.desk import Desk, commands

@@ -21,8 +21,8 @@ from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.spark import NOUNS
 from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.host import driver
+from sparkrig.network import environment, rdma
 from sparkrig.network import seen as network
-from sparkrig.rdma import environment, rdma
 from sparkrig.resources.environment import wanted as environment_files
 from sparkrig.runs import lock
 from tests import warm

@@ -10,8 +10,8 @@ from typing import Any
 
 from sparkrig.files import File
 from sparkrig.fleet import Fleet
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node, Sizing

@@ -9,10 +9,10 @@ from typing import Any
 
 from sparkrig.clusters import serving_order
 from sparkrig.files import File, Found
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.resources import trust
 from sparkrig.resources.trust import TRUST
 from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node

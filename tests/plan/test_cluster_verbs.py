@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.redaction import archive
+from sparkrig.support import archive
 from tests import warm
 from tests.plan.archives import asked
 from tests.plan.clustered import Cluster

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ipaddress import IPv4Interface
 
-from sparkrig.network import seen
-from sparkrig.rdma import environment, rdma
+from sparkrig.network import environment, rdma, seen
 from sparkrig.resources.environment import wanted
 from tests.plan.conftest import FABRIC, A, recorded, sections
 

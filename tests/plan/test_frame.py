@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.io import frame
+from sparkrig.terminal import frame
 from tests import warm
 from tests.plan.conftest import ROOT, A, B, pair, recorded
 from tests.plan.desk import HEAD, Desk

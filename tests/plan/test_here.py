@@ -16,7 +16,7 @@ ON_A = re.findall(r"^boot_id=(.*)$", recorded("fresh-a"), re.MULTILINE)[0]
 KEY = re.findall(r"^host (ssh-ed25519 \S+)", recorded("fresh-a"), re.MULTILINE)[0]
 SEES = ["over enP7s7", f"key {KEY}"]
 # as the kernel of the machine that runs pyinfra would say it
-HERE = f"import sparkrig.controller as _controller\n_controller.boot_id = lambda: {ON_A!r}\n"
+HERE = f"import sparkrig.ssh.controller as _controller\n_controller.boot_id = lambda: {ON_A!r}\n"
 
 
 def hosts(sees: Any = SEES, **changes: Any) -> list[Host]:

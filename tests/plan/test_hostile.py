@@ -12,13 +12,13 @@ import pytest
 
 from sparkrig import inventory
 from sparkrig.deploys import drifted
+from sparkrig.doctor.examination import Seen, judged
+from sparkrig.doctor.render import doctor as picture
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.spark import Spark
 from sparkrig.operations.subject import subjects
-from sparkrig.render import doctor as picture
-from sparkrig.reports.examination import Seen, judged
-from sparkrig.reports.figures import figures
+from sparkrig.status.figures import figures
 from tests import warm
 from tests.attacks.looks import looks, survives
 from tests.attacks.texts import BOMB, DEEP

@@ -32,7 +32,7 @@ COLOURS = re.compile(r"\x1b\[(?:0|1|3[1-7]|9[1-7])m")  # what pyinfra gives its 
 
 # each command is given up after a second, in place of its own limit and twenty
 HASTY = """
-from sparkrig.io import first_login as door, remote
+from sparkrig.onboarding.io import first_login as door; from sparkrig.ssh import remote
 class _Second(int):
     def __radd__(self, _):
         return 1

@@ -24,19 +24,22 @@ from sparkrig import inventory
 from sparkrig.cli import files, main
 from sparkrig.cli.main import _VERBS
 from sparkrig.deploys import drifted
+from sparkrig.drift.io import drift_files
+from sparkrig.drift.render import drift as drift_picture
+from sparkrig.drift.render import drift_html, drift_junit, drift_prom
 from sparkrig.facts.examination import Examination
 from sparkrig.facts.firmware import Firmware
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.spark import Spark
-from sparkrig.io import catalogue_files, discovery, drift_files, newcomer, terminal
-from sparkrig.io.screen import Screen
 from sparkrig.onboarding.candidates import Candidate
+from sparkrig.onboarding.io import discovery, newcomer
 from sparkrig.operations.subject import subject
-from sparkrig.render import drift as drift_picture
-from sparkrig.render import drift_html, drift_junit, drift_prom
-from sparkrig.render import status as status_picture
-from sparkrig.reports.figures import figures
 from sparkrig.runs.journal import Journal
+from sparkrig.serving.io import catalogue_files
+from sparkrig.status.figures import figures
+from sparkrig.status.render import status as status_picture
+from sparkrig.terminal import terminal
+from sparkrig.terminal.screen import Screen
 from tests import warm
 from tests.attacks.looks import poisoned, worst
 from tests.attacks.texts import BOMB, CODES, DEEP, MARKUP, WORST

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from sparkrig.host import driver
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from sparkrig.resources import containers
 from tests.plan.clean import clean
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sparkrig.host import driver
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair
 from tests.plan.desk import Desk
 from tests.tables import each_row

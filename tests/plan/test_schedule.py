@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from sparkrig.io.schedule_files import keep_schedule
 from sparkrig.refusal import Refusal
-from sparkrig.render import schedule as picture
-from sparkrig.render.schedule import Command
-from sparkrig.reports.schedule import Schedule
+from sparkrig.watch.io.schedule_files import keep_schedule
+from sparkrig.watch.render import schedule as picture
+from sparkrig.watch.render.schedule import Command
+from sparkrig.watch.schedule import Schedule
 from tests.plan.conftest import B
 from tests.plan.desk import Desk, Done
 from tests.plan.lost import lost

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sparkrig.io import catalogue_files
 from sparkrig.serving import served
 from sparkrig.serving.checkpoint import files as checkpoint_files
+from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import A, B, Deploy, Host, barred
 from tests.plan.desk import Desk

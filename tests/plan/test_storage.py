@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.render import storage as picture
+from sparkrig.storage.render import storage as picture
 from tests import warm
 from tests.plan.clean import clean
 from tests.plan.conftest import BEGIN, ROOT, STORAGE, A, B, Host

@@ -22,7 +22,7 @@ from sparkrig.facts.evidence import JOURNALS, TOOLS, Evidence
 from sparkrig.facts.examination import Examination
 from sparkrig.fleet import Fleet
 from sparkrig.network import profiles
-from sparkrig.redaction import archive
+from sparkrig.support import archive
 from tests import warm
 from tests.attacks import canaries
 from tests.faults.record import Seen
@@ -247,7 +247,7 @@ def test_a_verdict_that_fails_is_evidence_and_takes_nothing_with_it(
         raise KeyError("a netdev that no Spark had until today")
 
     monkeypatch.setattr("sparkrig.deploys.drifted.judged", broken)
-    monkeypatch.setattr("sparkrig.reports.examination.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
+    monkeypatch.setattr("sparkrig.doctor.examination.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
     found = command._Found({}, {}, {})
     command._judge("sparks.py", "sparks.py", Fleet({}), {}, found)
     assert "a netdev that no Spark had" in found.verdicts["drift.error.txt"] and "doctor.json" in found.verdicts

@@ -26,7 +26,7 @@ from click.testing import CliRunner
 
 from sparkrig.cli import main
 from sparkrig.cli.main import _VERBS
-from sparkrig.io import drift_files
+from sparkrig.drift.io import drift_files
 from tests import warm
 from tests.plan import fleet
 from tests.plan.conftest import ROOT, B, converged, pair, recorded, run_deploy

@@ -112,7 +112,7 @@ def test_a_deploy_that_is_refused_stops_before_the_next_one(desk: Played) -> Non
 def on(desk: Played, name: str) -> None:
     """Let the machine that sparkrig runs on be a host, in its boot of now."""
     boot = desk.state["sparks"][name]["boot"]
-    head = "import sparkrig.controller\nsparkrig.controller.boot_id = lambda: {!r}\n"
+    head = "import sparkrig.ssh.controller\nsparkrig.ssh.controller.boot_id = lambda: {!r}\n"
     text = desk.inventory.read_text().partition("# as the kernel says it\n")[0]
     desk.inventory.write_text(f"{text}# as the kernel says it\n{head.format(boot)}")
 

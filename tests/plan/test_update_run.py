@@ -187,7 +187,7 @@ def on(desk: Played, name: str) -> None:
     boot = desk.state["sparks"][name]["boot"]
     kept = desk.inventory.read_text().partition(AS_KERNEL)[0]
     desk.inventory.write_text(
-        f"{kept}{AS_KERNEL}import sparkrig.controller\nsparkrig.controller.boot_id = lambda: {boot!r}\n"
+        f"{kept}{AS_KERNEL}import sparkrig.ssh.controller\nsparkrig.ssh.controller.boot_id = lambda: {boot!r}\n"
     )
 
 

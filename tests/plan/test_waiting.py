@@ -12,7 +12,7 @@ from tests.plan.desk import Desk
 from tests.plan.states import applied
 
 # two seconds are a tenth of one here
-FAST = "import sparkrig.io.waiting as _waiting\n_waiting.WORTH_S, _waiting._AGAIN_S = 0.1, 0.15\n"
+FAST = "import sparkrig.ssh.waiting as _waiting\n_waiting.WORTH_S, _waiting._AGAIN_S = 0.1, 0.15\n"
 SLOW_S = 0.3
 
 

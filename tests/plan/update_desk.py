@@ -17,9 +17,9 @@ from tests.unit import updates
 HEAD = "from tests.plan import update_story\nupdate_story.play(__import__('pathlib').Path({folder!r}))\n"
 ASKED = """
 import sys
-import sparkrig.io.terminal
+import sparkrig.terminal.terminal
 sys.stdin.isatty = lambda: True
-sparkrig.io.terminal.confirm = lambda question: print(question) or {answer}
+sparkrig.terminal.terminal.confirm = lambda question: print(question) or {answer}
 """
 SERVES = "\n".join(["looked", "unit LoadState=loaded", "unit ActiveState=active", "unit SubState=running"])
 

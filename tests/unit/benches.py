@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import sparkrig.io
+import sparkrig.ssh
 from sparkrig.cli.bench import bench as verb
 from sparkrig.files import Found
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.serving.bench.server import Look
 from sparkrig.serving.served import Own, Record, Serving
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from tests.unit.shells import sh, tool
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "bench"
@@ -109,6 +109,6 @@ def typed(
     hosts = {name: each if isinstance(each, Lost) else SimpleNamespace(name=name) for name, each in looks.items()}
     # the real one patches the standard library of the whole process
     session = SimpleNamespace(connected=lambda _: nullcontext(hosts), ask=ask)
-    patch.setattr(sparkrig.io, "session", session, raising=False)
+    patch.setattr(sparkrig.ssh, "session", session, raising=False)
     patch.setattr(remote, "shell", shell or local)
     return CliRunner().invoke(verb, [str(file), *words])

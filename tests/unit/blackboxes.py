@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sparkrig.host.blackbox import BlackBox
-from sparkrig.host.blackbox_rows import parse
+from sparkrig.watch.blackbox_rows import parse
 
 END = 1795659120.0  # 03:12 on 2026-11-26 in a zone that is an hour ahead
 GIB = 2**20

@@ -13,12 +13,12 @@ from sparkrig.fabric.cabling import Cable
 from sparkrig.facts.spark import Spark
 from sparkrig.fleet import Fleet
 from sparkrig.host.nic import Nic
-from sparkrig.look.state import State
 from sparkrig.network.netplan import File, Netdef
 from sparkrig.onboarding import proposal, wishes
 from sparkrig.onboarding.joining import Newcomer
 from sparkrig.onboarding.proposal import Proposal
 from sparkrig.onboarding.wishes import Wishes
+from sparkrig.resources.state import State
 from tests.unit.factory import look
 
 LOGIN = {"ssh_hostname": "spark-b.local", "ssh_user": "nvidia"}

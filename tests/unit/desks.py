@@ -23,8 +23,8 @@ from tests.unit.sshd import fingerprint
 PLAYED = """
 import os, shutil, signal, sys
 from sparkrig.cli import onboard
-from sparkrig.io import first_upgrade, newcomer
-from sparkrig.io import progress
+from sparkrig.onboarding.io import first_upgrade, newcomer
+from sparkrig.terminal import progress
 
 first_upgrade.POLL_S = 0.01
 progress.WORTH_S = 0

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from sparkrig.facts.storage import Storage as StorageFact
-from sparkrig.reports.storage import Declared, Disk
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Owner
-from sparkrig.serving import served, storage
+from sparkrig.serving import served
 from sparkrig.serving.served import Record, Service
-from sparkrig.serving.storage import Storage
+from sparkrig.storage import storage
+from sparkrig.storage.report import Declared, Disk
+from sparkrig.storage.storage import Storage
 from tests.unit.shells import sh, tool
 
 NOW = 1795348900

@@ -8,8 +8,8 @@ from ipaddress import IPv4Interface
 from typing import Any
 
 from sparkrig.cure import deploy, local
+from sparkrig.doctor.doctor import Report, report
 from sparkrig.fleet import Fleet
-from sparkrig.reports.doctor import Report, report
 from sparkrig.resources.check import Check
 
 A, B = "spark-a", "spark-b"

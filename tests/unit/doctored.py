@@ -8,17 +8,17 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from sparkrig.checks import access, pair
+from sparkrig.doctor.examination import Seen, checks
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
 from sparkrig.fleet import Fleet
 from sparkrig.host.blackbox import BlackBox
 from sparkrig.host.own_address import OwnAddress
-from sparkrig.look.state import State
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subjects
-from sparkrig.reports.examination import Seen, checks
 from sparkrig.resources.check import Check
+from sparkrig.resources.state import State
 from tests.plan.conftest import recorded
 from tests.unit.states import NETDEV, PAIR, SEEN, TWIN, A, B
 

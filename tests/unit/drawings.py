@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from sparkrig.fabric.cabling import Topology
-from sparkrig.render.topology import Drawing
+from sparkrig.fabric.render.topology import Drawing
 
 
 def drawn(shown: Topology, width: int, encoding: str = "utf-8") -> list[str]:

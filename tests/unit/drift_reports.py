@@ -7,8 +7,8 @@ from datetime import UTC, date, datetime, timedelta
 
 from sparkrig.checks import last_declaration
 from sparkrig.cure import deploy, on_hosts
+from sparkrig.drift.drift import Acceptance, Report, report
 from sparkrig.refusal import Refusal
-from sparkrig.reports.drift import Acceptance, Report, report
 from sparkrig.resources.check import Check
 
 A, B = "spark-a", "spark-b"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sparkrig.io.newcomer import Asked
+from sparkrig.onboarding.io.newcomer import Asked
 from sparkrig.onboarding.wishes import Wishes
 
 SCRIPT = Asked(Path("inventories/mine.py"), None, None, None, False, True, False, Wishes())

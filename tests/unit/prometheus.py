@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from sparkrig.reports.drift import Report
+from sparkrig.drift.drift import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 # those of node_exporter that rules and dashboard name

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sparkrig.fleet import Fleet
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import Settings
 

@@ -18,7 +18,7 @@ def tool(folder: Path, name: str, text: str) -> None:
 def sh(
     text: str, *words: str, path: Path | None = None, env: Mapping[str, str] | None = None, stdin: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run a script as `sparkrig.io.shell.script` has it run."""
+    """Run a script as `sparkrig.ssh.shell.script` has it run."""
     found = {**os.environ, **(env or {})}
     if path:
         found["PATH"] = f"{path}:{found['PATH']}"

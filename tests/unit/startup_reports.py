@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import sparkrig.io as package
+import sparkrig.ssh as package
 from sparkrig.cli import startup
-from sparkrig.io import remote
-from sparkrig.io.remote import Lost
 from sparkrig.serving.startup import Seen
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Lost
 from tests.unit.startups import recorded, seen
 from tests.unit.surveys import SETTINGS
 

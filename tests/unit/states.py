@@ -14,14 +14,13 @@ from sparkrig.fleet import Fleet
 from sparkrig.host import driver, preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
-from sparkrig.look.state import State
-from sparkrig.network import profiles
+from sparkrig.network import environment, gid, profiles
 from sparkrig.network.links import Route
 from sparkrig.network.profiles import Profile
 from sparkrig.operations.subject import subject
-from sparkrig.rdma import environment, gid
 from sparkrig.resources import secrets
 from sparkrig.resources.check import Check
+from sparkrig.resources.state import State
 from sparkrig.resources.time import TIMESYNCD_PATH
 from tests.plan.conftest import FABRIC, converged
 

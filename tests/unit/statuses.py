@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from sparkrig.cli import status
-from sparkrig.io.remote import Lost
-from sparkrig.reports.figures import Containers, Differs, Driver, Figures, Rail, Spark
-from sparkrig.reports.status import Seen
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
+from sparkrig.ssh.remote import Lost
+from sparkrig.status.figures import Containers, Differs, Driver, Figures, Rail, Spark
+from sparkrig.status.status import Seen
 from sparkrig.value import Unread
 
 ID = "20261121T031500Z-ab12"

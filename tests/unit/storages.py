@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import sparkrig.io
+import sparkrig.ssh
 from sparkrig.cli import files
 from sparkrig.cli.storage import storage as verb
 from sparkrig.facts.storage import Disk
-from sparkrig.io import remote
-from sparkrig.io.remote import Lost
 from sparkrig.operations import storage
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Lost
 from tests.unit import disks
 
 
@@ -48,7 +48,7 @@ def typed(
     hosts = {name: at if isinstance(at, Lost) else SimpleNamespace(name=name) for name, at in seen.items()}
     # the real one patches the standard library of the whole process
     session = SimpleNamespace(connected=lambda _: nullcontext(hosts), ask=ask)
-    patch.setattr(sparkrig.io, "session", session, raising=False)
+    patch.setattr(sparkrig.ssh, "session", session, raising=False)
     patch.setattr(storage, "look", lambda at, *_: seen[at.name])
     patch.setattr(storage, "remove", lambda _run, at, *_: touched.append(at.name))
     patch.setattr(remote, "each", lambda able, act: {name: act(at) for name, at in able.items()})

@@ -14,12 +14,12 @@ from sparkrig.checks import resources
 from sparkrig.deploys import dry
 from sparkrig.fabric.survey import Survey
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.network.differences import differences
 from sparkrig.operations.network import planned
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, wrong
+from sparkrig.resources.state import State
 from tests.unit import doctored
 from tests.unit.states import (
     MOVED,

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig import controller
+from sparkrig.ssh import controller
 
 LIMIT = """
 import resource, sys
-from sparkrig import controller
+from sparkrig.ssh import controller
 resource.setrlimit(resource.RLIMIT_NOFILE, (64, int(sys.argv[1])))
 controller.make_room(200)
 print(*resource.getrlimit(resource.RLIMIT_NOFILE))

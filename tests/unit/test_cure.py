@@ -16,25 +16,25 @@ from typing import Any
 import pytest
 
 from sparkrig import cure
+from sparkrig.drift.drift import Report
+from sparkrig.drift.findings import mends
 from sparkrig.explain import package_list
 from sparkrig.host import driver, health, nvidia_smi, preflight, targets
 from sparkrig.host.apt import install_as_installed, install_past_the_hold
 from sparkrig.host.gpu import gsp
 from sparkrig.host.nvidia_smi import Gpu
-from sparkrig.io import project as projects
+from sparkrig.network import gid_table, rdma
 from sparkrig.network import seen as network
+from sparkrig.network.gid import Gid
 from sparkrig.parsing import grammar
-from sparkrig.rdma import gid_table, rdma
-from sparkrig.rdma.gid import Gid
 from sparkrig.refusal import Refusal
-from sparkrig.render import journal as shown
-from sparkrig.reports.drift import Report
-from sparkrig.reports.findings import mends
 from sparkrig.resources import containers
 from sparkrig.resources.check import Subject
 from sparkrig.runs import journal, partial, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
+from sparkrig.runs.render import journal as shown
+from sparkrig.terminal import project as projects
 from sparkrig.text import plain
 from sparkrig.verdict import Verdict
 from tests.tables import each_row
@@ -88,7 +88,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/host/apt.py": {"again", "command", "pids", "words"},
         "sparkrig/cli/apply.py": {"again", "typed"},
         "sparkrig/cli/draft.py": {"ours"},
-        "sparkrig/io/frame.py": {"again"},
+        "sparkrig/terminal/frame.py": {"again"},
         "sparkrig/network/handover.py": {"lines"},
     },
     "a word of ours": {
@@ -96,13 +96,13 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/cure.py": {"what", "name"},
         "sparkrig/cli/main.py": {"old", "cmd_name"},
         "sparkrig/cli/onboard.py": {"second"},
-        "sparkrig/reports/storage.py": {"service.record"},
+        "sparkrig/storage/report.py": {"service.record"},
         "sparkrig/serving/unit_files.py": {"service.unit"},
         "sparkrig/network/handover.py": {"mode", "path", "'it' if len(ports) == 1 else 'them'"},
     },
     "in a sentence behind the command": {
         "operations/bandwidth.py": {"text.listed(others)", "answer"},
-        "sparkrig/io/nccl_run.py": {"name"},
+        "sparkrig/bandwidth/io/nccl_run.py": {"name"},
         "operations/onboard.py": {"line"},
         "operations/serving.py": {"bare_name(group.head)"},
         "operations/weights.py": {"listed(odd)"},
@@ -114,25 +114,25 @@ OWN: dict[str, dict[str, set[str]]] = {
     "in a sentence that begins with the name of a tool, or speaks of one": {
         "deploys/spark.py": {"user"},
         "operations/guard.py": {"bench.outside.place.host"},
-        "sparkrig/io/remote.py": {"error", "printed"},
+        "sparkrig/ssh/remote.py": {"error", "printed"},
         "sparkrig/network/witness.py": {
             *("witness", "place.address", "place.port", "place.host", "host", "'; '.join(reasons)"),
         },
-        "sparkrig/io/fabric_look.py": {"name", "users.running[0]"},
+        "sparkrig/fabric/io/fabric_look.py": {"name", "users.running[0]"},
         "sparkrig/cli/apply.py": {"why"},
         "sparkrig/cli/draft.py": {"at.user"},
-        "sparkrig/io/newcomer.py": {"whom"},
+        "sparkrig/onboarding/io/newcomer.py": {"whom"},
         "sparkrig/cli/onboard.py": {"failed", "at.typed", "at.user"},
         "sparkrig/network/definitions.py": {"file.shown"},
         "sparkrig/host/gpu.py": {"gpu.name or 'a GPU'"},
-        "sparkrig/host/update_proof.py": {"gpu.trouble.rstrip('.')", "gpu.driver", "wanted"},
+        "sparkrig/update/update_proof.py": {"gpu.trouble.rstrip('.')", "gpu.driver", "wanted"},
         "sparkrig/inventory.py": {"inventory"},
         "sparkrig/login.py": {"_sudoers(data)"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
         "sparkrig/serving/launches/compose.py": {"', '.join(services)"},
         "sparkrig/serving/launches/shell.py": {"described.container.image"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
-        "sparkrig/redaction/archive.py": {
+        "sparkrig/support/archive.py": {
             "len(made.files)",
             "len(made.hosts)",
             "made.created",

@@ -117,7 +117,10 @@ def in_page() -> set[str]:
 
 
 # the rooms whose verdicts are of the fabric and its hosts
-JUDGES = (".", "bandwidth", "explain", "fabric", "host", "io", "network", "rdma", "reports", "runs")
+JUDGES = (
+    *(".", "bandwidth", "bandwidth/io", "doctor", "explain", "fabric", "fabric/io", "host", "network", "runs"),
+    *("ssh", "update", "watch"),
+)
 
 
 def test_every_cause_is_explained_and_none_that_is_gone() -> None:

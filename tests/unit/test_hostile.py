@@ -28,12 +28,12 @@ from sparkrig.files import Found
 from sparkrig.network import netplan
 from sparkrig.parsing import bounds, rows, safe_yaml
 from sparkrig.refusal import Refusal
-from sparkrig.render import journal as picture
-from sparkrig.reports import status
 from sparkrig.resources import containers
 from sparkrig.runs import lock, merge
+from sparkrig.runs.render import journal as picture
 from sparkrig.serving import launch_text
 from sparkrig.serving.launch import Unreadable
+from sparkrig.status import status
 from sparkrig.value import Unread
 from tests.attacks.growth import soon
 from tests.attacks.looks import looks, mutated, survives

@@ -157,14 +157,14 @@ def test_the_modules_and_their_tests_are_there() -> None:
 
 def test_scores_are_kept_by_module_and_shown(tmp_path: Path) -> None:
     file = tmp_path / "mutants.json"
-    gid = Score("sparkrig/rdma/gid.py", 82, 68, 4, 10, "2026-11-22", "abc1234")
+    gid = Score("sparkrig/network/gid.py", 82, 68, 4, 10, "2026-11-22", "abc1234")
     named = Score(NAMED, 3, 2, 1, 0, "2026-11-22", "abc1234")
     score.save([gid, named, Score("sparkrig/gone.py", 1, 1, 0, 0, "2026-11-22", "abc1234")], file)
-    later = Score("sparkrig/rdma/gid.py", 82, 78, 4, 0, "2026-11-23", "def5678")
+    later = Score("sparkrig/network/gid.py", 82, 78, 4, 0, "2026-11-23", "def5678")
     score.save([later], file)
     assert score.load(file) == [later, named]
     text = page([], score.load(file)).splitlines()
-    assert "| `sparkrig/rdma/gid.py` | 82 | 78 | 4 | 0 | 95 % | 2026-11-23 | def5678 |" in text
+    assert "| `sparkrig/network/gid.py` | 82 | 78 | 4 | 0 | 95 % | 2026-11-23 | def5678 |" in text
     assert f"| {NAMED} | 3 | 2 | 1 | 0 | 66 % | 2026-11-22 | abc1234 |" in text
     assert f"| `sparkrig/runs/undo.py` |  |  |  |  |  | {NOT_YET} |  |" in text
 

@@ -15,8 +15,7 @@ import pytest
 
 from sparkrig import programs, signatures
 from sparkrig.host import apt, nvidia_smi
-from sparkrig.network import netplan, profiles
-from sparkrig.rdma import gid
+from sparkrig.network import gid, netplan, profiles
 from sparkrig.resources import containers
 from sparkrig.runs.managed_files import PACKAGES
 from tests.tables import each_row
@@ -103,8 +102,8 @@ SHARED = {
         "sparkrig.runs.journal:HELD",
     ),
     "runs/journal_row.sh": (
-        "sparkrig.rdma.gid:BEGINS",
-        "sparkrig.rdma.gid:BLOCK_END",
+        "sparkrig.network.gid:BEGINS",
+        "sparkrig.network.gid:BLOCK_END",
     ),
     "runs/journal_stands.sh": ("sparkrig.runs.journal:HELD",),
     "runs/lock_read.sh": ("sparkrig.runs.lock:FOLDER",),
@@ -202,7 +201,7 @@ KEPT = "refresh_gid.py"
 
 def host_programs() -> list[Path]:
     every = sorted(each for each in programs.TEMPLATES.rglob("*.py") if "project" not in each.parts)
-    return [*(each for each in every if each.name != KEPT), programs.TEMPLATES.parent / "rdma" / "gid.py"]
+    return [*(each for each in every if each.name != KEPT), programs.TEMPLATES.parent / "network" / "gid.py"]
 
 
 def text_calls(tree: ast.AST) -> Iterator[tuple[ast.Call, set[str]]]:

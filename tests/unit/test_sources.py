@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from sparkrig.io import lint_rules
-from sparkrig.io.catalogue_files import catalogue
+from sparkrig.serving.io import lint_rules
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.startup import REFERENCES, TOTALS
 

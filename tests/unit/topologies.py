@@ -11,10 +11,10 @@ from sparkrig.fabric.cabling import Topology
 from sparkrig.fabric.neighbours import Heard, Neighbours
 from sparkrig.fabric.topology import Seen, build
 from sparkrig.fleet import Fleet
+from sparkrig.network.gid import ROCE_V2, Gid
 from sparkrig.network.links import Link
+from sparkrig.network.rdma import Device, Rdma
 from sparkrig.network.seen import Network
-from sparkrig.rdma.gid import ROCE_V2, Gid
-from sparkrig.rdma.rdma import Device, Rdma
 
 TWINS = {"p0": ("enp1s0f0np0", "enP2p1s0f0np0"), "p1": ("enp1s0f1np1", "enP2p1s0f1np1")}
 NETDEVS = tuple(netdev for twins in TWINS.values() for netdev in twins)

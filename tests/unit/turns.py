@@ -1,11 +1,11 @@
-"""Hosts that are asked one after the other, in the place of sparkrig.io.remote.each."""
+"""Hosts that are asked one after the other, in the place of sparkrig.ssh.remote.each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sparkrig.io.remote import Failed, Lost
+from sparkrig.ssh.remote import Failed, Lost
 
 
 def in_turn(hosts: Mapping[str, Any], ask: Callable[[Any], Any]) -> dict[str, Any]:

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 from typing import Any, ClassVar
 
-from sparkrig.io.shell import script
+from sparkrig.network import environment
 from sparkrig.operations.files import WRITE
 from sparkrig.operations.journal import noted
-from sparkrig.rdma import environment
 from sparkrig.resources import containers
 from sparkrig.runs import journal, lock, undo, undo_merge
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.undo import Plan
+from sparkrig.ssh.shell import script
 from tests.unit.holders import Holders
 from tests.unit.simulated import SimulatedHost
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-import sparkrig.io
+import sparkrig.ssh
 from sparkrig.facts.preflight import BARS
-from sparkrig.io import remote
 from sparkrig.runs import undo as judgement
 from sparkrig.runs import undo_outcome
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.undo import Plan
+from sparkrig.ssh import remote
 
 NCCL, DAEMON, PIN = (
     "file /etc/nccl.conf",
@@ -99,7 +99,7 @@ def typed(
         connected=lambda data: nullcontext(dict.fromkeys(data)),
         ask=ask,
     )
-    monkeypatch.setattr(sparkrig.io, "session", session, raising=False)
+    monkeypatch.setattr(sparkrig.ssh, "session", session, raising=False)
     monkeypatch.setattr(remote, "shell", shell)
     monkeypatch.setattr(remote, "read", lambda *_, **__: SimpleNamespace(running=0))
     monkeypatch.setattr(undo, "carry_out", carry_out)

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkrig.host import releases, update, update_judge
+from sparkrig.host import releases
 from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Installed, Releases
-from sparkrig.host.repositories import Repositories
-from sparkrig.host.update import Plan
 from sparkrig.host.upgrade import Upgrade
+from sparkrig.update import update, update_judge
+from sparkrig.update.repositories import Repositories
+from sparkrig.update.update import Plan
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 RECORDED = FIXTURES / "updates"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Both calls take less than a look at a host may (sparkrig.io.survey), or a GPU that hangs would hide its host.
+# Both calls take less than a look at a host may (sparkrig.fabric.io.survey), or a GPU that hangs would hide its host.
 # Of -q only these lines are printed: the rest holds serial number and UUID. T.Limit is read there, because a
 # driver that does not know its field of --query-gpu answers no other field either.
 

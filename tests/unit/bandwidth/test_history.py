@@ -16,8 +16,8 @@ import pytest
 from sparkrig.bandwidth import history
 from sparkrig.bandwidth.history import Entry, History, dumps, entries, loads
 from sparkrig.bandwidth.history_trend import changes, leading, marks, trend
+from sparkrig.bandwidth.io import history_file
 from sparkrig.bandwidth.measurement import Edge, End, Host, Measurement, Run
-from sparkrig.io import history_file
 from sparkrig.refusal import Refusal
 from sparkrig.verdict import Level, Verdict
 from tests.tables import each_row

@@ -9,9 +9,9 @@ from pathlib import Path
 from sparkrig.checks.clones import NEW_MACHINE_ID, Clones, are_one, clones
 from sparkrig.facts.resources import Identity as Fact
 from sparkrig.host import identity
-from sparkrig.look.state import State
 from sparkrig.onboarding import card
 from sparkrig.resources.check import Check
+from sparkrig.resources.state import State
 from tests.tables import each_row
 from tests.unit.candidates import fleet as inventory
 from tests.unit.candidates import pair as proposed

@@ -24,10 +24,10 @@ from sparkrig.host.grub import Boot
 from sparkrig.host.health import Kernel
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.own_address import OwnAddress
-from sparkrig.look.state import State
 from sparkrig.network.ping import NOT_INSTALLED, Ping
 from sparkrig.operations.subject import subjects
 from sparkrig.resources.check import Check, Status
+from sparkrig.resources.state import State
 from sparkrig.verdict import Verdict
 from tests.unit import states as declared
 from tests.unit.doctored import CROSSES, EXAMINED, HEARD, Change, checks_of, fleet, state

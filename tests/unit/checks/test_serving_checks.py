@@ -10,10 +10,10 @@ import pytest
 
 from sparkrig.facts.spark import Spark as SparkFact
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.operations.subject import subject
 from sparkrig.resources.check import Check
 from sparkrig.resources.serving import SERVING
+from sparkrig.resources.state import State
 from sparkrig.serving import served
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC

@@ -9,13 +9,13 @@ import pytest
 from pyinfra.api.exceptions import FactProcessError
 
 from sparkrig.facts.servers import Servers
-from sparkrig.io import catalogue_files
 from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.beside import METRICS, otherwise, told
 from sparkrig.serving.bench.report import Left, Measured, exit_code, verdict
 from sparkrig.serving.bench.server import chosen
 from sparkrig.serving.bench.tool import Launched, Spread
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
+from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.model import Model
 from tests.tables import each_row
 from tests.unit.benches import figures, record

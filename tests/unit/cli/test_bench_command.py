@@ -20,12 +20,12 @@ from click.testing import CliRunner
 
 from lab import standin
 from sparkrig.cli.bench import bench
-from sparkrig.io import bench_run
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.server import Look
 from sparkrig.serving.bench.tool import Launched
 from sparkrig.serving.bench.workload import WORKLOADS
+from sparkrig.serving.io import bench_run
+from sparkrig.ssh.remote import Failed, Lost
 from tests.attacks.texts import WORST, codes
 from tests.tables import each_row
 from tests.unit import shells

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sparkrig.cli.main import _VERBS
-from sparkrig.io import drift_files
-from sparkrig.reports.drift import Host, Report, Row
+from sparkrig.drift.drift import Host, Report, Row
+from sparkrig.drift.io import drift_files
 from sparkrig.resources.check import Status
 
 BIN = Path(sys.executable).parent

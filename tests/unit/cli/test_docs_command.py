@@ -79,7 +79,7 @@ def test_a_terminal_has_tables_where_they_fit_and_lists_elsewhere(
     width: int, shown: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pages: list[str] = []
-    monkeypatch.setattr("sparkrig.io.terminal.own_page", pages.append)
+    monkeypatch.setattr("sparkrig.terminal.terminal.own_page", pages.append)
     monkeypatch.setattr("rich.console.Console.is_terminal", True)
     monkeypatch.setenv("COLUMNS", str(width))
     assert asked("fabric#cabling").exit_code == 0

@@ -15,7 +15,7 @@ from sparkrig import inventory, login
 from sparkrig.cli import doctor
 from sparkrig.cli.main import sparkrig
 from sparkrig.deploys.step import steps
-from sparkrig.io import project
+from sparkrig.terminal import project
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]

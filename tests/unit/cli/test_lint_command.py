@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from sparkrig.io import catalogue_files, lint_rules
+from sparkrig.serving.io import catalogue_files, lint_rules
 from tests.unit import launches
 from tests.unit.launch_texts import RAY, SERVE, pair, serve
 from tests.unit.lint_calls import BAD, SCRIPT, typed
@@ -181,8 +181,8 @@ RAY_PAIR = "-tp 2 --distributed-executor-backend ray --quantization modelopt_fp4
 
 
 def test_a_catalogue_that_cannot_stand_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sparkrig.io import catalogue_files
     from sparkrig.refusal import Refusal
+    from sparkrig.serving.io import catalogue_files
 
     def refuse(**_: object) -> None:
         raise Refusal("models/x.yaml is no YAML", "git diff")

@@ -82,7 +82,7 @@ def test_drift_loads_what_judges_while_it_waits() -> None:
         import json, sys
         import sparkrig.cli.drift as drift
         before = sorted(sys.modules)
-        from sparkrig.io import session
+        from sparkrig.ssh import session
         import gevent
         with session._loading(drift._MEANWHILE):
             with gevent.Timeout(60):
@@ -92,7 +92,7 @@ def test_drift_loads_what_judges_while_it_waits() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     later = {
         "pyinfra",
-        "sparkrig.look.state",
+        "sparkrig.resources.state",
         "sparkrig.checks.resources",
         "sparkrig.facts",
         "sparkrig.deploys",

@@ -26,12 +26,12 @@ from rich.console import Console
 
 from docs.make import MODELS, with_memory, with_models
 from sparkrig.cli import models as verb
-from sparkrig.io import catalogue_files
 from sparkrig.refusal import Refusal
-from sparkrig.render.models import Listing, Page
 from sparkrig.serving import arguments, container, launch_text
 from sparkrig.serving.budget import Use, fewest_nodes
+from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, find
+from sparkrig.serving.render.models import Listing, Page
 from tests.tables import each_row
 from tests.unit import launches
 

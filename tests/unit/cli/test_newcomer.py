@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from sparkrig.cli.onboard import onboard
-from sparkrig.io import first_login, newcomer
-from sparkrig.io.first_login import Target
-from sparkrig.io.newcomer import Entrance, Password
 from sparkrig.onboarding.address import parse
+from sparkrig.onboarding.io import first_login, newcomer
+from sparkrig.onboarding.io.first_login import Target
+from sparkrig.onboarding.io.newcomer import Entrance, Password
 from sparkrig.refusal import Refusal
 from tests.unit.factory import PASSWORD, Spark, look, out_of_the_box
 from tests.unit.newcomers import SCRIPT

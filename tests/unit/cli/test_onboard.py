@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-import sparkrig.io as package
+import sparkrig.ssh as package
 from sparkrig import inventory
-from sparkrig.io.remote import Lost
 from sparkrig.operations import applying
 from sparkrig.runs.journal import Journal, Run
+from sparkrig.ssh.remote import Lost
 from tests.plan.recordings import UNITS, fresh
 from tests.schemas import complaints
 from tests.tables import each_row

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from sparkrig import inventory, inventory_file
 from sparkrig.cli.onboard import onboard
-from sparkrig.reports.drift import Host, Report, Row
+from sparkrig.drift.drift import Host, Report, Row
 from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC
 from tests.plan.trusting import trusting
@@ -93,7 +93,7 @@ def replaced(with_a: Desk, monkeypatch: pytest.MonkeyPatch) -> Replaced:
     hosts = [Host(name=name, exit=2, rows=[row]) for name in desk.sparks]
     report = Report(version="0", inventory="", started=datetime.now(UTC), seconds=1, exit=2, hosts=hosts)
     monkeypatch.setattr("platformdirs.user_state_path", lambda name: desk.folder / "state" / name)
-    from sparkrig.io import drift_files
+    from sparkrig.drift.io import drift_files
 
     drift_files.keep(desk.file, report)
     return made

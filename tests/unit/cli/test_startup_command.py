@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from sparkrig.cli import startup
-from sparkrig.io.remote import Lost
+from sparkrig.ssh.remote import Lost
 from tests.unit.startup_reports import HEAD, WORKER, Looks, typed
 from tests.unit.startups import logged, recorded, seen
 

@@ -16,18 +16,18 @@ from click import unstyle
 from click.testing import CliRunner
 from rich.console import Console
 
-import sparkrig.io as package
+import sparkrig.ssh as package
 from sparkrig.cli import status
 from sparkrig.cli.unlock import unlock
 from sparkrig.files import DECLARED
 from sparkrig.host.armed import Armed
-from sparkrig.io.remote import Lost
 from sparkrig.operations import journal as operations
-from sparkrig.render import journal as picture
-from sparkrig.render import status as screen
 from sparkrig.runs import journal, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Lock, Owner
+from sparkrig.runs.render import journal as picture
+from sparkrig.ssh.remote import Lost
+from sparkrig.status.render import status as screen
 from sparkrig.value import Unread
 from tests import warm
 from tests.unit.statuses import (

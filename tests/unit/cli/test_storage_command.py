@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig.facts.storage import Disk
-from sparkrig.io.remote import Lost
+from sparkrig.ssh.remote import Lost
 from tests.tables import each_row
 from tests.unit import storages
 from tests.unit.disks import ONE, TWO

@@ -17,9 +17,9 @@ from docs import alerts
 from docs.make import with_metrics
 from sparkrig.checks import reference
 from sparkrig.cli.docs import MONITORING, _section
+from sparkrig.drift.render import drift_prom
 from sparkrig.host import blackbox, gpu, health
 from sparkrig.host.nvidia_smi import THERMAL
-from sparkrig.render import drift_prom
 from sparkrig.resources.kind import to_read
 from tests.tables import each_row
 from tests.unit.blackbox_host import written_by

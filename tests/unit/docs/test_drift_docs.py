@@ -12,8 +12,8 @@ import yaml
 from docs.make import DOCTORS, DRIFT, with_checks
 from sparkrig.checks.reference import KINDS
 from sparkrig.cli.main import sparkrig
-from sparkrig.render import drift_prom
-from sparkrig.reports.drift import Acceptance
+from sparkrig.drift.drift import Acceptance
+from sparkrig.drift.render import drift_prom
 from tests.tables import each_row
 from tests.unit import states
 from tests.unit.drift_reports import DRIFTED

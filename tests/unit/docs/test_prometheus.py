@@ -22,7 +22,7 @@ from threading import Thread
 import pytest
 
 from docs import alerts
-from sparkrig.render import drift_prom
+from sparkrig.drift.render import drift_prom
 from tests.unit.blackbox_host import AER, FOLDER, KILLED, METRICS, NVRM, STAT
 from tests.unit.prometheus import DRIFTED, Prometheus, programs, waited
 from tests.unit.shells import tool

@@ -1281,7 +1281,7 @@ def test_json() -> None:
 
 
 def test_it_starts_without_pyinfra_and_pydantic() -> None:
-    loads = "import sys; from sparkrig.explain import tools; from sparkrig.render import explained"
+    loads = "import sys; from sparkrig.explain import tools; from sparkrig.explain.render import explained"
     words = [sys.executable, "-c", f"{loads}; print(*sys.modules)"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert not {"pyinfra", "gevent", "paramiko", "pydantic", "matplotlib"} & {*done.stdout.split()}

@@ -10,7 +10,7 @@ from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.bundle import looked, meanwhile, section
 from sparkrig.facts.survey import Looked, Survey
 from sparkrig.facts.together import Together
-from sparkrig.look.state import UNREAD, State
+from sparkrig.resources.state import UNREAD, State
 from tests.plan.conftest import recorded
 from tests.unit.shells import sh
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sparkrig.facts.blackbox import Blackbox
 from sparkrig.host.blackbox import BlackBox
-from sparkrig.host.blackbox_rows import parse
+from sparkrig.watch.blackbox_rows import parse
 from tests.unit.shells import sh
 
 FOLDER = "/var/lib/sparkrig/blackbox"

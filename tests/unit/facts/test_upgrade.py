@@ -13,10 +13,11 @@ import pytest
 
 from sparkrig.facts.repositories import Repositories
 from sparkrig.facts.upgrade import Upgrade
-from sparkrig.host import driver, repositories, update_limits, upgrade
+from sparkrig.host import driver, upgrade
 from sparkrig.host.releases import Recipe
+from sparkrig.update import repositories, update_limits
 from tests.unit import updates
-from tests.unit.look.world import PLACES, World
+from tests.unit.resources.world import PLACES, World
 
 INSTALLED = [
     ("nvidia-driver-580-open", "580.173.02-1", "hold"),

@@ -14,9 +14,9 @@ import pytest
 from sparkrig.facts.apt import Holders
 from sparkrig.host import apt
 from sparkrig.host.apt import Holder
-from sparkrig.io import remote
 from sparkrig.operations import apt as operations
 from sparkrig.refusal import Refusal
+from sparkrig.ssh import remote
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
 from tests.unit.simulated import SimulatedHost

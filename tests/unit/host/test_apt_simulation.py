@@ -19,7 +19,7 @@ from sparkrig.host import driver
 from sparkrig.host.driver import SIMULATION
 from sparkrig.operations.apt import KEEP, KEEP_FIRST
 from tests.tables import each_row
-from tests.unit.look.world import SIMULATED, USUAL, settled
+from tests.unit.resources.world import SIMULATED, USUAL, settled
 
 LOOK = f"{programs.text('facts/apt_simulation.sh')}\napt_simulation"
 STATUS = "/var/lib/dpkg/status"

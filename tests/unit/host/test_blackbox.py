@@ -10,7 +10,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.host import blackbox
 from sparkrig.host.blackbox import RECENT_S, BlackBox, Zone
-from sparkrig.host.blackbox_rows import parse
+from sparkrig.watch.blackbox_rows import parse
 from tests.tables import each_row
 from tests.unit.blackboxes import BEFORE, END, GIB, LOST, Change, Step, box, falling, printed, rows
 

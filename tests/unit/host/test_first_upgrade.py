@@ -17,14 +17,14 @@ from sparkrig.facts.preflight import Preflight as Whole
 from sparkrig.host import preflight
 from sparkrig.host.first_upgrade import MARK, UNIT, FirstUpgrade, Stage, parse
 from sparkrig.host.preflight import Preflight
-from sparkrig.io import first_login
-from sparkrig.io import first_upgrade as waiting
-from sparkrig.io.newcomer import Asked, Entrance, Password
-from sparkrig.io.remote import Failed, Lost
 from sparkrig.onboarding.address import parse as address
 from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.onboarding.io import first_login
+from sparkrig.onboarding.io import first_upgrade as waiting
+from sparkrig.onboarding.io.newcomer import Asked, Entrance, Password
 from sparkrig.onboarding.wishes import Wishes
 from sparkrig.refusal import Refusal
+from sparkrig.ssh.remote import Failed, Lost
 from tests.tables import each_row
 from tests.unit.factory import PASSWORD, look, out_of_the_box
 from tests.unit.shells import sh, tool

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from sparkrig.fabric.io import survey
 from sparkrig.facts.gpu import Gpu as Fact
 from sparkrig.host import gpu, nvidia_smi
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
-from sparkrig.io import survey
 from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from sparkrig.host import driver, update_proof, update_record
+from sparkrig.host import driver, update_record
 from sparkrig.host.grub import Boot
 from sparkrig.host.nvidia_smi import Gpu
 from sparkrig.host.update_record import Firmware, Record, Standing
 from sparkrig.host.upgrade import Move
+from sparkrig.update import update_proof
 
 OLD, NEW = "6.17.0-1029-nvidia", "6.17.0-1032-nvidia"
 BEFORE, AFTER = "580.173.02", "580.178.04"

@@ -15,8 +15,9 @@ import pytest
 
 from lab.guest.build import catalogue
 from lab.image import GUEST
-from sparkrig.host import firmware, releases
-from sparkrig.host.firmware import Part
+from sparkrig.host import releases
+from sparkrig.update import firmware
+from sparkrig.update.firmware import Part
 from tests.unit.updates import RECORDED, archived
 
 VENDOR = "NVIDIA DGX Spark Founders Edition"

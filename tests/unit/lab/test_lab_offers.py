@@ -15,11 +15,12 @@ import pytest
 from lab.guest.build import catalogue
 from lab.guest.build.catalogue import Package
 from lab.image import GUEST
-from sparkrig.host import driver, releases, update, update_limits
+from sparkrig.host import driver, releases
 from sparkrig.host.grub import Boot
-from sparkrig.host.repositories import Kernel, Repositories
 from sparkrig.host.upgrade import Upgrade, parse
 from sparkrig.refusal import Refusal
+from sparkrig.update import update, update_limits
+from sparkrig.update.repositories import Kernel, Repositories
 from tests.unit import updates
 from tests.unit.updates import RECORDED, archived
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from sparkrig import controller
 from sparkrig.network import witness
 from sparkrig.network.witness import Place
+from sparkrig.ssh import controller
 from tests.unit.shells import sh, tool
 
 KEY, OTHER = "ssh-ed25519 AAAAC3Nz", "ssh-rsa AAAAB3Nz"

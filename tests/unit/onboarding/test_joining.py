@@ -11,12 +11,12 @@ import pytest
 from sparkrig import inventory, inventory_file
 from sparkrig.fabric.cabling import Cable, End, Heard
 from sparkrig.fleet import Fleet
-from sparkrig.look.state import State
 from sparkrig.onboarding import joining, proposal
 from sparkrig.onboarding.joining import Newcomer
 from sparkrig.onboarding.proposal import Proposal
 from sparkrig.onboarding.wishes import Form, Wishes
 from sparkrig.refusal import Refusal
+from sparkrig.resources.state import State
 from tests.tables import each_row
 from tests.unit.candidates import P0, P1, fabric, propose, seen
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.look.state import State
+from sparkrig.drift.plan import Planned, Step
 from sparkrig.network.links import Route
 from sparkrig.onboarding import card, hostkey, plan
 from sparkrig.onboarding.address import Address, parse
@@ -24,7 +24,7 @@ from sparkrig.onboarding.operator import public
 from sparkrig.onboarding.proposal import Proposal
 from sparkrig.onboarding.wishes import Wishes
 from sparkrig.refusal import Refusal
-from sparkrig.reports.plan import Planned, Step
+from sparkrig.resources.state import State
 from tests.tables import each_row
 from tests.unit.candidates import LOGIN, P0, P1, defined, fabric, fleet, pair, propose, seen
 from tests.unit.sshd import fingerprint, keygen

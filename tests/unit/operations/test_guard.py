@@ -17,14 +17,14 @@ from pyinfra.api.exceptions import ConnectError
 from pyinfra.connectors.base import BaseConnector
 
 from sparkrig import programs
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed, Lost
-from sparkrig.io.witness import Proof
+from sparkrig.fabric.io.witness import Proof
 from sparkrig.network import guard
 from sparkrig.network.guard import Order, Ping
 from sparkrig.network.witness import Place
 from sparkrig.operations import guard as guarded
 from sparkrig.operations.guard import Bench, RolledBack
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed, Lost
 from tests.tables import each_row
 from tests.unit.turns import in_turn
 

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed
 from sparkrig.operations import journal as journals
 from sparkrig.operations import storage
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
-from sparkrig.reports.storage import Removal
 from sparkrig.runs import journal, lock, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal
 from sparkrig.serving import served
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed
+from sparkrig.storage.report import Removal
 from tests.tables import each_row
 from tests.unit.disks import BASE, IMAGE, MOUNTS, ONE, TWO, Spark
 
@@ -223,7 +223,7 @@ def kept() -> Journal:
 
 
 def test_the_journal_has_what_was_removed_and_undo_leaves_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    from sparkrig.render import journal as picture
+    from sparkrig.runs.render import journal as picture
 
     found = kept()
     (run,) = found.runs

@@ -17,7 +17,7 @@ from sparkrig.host import update_record
 from sparkrig.host.update_record import FOLDER, Record, Standing
 from sparkrig.host.upgrade import Move
 from sparkrig.operations import update
-from tests.unit.look.world import PLACES, World
+from tests.unit.resources.world import PLACES, World
 
 MENU = (Path(__file__).parents[2] / "fixtures" / "boot" / "ubuntu-24.04-saved.cfg").read_text()
 OLD, NEW = "6.17.0-1008-nvidia", "6.17.0-1014-nvidia"

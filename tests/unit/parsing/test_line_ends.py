@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sparkrig.files import File, Found
+from sparkrig.network import environment, gid
 from sparkrig.parsing import line_ends
-from sparkrig.rdma import environment, gid
 from sparkrig.resources import file_diff, rdma
 from sparkrig.runs import merge
 from sparkrig.runs.change import of_file

@@ -12,8 +12,8 @@ from itertools import product
 import pytest
 
 from sparkrig.redaction import Redactor
-from sparkrig.redaction.archive import Archive, File, archive
 from sparkrig.redaction.words import Words, alone, anywhere
+from sparkrig.support.archive import Archive, File, archive
 from tests.attacks import canaries, growth, lines
 from tests.tables import each_row
 
@@ -36,7 +36,7 @@ def test_of_more_text_than_an_archive_takes_the_end_of_the_longest_is_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     most = 1000
-    monkeypatch.setattr("sparkrig.redaction.archive.ALL_CHARS", most)
+    monkeypatch.setattr("sparkrig.support.archive.ALL_CHARS", most)
     long = "a line of a log\n" * most
     made = archive(
         [File("machine-1/tools/a.txt", "short\n"), File("machine-1/tools/b.txt", f"{long}the newest\n")],

@@ -7,8 +7,8 @@ from xml.etree import ElementTree
 
 from rich.text import Text
 
+from sparkrig.fabric.render.topology import Drawing
 from sparkrig.render.picture import NARROW, WIDE, svg
-from sparkrig.render.topology import Drawing
 from tests.tables import each_row
 from tests.unit.drawings import drawn
 from tests.unit.topologies import states

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from sparkrig.io import progress
-from sparkrig.io.progress import Told
 from sparkrig.render.progress import Busy, Hosts, Lines, spent, spinner
+from sparkrig.terminal import progress
+from sparkrig.terminal.progress import Told
 
 
 def screen(hosts: Hosts, now: float, *, width: int = 80, height: int = 24, encoding: str = "utf-8") -> list[str]:
@@ -199,7 +199,7 @@ def test_a_log_of_a_fleet_is_counted_and_names_who_takes_long(monkeypatch: pytes
 PROGRAM = """if True:
     from threading import Event
     from time import monotonic
-    from sparkrig.io import progress
+    from sparkrig.terminal import progress
     progress.WORTH_S, progress._TICK_S = 0.2, 0.05
     with progress.hosts(["spark-a", "spark-b"], "Looking") as told:
         told("spark-a", "reading"), told("spark-b", "waiting", until=monotonic() + 99)

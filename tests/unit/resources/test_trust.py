@@ -14,12 +14,12 @@ import pytest
 from sparkrig import programs
 from sparkrig.files import Found
 from sparkrig.fleet import Fleet
-from sparkrig.io.shell import AS_USER
 from sparkrig.operations.trust import AUTHORIZE, MAKE, PROVE, REMOVE
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.resources.trust import Peer, Trust
 from sparkrig.settings import SettingsError
+from sparkrig.ssh.shell import AS_USER
 from tests.unit.shells import sh, tool
 
 A = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"

@@ -10,8 +10,8 @@ from pyinfra.context import ctx_state
 
 from sparkrig.files import File, Found
 from sparkrig.host import driver
+from sparkrig.network import environment, gid
 from sparkrig.operations import plan
-from sparkrig.rdma import environment, gid
 from sparkrig.resources import file_diff
 from sparkrig.runs.change import of_file
 from tests.tables import each_row

@@ -16,10 +16,10 @@ from pyinfra.api import HiddenValue, StringCommand
 
 from sparkrig import programs
 from sparkrig.facts.journal import Journal as JournalFact
-from sparkrig.io.shell import in_turn, script
 from sparkrig.operations.journal import noted, recorded
 from sparkrig.operations.refusal import Commands
 from sparkrig.runs import journal, lock
+from sparkrig.ssh.shell import in_turn, script
 from tests.tables import each_row
 from tests.unit.holders import Holders
 from tests.unit.shells import sh

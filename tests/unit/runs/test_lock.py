@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from sparkrig import login, programs
-from sparkrig.io import remote
-from sparkrig.io.remote import Lost
 from sparkrig.operations import journal
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
 from sparkrig.runs import lock
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Lost
 from tests.tables import each_row
 from tests.unit.runs.machines import Half, Machine, every_order, shell
 from tests.unit.shells import sh
@@ -153,10 +153,10 @@ FORCED = 'ForceCommand exec /bin/rbash -c "$SSH_ORIGINAL_COMMAND"'
 # argv: a folder for the host's, the inventory's data. Holds the lock until its standard input ends.
 CONTROLLER = """if True:
     import json, sys
-    from sparkrig import controller
+    from sparkrig.ssh import controller
     controller._IN_CONTAINER = ()
     from sparkrig.runs import journal as scripts, lock
-    from sparkrig.io import session
+    from sparkrig.ssh import session
     for place, name in (lock, "HOLD"), (lock, "LOCK"), (lock, "RELEASE"), (scripts, "ABANDON"):
         text = getattr(place, name).replace("-gt 200", "-gt 20").replace("/var/lib/sparkrig", f"{sys.argv[1]}/var")
         setattr(place, name, text.replace("/run/sparkrig", f"{sys.argv[1]}/run"))

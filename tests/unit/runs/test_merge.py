@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sparkrig.rdma import gid
+from sparkrig.network import gid
 from sparkrig.runs import merge
 from tests.tables import each_row
 

@@ -16,17 +16,17 @@ from rich.console import Console
 
 from sparkrig import programs
 from sparkrig.host.driver import PIN_PATH, SIMULATION
-from sparkrig.io.remote import Lost
 from sparkrig.refusal import Refusal
-from sparkrig.render.journal import lines, newest, rows, undoing
-from sparkrig.reports import status as report
 from sparkrig.resources import trust, watch
 from sparkrig.resources.time import CHRONY_PATH
 from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import Journal, Left, Run
 from sparkrig.runs.lock import Lock, Owner
+from sparkrig.runs.render.journal import lines, newest, rows, undoing
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.serving import served
+from sparkrig.ssh.remote import Lost
+from sparkrig.status import status as report
 from sparkrig.value import Unread
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from sparkrig.resources import containers
 from sparkrig.runs import lock, undo, undo_merge, undo_outcome, undo_target
 from sparkrig.runs.journal import ABSENT, Journal, Run, Step

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from sparkrig.host.targets import Barred
-from sparkrig.network import guard
-from sparkrig.rdma import environment
+from sparkrig.network import environment, guard
 from sparkrig.refusal import Refusal
 from sparkrig.resources import containers, trust
 from sparkrig.runs import journal, managed_files, undo, undo_merge, undo_outcome, undo_target

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from sparkrig.files import MEASURED
+from sparkrig.network import environment
 from sparkrig.network.guard import STAYS
 from sparkrig.operations.driver import HOLD
-from sparkrig.rdma import environment
-from sparkrig.render import journal as picture
 from sparkrig.runs import journal, lock, undo, undo_outcome, undo_target
+from sparkrig.runs.render import journal as picture
 from sparkrig.runs.undo import Plan
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -14,16 +14,16 @@ from typing import Any
 import pytest
 from greenlet import getcurrent  # type: ignore[import-untyped]
 
-import sparkrig.io
 import sparkrig.operations
+import sparkrig.ssh
 from sparkrig.host.update_record import Done, Record, Standing
 from sparkrig.host.upgrade import Move
-from sparkrig.io import remote
-from sparkrig.io.remote import Failed
 from sparkrig.operations import journal, update
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal as scripts
 from sparkrig.runs import lock
+from sparkrig.ssh import remote
+from sparkrig.ssh.remote import Failed
 from tests.tables import each_row
 from tests.unit.runs import machines
 from tests.unit.runs.machines import every_order
@@ -115,10 +115,10 @@ def staying(data: Mapping[str, Spark], *_: Any, **__: Any) -> Iterator[tuple[dic
 @pytest.fixture(autouse=True)
 def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The connections of a verb are a stand-in: the real ones patch the standard library for each later test."""
-    connections: Any = ModuleType("sparkrig.io.session")
+    connections: Any = ModuleType("sparkrig.ssh.session")
     connections.staying = staying
     monkeypatch.setitem(sys.modules, connections.__name__, connections)
-    monkeypatch.setattr(sparkrig.io, "session", connections, raising=False)
+    monkeypatch.setattr(sparkrig.ssh, "session", connections, raising=False)
     import_module("sparkrig.operations.updating")
     monkeypatch.setattr(journal, "spawn", lambda *_: None)
     monkeypatch.setattr(journal, "_shell", shell)

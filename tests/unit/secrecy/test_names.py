@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from sparkrig.io.vllm_flags import knowledge
 from sparkrig.secrecy.names import names_a_secret
 from sparkrig.secrecy.values import shows_a_secret
+from sparkrig.serving.io.vllm_flags import knowledge
 from tests.attacks.secrecy import INNOCENT, SECRET, disguised, spelt
 from tests.tables import each_row
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sparkrig.io import vllm_flags
 from sparkrig.serving import arguments
 from sparkrig.serving.flags import Flag
+from sparkrig.serving.io import vllm_flags
 from tests.tables import each_row
 
 TABLES = vllm_flags.knowledge()

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.budget import GIB, GRAPHS_GIB, MEMORY_GIB, Use, budget, fewest_nodes, overhead, page
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.model import Checkpoint, Format, Full, Latent, Layers, Model, Recurrent, Shape, Sliding
 from tests.tables import each_row
 

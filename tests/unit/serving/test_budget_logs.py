@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.budget import GRAPHS_GIB, NON_TORCH_GIB, PAIR_NON_TORCH_GIB, SPREAD_GIB, overhead
+from sparkrig.serving.io.catalogue_files import catalogue
 from tests.memory_logs import Log, logs
 from tests.tables import each_row
 

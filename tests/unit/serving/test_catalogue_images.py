@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from sparkrig.io import vllm_flags
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.refusal import Refusal
+from sparkrig.serving.io import vllm_flags
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.lint.version import version
 from sparkrig.serving.model import Launch, Model
 from tests.tables import each_row

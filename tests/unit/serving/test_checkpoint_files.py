@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkrig.io.catalogue_files import catalogue
 from sparkrig.serving.budget import GIB, Use, budget
 from sparkrig.serving.checkpoint import files
 from sparkrig.serving.checkpoint.config import Config, Unreadable
+from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.model import Full, Layers, Model, Sliding
 from tests.tables import each_row
 

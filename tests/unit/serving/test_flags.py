@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from sparkrig.io import vllm_flags
 from sparkrig.serving.flags import Flag, Knowledge, Table, at, within
+from sparkrig.serving.io import vllm_flags
 from sparkrig.serving.lint.version import Version
 
 KNOWN = vllm_flags.knowledge()

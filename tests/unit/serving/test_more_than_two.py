@@ -15,12 +15,11 @@ from click.testing import CliRunner
 from sparkrig.cli import models as verb
 from sparkrig.clusters import serving_order
 from sparkrig.fleet import Fleet
-from sparkrig.io import lint_rules
 from sparkrig.refusal import Refusal
-from sparkrig.reports import storage
 from sparkrig.serving import copies, layout, plan, recipe_launch, served, trouble, unit_files
 from sparkrig.serving.budget import SHARDING, Use, budget, fewest_nodes, page
 from sparkrig.serving.checkpoint import files as checkpoint_files
+from sparkrig.serving.io import lint_rules
 from sparkrig.serving.layout import Layout
 from sparkrig.serving.model import Checkpoint, Full, Model, Shape, Sliding
 from sparkrig.serving.served import Record
@@ -28,6 +27,7 @@ from sparkrig.serving.sizing import Room
 from sparkrig.serving.startup import Seen, read
 from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import SettingsError
+from sparkrig.storage import report as storage
 from tests.tables import each_row
 from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
 from tests.unit.startups import logged, seen

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkrig.io import recipe_file
 from sparkrig.refusal import Refusal
 from sparkrig.serving import launch_text, plan, recipe, recipe_launch
+from sparkrig.serving.io import recipe_file
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import IMAGE
 from sparkrig.serving.recipe import Recipe

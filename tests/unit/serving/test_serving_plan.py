@@ -16,13 +16,13 @@ import pytest
 from sparkrig import cure, programs
 from sparkrig.files import File, Found
 from sparkrig.host.images import Image
-from sparkrig.io import lint_rules
-from sparkrig.io.vllm_flags import knowledge
-from sparkrig.rdma import environment
+from sparkrig.network import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, listen, plan, runtimes, served, sizing, smoke, unit_files
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.checkpoint import files as checkpoint_files
+from sparkrig.serving.io import lint_rules
+from sparkrig.serving.io.vllm_flags import knowledge
 from sparkrig.serving.model import IMAGE, Launch, Model
 from sparkrig.serving.served import Record, Serving, Weights
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish

@@ -9,7 +9,7 @@ import pytest
 
 from sparkrig.facts.startup import Startup as Fact
 from sparkrig.host.images import Image
-from sparkrig.io import catalogue_files
+from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.served import Service
 from sparkrig.serving.startup import (
     DOING,

@@ -13,10 +13,11 @@ from pyinfra.api import Config, Host, Inventory, State
 from pyinfra.api.exceptions import ConnectError, InventoryError
 from pyinfra.connectors.util import CommandOutput
 
-from sparkrig import controller, login
-from sparkrig.io.shell import script
+from sparkrig import login
 from sparkrig.parsing import bounds
+from sparkrig.ssh import controller
 from sparkrig.ssh.here import HereConnector
+from sparkrig.ssh.shell import script
 from tests.tables import each_row
 
 

@@ -18,8 +18,8 @@ from types import SimpleNamespace
 import pytest
 
 from sparkrig.host import health
-from sparkrig.host.blackbox_rows import parse
 from sparkrig.resources import watch
+from sparkrig.watch.blackbox_rows import parse
 from tests.faults.record import Seen
 from tests.unit.blackbox_host import (
     AER,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.rdma import gid
+from sparkrig.network import gid
 from tests.unit.simulated import TEMPLATES, SimulatedHost, load
 
 ADDRESS = {"enp1s0f0np0": "192.168.100.11", "enP2p1s0f0np0": "192.168.101.11"}

@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving import container
 from sparkrig.serving.container import Container
+from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.refusal import Refusal
 from sparkrig.serving.container import Container
 from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import conditions, judgement
 from sparkrig.serving.lint.case import Case

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from sparkrig.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving import launch_text
+from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding

@@ -1,0 +1,1 @@
+"""Measurements for people: table, matrix, curve."""

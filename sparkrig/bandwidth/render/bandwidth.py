@@ -1,0 +1,72 @@
+"""The screen of `sparkrig bandwidth`: the table of a pair, which matrix.py has of a cluster, and the verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from sparkrig.bandwidth import outcome
+from sparkrig.bandwidth.measurement import Case, Measurement, Run, amount, kind
+from sparkrig.bandwidth.render.matrix import Matrix
+from sparkrig.render.findings import Findings, sign
+
+Way = tuple[int, str, str]
+"""A rail, its sender, its receiver."""
+
+
+def table(
+    cases: Sequence[Case],
+    measured: Iterable[Measurement],
+    running: Case | None = None,
+    *,
+    ascii_only: bool = False,
+) -> Table:
+    """Rails and directions by what is measured on them; an open cell has a dot, a running one three."""
+    found = {(_way(each), kind(each)): each for each in measured}
+    columns = list(dict.fromkeys(kind(case) for case in cases))
+    ways = sorted({way for case in cases for way in _ways(case)}, key=lambda way: (way[0], _first(cases, way)))
+    grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    grid.add_column("rail", no_wrap=True)
+    grid.add_column("direction", no_wrap=True)
+    for column in columns:
+        grid.add_column(column, justify="right", no_wrap=True)
+    planned = {(way, kind(case)) for case in cases for way in _ways(case)}
+    busy = {(way, kind(running)) for way in _ways(running)} if running else set()
+
+    def cell(way: Way, name: str) -> Text:
+        measured = found.get((way, name))
+        if measured:
+            return Text.assemble(amount(measured), " ", sign(measured.verdict.level, ascii_only=ascii_only))
+        if (way, name) in busy:
+            return Text("...", "yellow")
+        return Text("." if (way, name) in planned else "", "dim")
+
+    for way in ways:
+        grid.add_row(str(way[0]), f"{way[1]} to {way[2]}", *(cell(way, name) for name in columns))
+    return grid
+
+
+def _way(measured: Measurement) -> Way:
+    return measured.rail, measured.sender, measured.receiver
+
+
+def _ways(case: Case) -> list[Way]:
+    return [(rail, case.sender, case.receiver) for rail in case.rails]
+
+
+def _first(cases: Sequence[Case], way: Way) -> int:
+    return next(index for index, case in enumerate(cases) if way in _ways(case))
+
+
+def verdicts(run: Run) -> RenderableType:
+    """What is well, of a pair by its rails and of a cluster in one line, what is wrong, and what else matters."""
+    well = outcome.well(run) if run.of_two else [outcome.summary(run)]
+    return Findings([*well, *outcome.concerns(run), *outcome.remarks(run)])
+
+
+def figures(run: Run) -> RenderableType:
+    """The matrix of a cluster with the verdicts under it."""
+    return Group(Matrix.of(run), Text(), verdicts(run))

@@ -1,0 +1,1 @@
+"""The doctor's look at each host."""

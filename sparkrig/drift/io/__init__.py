@@ -1,0 +1,1 @@
+"""The drift reports that this machine keeps."""

@@ -1,0 +1,1 @@
+"""Drift and plan for people and machines: terminal, HTML, JUnit, Prometheus."""

@@ -1,0 +1,1 @@
+"""The cabling of a group for people."""

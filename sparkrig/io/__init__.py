@@ -1,1 +1,0 @@
-"""All input and output of the controlling machine: connections, terminals, files."""

@@ -1,0 +1,1 @@
+"""The first login, keys, and the search for a new Spark."""

@@ -1,1 +1,0 @@
-"""The documents that verbs print: drift, doctor, plan, and the schema of each."""

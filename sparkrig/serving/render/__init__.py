@@ -1,0 +1,1 @@
+"""Models, launches, start-up and benchmark for people."""

@@ -1,0 +1,1 @@
+"""What each host is, who is at it, and what was done to it last."""

@@ -1,0 +1,1 @@
+"""What takes the disk of a host: images, weights, and who needs them."""

@@ -1,0 +1,1 @@
+"""The storage of a host for people."""

@@ -1,0 +1,142 @@
+"""What lies on the disks of a host, on a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from sparkrig.host.images import Image
+from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.storage.report import Disk, Removal
+from sparkrig.storage.storage import Checkpoint
+from sparkrig.text import listed
+
+_STANDINGS = {
+    "whole": "whole",
+    "loose": "whole by its index",
+    "partial": "not whole",
+    "damaged": "not as its list of files",
+    "linked": "a link leads out of it",
+    "unknown": "not looked at to the end",
+}
+_BARS = {"link": "a link to another place", "mount": "a file system is mounted in it"}
+_DOCKERS = {
+    "absent": "docker is not installed",
+    "stopped": "docker does not run, and is not started for this",
+    "failed": "docker does not answer",
+}
+_FREE = "nothing declared needs it"
+_Row = tuple[Shade, str, str]  # a sign, a name, and what there is to know
+
+
+def size(count: int | None) -> str:
+    """`61.0 GB`, as docker and disks count: 1 kB is 1000 bytes."""
+    if count is None:
+        return "unknown size"
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
+
+
+class Shown:
+    """One host: checkpoints, images, caches and room, each with its size; what needs it stands beside."""
+
+    def __init__(self, name: str, disk: Disk) -> None:
+        self.name, self.disk = name, disk
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        signs = ASCII_SIGNS if options.ascii_only else SIGNS
+        disk, seen = self.disk, self.disk.seen
+        yield Text(self.name, "bold cyan")
+        checkpoints = sorted(seen.checkpoints, key=lambda each: (-(each.size or 0), each.name))
+        yield _part(f"checkpoints in {seen.given}", [_of_checkpoint(disk, each) for each in checkpoints], signs)
+        images = [_of_image(disk, each) for each in sorted(seen.images, key=lambda each: -each.size)]
+        yield _part("images of docker", images, signs, _DOCKERS.get(seen.docker, "none"))
+        caches: list[_Row] = [("quiet", path, size(count)) for path, count in sorted(seen.caches.items())]
+        yield _part("caches", caches, signs)
+        rooms: list[_Row] = [
+            ("quiet", each.path, f"{size(each.free)} of {size(each.size)}") for each in seen.rooms
+        ]
+        yield _part("free room", rooms, signs)
+        yield from (Text(f"  {line}", "yellow") for line in _notes(disk))
+
+
+def unread(name: str, why: str) -> RenderableType:
+    """A host that could not be read."""
+    return Group(Text(name, "bold cyan"), Text(f"  not read: {why}", "yellow"))
+
+
+def _part(title: str, rows: Sequence[_Row], signs: dict[Shade, str], none: str = "none") -> RenderableType:
+    if not rows:
+        return Text(f"  {title}: {none}", "dim")
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for shade, name, about in rows:
+        grid.add_row(Text(f"    {signs[shade]}", STYLES[shade]), Text.assemble(name, "\n", (about, "dim")))
+    return Group(Text(f"  {title}"), grid)
+
+
+def _of_checkpoint(disk: Disk, item: Checkpoint) -> _Row:
+    standing = _BARS.get(item.bar, _STANDINGS[item.standing])
+    return _row(disk, item, item.name, standing if item.bar == "link" else f"{size(item.size)}, {standing}")
+
+
+def _of_image(disk: Disk, item: Image) -> _Row:
+    names = [each for each in item.names if "@" not in each] or list(item.names)
+    return _row(disk, item, f"{listed(names) or 'dangling, no name'} ({item.short})", size(item.size))
+
+
+def _row(disk: Disk, item: Checkpoint | Image, name: str, about: str) -> _Row:
+    needs = disk.needs(item)
+    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if disk.unknown else _FREE
+    return ("healthy" if needs else "unknown" if disk.unknown else "quiet", name, f"{about}; {why}")
+
+
+def _notes(disk: Disk) -> Iterator[str]:
+    seen = disk.seen
+    free = [each for each in seen.checkpoints if each.bar == "none" and not disk.needs(each)]
+    spare = [each for each in seen.images if not disk.needs(each)]
+    if (free or spare) and not disk.unknown:
+        most = f"{size(sum(each.size or 0 for each in free))} and up to {size(sum(each.size for each in spare))}"
+        count = f"{_several(len(free), 'checkpoint')} and {_several(len(spare), 'image')}"
+        yield f"nothing declared needs {count}: {most}"
+    if seen.odd:
+        yield f"{seen.odd} folders are left out, whose names are none of a checkpoint"
+    for each in seen.cut:
+        yield f"there are more {each} than are looked at"
+    for why in disk.unknown:
+        yield f"it is not known what is needed: {why}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+# --- removal, in a line
+
+
+def goes(removal: Removal) -> str:
+    """What is removed, before the question."""
+    return f"{_what(removal)} goes; {_room(removal)}"
+
+
+def gone(removal: Removal) -> str:
+    """The same, once it is."""
+    return f"{_what(removal)} is removed"
+
+
+def _what(removal: Removal) -> str:
+    return (
+        f"{removal.kind} {removal.name} ({removal.what if removal.kind == 'checkpoint' else removal.what[7:19]})"
+    )
+
+
+def _room(removal: Removal) -> str:
+    if removal.frees is None:
+        return "how much room that gives is not known"
+    return f"it gives {'up to ' if removal.kind == 'image' else ''}{size(removal.frees)}"

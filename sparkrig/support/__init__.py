@@ -1,0 +1,4 @@
+"""The archive that an owner sends.
+
+What is taken out of it is `redaction`.
+"""

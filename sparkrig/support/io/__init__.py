@@ -1,0 +1,1 @@
+"""What a support archive collects of a host."""

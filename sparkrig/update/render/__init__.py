@@ -1,0 +1,1 @@
+"""The update for people."""

@@ -1,0 +1,93 @@
+"""What stands in the way of an update of driver and kernel: above all, a Spark that comes up without its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from sparkrig import text
+from sparkrig.cure import on_host, quoted
+from sparkrig.host import driver
+from sparkrig.refusal import Refusal
+from sparkrig.update.repositories import Repositories
+
+if TYPE_CHECKING:
+    from sparkrig.update.update import Plan
+
+NO_LISTS = "apt has no package lists"  # as facts/upgrade.sh has it
+
+_NAMED = 5  # packages that a sentence names
+MENU = (
+    "grep GRUB_DEFAULT /etc/default/grub /etc/default/grub.d/*; sudo grub-editenv list",
+    ": make the default 0, or the full id of an entry, clear next_entry, and run sudo update-grub",
+)
+
+
+def refusals(found: Plan, known: Repositories, branch: int) -> list[Refusal]:
+    """Every reason not to carry a plan out, the most severe first."""
+    made = []
+    if found.later:
+        made.append(_later(found, branch))
+    if found.driver.before and not found.driver.after:
+        made.append(
+            Refusal(
+                f"the upgrade would remove driver {found.driver.before} ({some(found.removed)})",
+                on_host("sudo apt-get -s dist-upgrade"),
+            )
+        )
+    if found.unknown and found.core:
+        made.append(Refusal(f"which kernel boots after the update is unknown: {found.unknown}", on_host(*MENU)))
+    if found.amiss:
+        made.append(_torn(found, known, branch))
+    return made
+
+
+def _later(found: Plan, branch: int) -> Refusal:
+    look = on_host("apt-cache policy nvidia-driver-open")
+    if found.driver.before and not found.driver.moves:
+        there = f"a driver later than {branch} is installed ({some(found.later)})"
+        return Refusal(there, look.then("; a deploy refuses it, and says what leads back"))
+    what = f"the upgrade would bring a driver later than {branch} ({some(found.later)})"
+    return Refusal(what, look.then("; a deploy pins later branches away"))
+
+
+def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:
+    """Why the kernel that boots next would come up without its GPU, or not at all."""
+    release = found.boot.kernel
+    kept = f"; apt keeps back {some(found.kept)}" if found.kept else ""
+    if found.kernel.moves:
+        what = f"the upgrade would bring kernel {release} without {found.amiss}{kept}"
+    elif found.core:
+        what = f"after the upgrade kernel {release} would boot without {found.amiss}{kept}"
+    else:
+        what = f"kernel {release} boots next without {found.amiss}, and the update does not bring it"
+    return Refusal(what, _mend(found, known, branch))
+
+
+def _mend(found: Plan, known: Repositories, branch: int) -> str:
+    release = found.boot.kernel
+    if "initrd" in found.amiss:
+        return on_host(f"sudo update-initramfs -c -k {quoted(release)}")
+    module = driver.modules_package(release, branch)
+    if not found.core:
+        return driver.modules_cure(release, branch)
+    look = on_host(f"apt-cache policy {quoted(module)}")
+    if module in known.versions or module in known.builds:
+        return look
+    return look.then(": the package comes later than its kernel, so try again in a day")
+
+
+def no_way(trouble: str, known: Repositories, ours: Collection[str]) -> Refusal:
+    """apt finds no way; holds that are not ours are the usual reason. ours: the names that a deploy holds."""
+    others = sorted({*known.held} - {*ours})
+    cure = on_host("sudo apt-get -s dist-upgrade")
+    if trouble == NO_LISTS:
+        cure = on_host("sudo apt-get update")
+    elif others:
+        cure = on_host(f"sudo apt-mark unhold {quoted(*others)}", ", which no deploy holds; then again")
+    return Refusal(f"apt cannot plan the upgrade ({trouble})", cure)
+
+
+def some(names: Iterable[str]) -> str:
+    """The first of many packages, as a sentence names them."""
+    return text.some(names, _NAMED)

@@ -1,0 +1,1 @@
+"""Units and files of a schedule on this machine, and notices."""

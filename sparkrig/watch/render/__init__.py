@@ -1,0 +1,1 @@
+"""The black box and the schedule for people."""

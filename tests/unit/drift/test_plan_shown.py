@@ -1,0 +1,30 @@
+"""A plan on a narrow screen: words wrap, and a command stays one line, so that it can be copied."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from sparkrig.cure import on_host
+from sparkrig.drift.plan import Planned
+from sparkrig.drift.render import plan
+from sparkrig.refusal import Refusal
+
+COMMAND = "sudo apt-get install --allow-downgrades linux-image-nvidia=6.17.0-1014.14"
+
+
+def shown(cure: str) -> list[str]:
+    console = Console(file=io.StringIO(), width=40)
+    plan.show(
+        console, {"spark-a": Planned(refusals=(Refusal("a kernel", cure),))}, {"spark-a": 1}, everything=False
+    )
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+
+
+def test_a_command_is_one_line() -> None:
+    assert f"  try: {COMMAND}, and reboot" in shown(on_host(COMMAND, ", and reboot"))
+
+
+def test_words_wrap() -> None:
+    assert max(map(len, shown("take the plug out of the cage beside the power, and put it into the other"))) <= 40
