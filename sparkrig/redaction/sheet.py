@@ -150,10 +150,11 @@ def groups(text: str) -> str:
 
 
 _QUADS = r"(?:[A-Za-z0-9+/]{4})"
+_COLUMNS = r"(?:(?:[A-Za-z0-9+/]{64}\s?\n[ \t]*)+|(?:[A-Za-z0-9+/]{76}\s?\n[ \t]*)+)"
 BASE64 = re.compile(
     r"(?<![A-Za-z0-9+/=])(?=[A-Za-z0-9+/]{10})"
-    r"(?:(?:[A-Za-z0-9+/]{64}\s?\n[ \t]*)+|(?:[A-Za-z0-9+/]{76}\s?\n[ \t]*)+)?"
-    rf"{_QUADS}{{2,}}(?:{_QUADS}|[A-Za-z0-9+/]{{2,3}}={{0,2}})(?![A-Za-z0-9+/=])"
+    rf"(?:{_COLUMNS}{_QUADS}{{0,2}}[A-Za-z0-9+/]{{2,3}}={{1,2}}"  # whose last line is short
+    rf"|{_COLUMNS}?{_QUADS}{{2,}}(?:{_QUADS}|[A-Za-z0-9+/]{{2,3}}={{0,2}}))(?![A-Za-z0-9+/=])"
 )
 
 

@@ -138,11 +138,14 @@ AROUND: Mapping[str, Callable[[str], str]] = {
     "alone": str,
     "between lines": lambda text: f"before\n{text}\nafter\n",
     "in a journal": lambda text: f"2026-11-22T10:15:00+0000 mlx5[12]: {text}",
+    "indented": _before_each("\t  "),
+    "with lines of DOS": lambda text: f"{text}\n".replace("\n", "\r\n"),
+}
+# The same, with something before each line.
+LOGS: Mapping[str, Callable[[str], str]] = {
     "in a journal, line by line": _before_each("Nov 28 10:00:00 box vllm[12]: "),
     "in a log of docker": _before_each("vllm-1  | "),
     "in a log of vLLM": lambda text: f"(APIServer pid=7) INFO 11-28 10:00:00 [utils.py:253] {text}",
-    "indented": _before_each("\t  "),
-    "with lines of DOS": lambda text: f"{text}\n".replace("\n", "\r\n"),
 }
 # The same, in which no line break is one any more, or no word a word.
 ENCODED: Mapping[str, Callable[[str], str]] = {

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from tests.attacks.lines import AROUND, MARK
+from tests.attacks.lines import AROUND, LOGS, MARK
 
 _DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 SECRET: Sequence[str] = _DATA["secret"]
@@ -44,7 +44,8 @@ def surroundings(count: int, names: Sequence[str], structure: str) -> list[tuple
         drawn = ("".join(dice.choices("abcdefghkmnpqrstuvwxyzABCDEFG23456789", k=12)) for _ in range(3))
         given = dict(zip(("one", "two", "three"), (f"{value}q7" for value in drawn), strict=True))
         name = dice.choice(spelt(dice.choice(names)))
-        text = dice.choice([*AROUND.values()])(_filled(f"«{structure}»", dice, {"name": name, **given}))
+        around = dice.choice([*AROUND.values(), *LOGS.values()])
+        text = around(_filled(f"«{structure}»", dice, {"name": name, **given}))
         made.append((text, [value for value in given.values() if value in text]))
     return made
 
