@@ -40,7 +40,7 @@ SYSTEM_USERS = frozenset(
     {"root", "daemon", "bin", "sys", "sync", "nobody", "messagebus", "syslog", "sshd", "_apt", "git"}
 )
 NO_MACHINES = frozenset(
-    ("localhost", "localhost.localdomain", "none", "host", "hostname", "static", "transient", "using")
+    ("localhost", "localhost.localdomain", "none", "null", "host", "hostname", "static", "transient", "using")
 )
 
 _SECRET = re.compile(r"[^\n]{6,1000}")  # a shorter one would take syllables out of words

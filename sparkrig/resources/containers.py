@@ -110,7 +110,7 @@ class Docker(Resource[Containers]):
         daemon = base64.b64decode(first["daemon"]) if "daemon" in first else None
         return Containers(
             installed="docker" in first,
-            docker=info is not None,
+            docker="docker" in first and info is not None,
             trouble=first.get("trouble", ""),
             runtimes=tuple(sorted(info["runtimes"])) if info else (),
             running=int(info["running"]) + int(info.get("paused", 0)) if info else 0,

@@ -55,7 +55,7 @@ class OwnName(Resource[Hostname]):
         Kind(
             "host.hostname",
             "access",
-            "the host has the name of the setting hostname, and /etc/hosts has it behind 127.0.1.1",
+            "the host has the declared name, and /etc/hosts has it, too",
             "the name was changed by hand, or by cloud-init at a start",
             "docs/settings.md#what-a-spark-should-be",
         ),

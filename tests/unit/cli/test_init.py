@@ -48,7 +48,8 @@ def test_a_project_has_what_the_repository_has(made: Path) -> None:
 
 def test_each_deploy_that_users_type_has_a_file(made: Path) -> None:
     names = {file.stem for file in (made / "deploys").iterdir()}
-    assert names == {*steps(), "cluster", "probe", "serve"}
+    assert names <= {*steps(), "cluster", "probe", "serve"}  # a resource may be part of cluster.py alone
+    assert names >= {"cluster", "network", "driver", "serve"}
     for file in (made / "deploys").iterdir():
         text = file.read_text()
         assert ast.get_docstring(ast.parse(text)) and f'run("{file.stem}")' in text
