@@ -111,6 +111,10 @@ class Reader:
     rows_name_tools: bool = False
     install: str = ""
 
+    def __post_init__(self) -> None:
+        # of a whole line, whatever finds it, so that no line takes long
+        object.__setattr__(self, "body", re.compile(rf"\A(?:{self.body.pattern})", self.body.flags))
+
 
 WORD = re.compile(r"\w")  # a line without one is a rule, or blank
 

@@ -12,7 +12,7 @@ from sparkrig.verdict import Finding, Verdict
 _FACTS = {
     "driver": re.compile(r"\bDriver Version *: *(\d[\d.]+)"),
     "kernel": re.compile(r"(?<![\w.-])(\d+\.\d+\.\d+-\d+-nvidia(?:-64k)?)(?![\w.-])"),
-    "MTU of a cage's netdev": re.compile(r"\b(?:en|roce)(?:p1|P2p1)s0f[01]\S*:? [^\n]{0,200}\bmtu (\d+)"),
+    "MTU of a cage's netdev": re.compile(r"\b(?:en|roce)(?:p1|P2p1)s0f[01]\S{0,40} [^\n]{0,200}\bmtu (\d+)"),
     "GID index of IPv4 with RoCE v2": re.compile(
         r"^[ \t]*\S+[ \t]+\d+[ \t]+(\d+)[ \t]+(?:0000:){5}ffff:\S+[ \t]+[\d.]+[ \t]+(?:RoCE )?v2\b", re.M
     ),

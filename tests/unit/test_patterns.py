@@ -36,6 +36,7 @@ TABLES: dict[str, Any] = {
         startup._FIGURES,
     ],
     "sparkrig/serving/startup.py re.search(_end_of(name), line)": [*startup._ENDS.values()],
+    "sparkrig/explain/explanation.py re.compile(f'\\\\A(?:x)', self.body.flags)": [],  # each Reader is found
     "sparkrig/explain/leftover.py re.compile(row.pattern, re.MULTILINE)": [],  # those of signatures
     "sparkrig/settings.py re.fullmatch(pattern, value)": [get_args(shapes.VariableName), get_args(shapes.Source)],
     "sparkrig/signatures.py re.search(self.pattern, text)": [
