@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from sparkrig.explain.explanation import Explained, Piece
 from sparkrig.explain.kernel import verdict
 from sparkrig.signatures import Signature, table
-from sparkrig.verdict import Finding
+from sparkrig.verdict import Finding, Verdict
 
 # A line that has signs of several counts for the first. Of perftest, whose own lines its reader knows, most words
 # may be anybody's, so the rows that say what they are about.
@@ -20,20 +21,35 @@ _BEGIN = "traceback"  # of what ends with a line that says more, where that is k
 _LINE = 4_000  # characters; a longer line is no program's message
 
 
-def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> Explained | None:
-    """The signs that no reader took; None where there are none.
+# it keeps memory for a kexec handover, which the NIC cannot register [@forum-383254]
+_KHO = re.compile(r"(?<![\w.-])7\.0\.\d{1,3}-\d{1,5}-nvidia")
+
+
+def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> tuple[Explained | None, set[int]]:
+    """The signs that no reader took, None where there are none, and the numbers of all lines that have a sign.
 
     readers: by the number of a line, who read it, and what it said.
     """
     bounded = "\n".join(line[:_LINE] for line in text.split("\n"))
+    signs = _signs(bounded)
     left: dict[Signature, list[str]] = {}
-    for number, (row, words) in sorted(_signs(bounded).items()):
+    for number, (row, words) in sorted(signs.items()):
         if row.level != "healthy" and not (number in readers and _judged(row, words, *readers[number])):
             left.setdefault(row, []).append(words)
     known = any(not each.verdict.healthy for _, said in readers.values() for each in said.findings)
     left = {row: words for row, words in left.items() if row.cause != _BEGIN or not (known or len(left) > 1)}
-    findings = tuple(Finding(row.about or "a line", verdict(row, words)) for row, words in [*left.items()][:_MOST])
-    return Explained("elsewhere in the text", "", findings) if findings else None
+    findings = tuple(
+        Finding(row.about or "a line", _with_kernel(verdict(row, words), text))
+        for row, words in [*left.items()][:_MOST]
+    )
+    return (Explained("elsewhere in the text", "", findings) if findings else None), {*signs}
+
+
+def _with_kernel(one: Verdict, text: str) -> Verdict:
+    kernel = _KHO.search(text) if one.cause == "memory-registration" else None
+    if not kernel:
+        return one
+    return replace(one, evidence=f"{one.evidence}; the text names kernel {kernel[0]}, whose KHO does that")
 
 
 def _judged(row: Signature, words: str, piece: Piece, said: Explained) -> bool:

@@ -44,7 +44,7 @@ _SGLANG = r"\[\d{4}-\d\d-\d\d [\d:]{8}(?: [A-Z]{2}\d+){0,3}\] "
 _LLAMA = (
     r"(?:llama_(?:model|context|kv|params|perf)|ggml_(?:cuda|backend)|print_info|load_tensors|common_init)"
     r"\w{0,40}: |"
-    r"(?:srv|slot|main|que) +\w{1,30}: "
+    r"(?:srv|slot|main|que) +\w{1,30}: |\d+\.\d\d\.\d{3}\.\d{3} [DIWE] "
 )
 _RAY = (
     r"\((?:raylet|gcs_server|autoscaler|pid=\d+)[^)\n]{0,60}\) |Local node IP: |Ray runtime started|"

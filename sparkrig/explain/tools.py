@@ -87,12 +87,12 @@ def read(text: str) -> Reading:
     around = _around(bare, pieces, prose=bool(unread))
     told = [_explained(piece, around) for piece in pieces]
     takers = {number: pair for pair in zip(pieces, told, strict=True) for number in pair[0].numbers}
-    left = leftover.explained(bare, takers)
+    left, signed = leftover.explained(bare, takers)
     if len({piece.host for piece in pieces if piece.host}) > 1:
         told = [replace(one, host=piece.host) for one, piece in zip(told, pieces, strict=True)]
     lines = bare.split("\n")
     shown = (*told, *filter(None, (hosts.compared(pieces), left)))
-    return Reading(shown, tuple(lines[number] for number in sorted(unread)))
+    return Reading(shown, tuple(lines[number] for number in sorted({*unread} - signed)))
 
 
 def explain(text: str) -> list[Explained]:

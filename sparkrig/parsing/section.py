@@ -13,7 +13,8 @@ _TERMINAL = re.compile(
 _IN_FRONT = re.compile(
     r"^(?:[ \t]*>(?=[ \t>]|$)[ \t]?)+|"
     r"^(?:\w{3} [ \d]\d [\d:]{8}|\d{4}-\d\d-\d\dT[\d:.]{8,18}[+-]\d\d:?\d\d) \S+ [^\s\[]+\[\d+\]: |"
-    r"^\[\d+,\d+\]<std(?:out|err)>: ?|^\d{4}-\d\d-\d\dT[\d:.]{8,18}Z (?!\S+ kernel: )|^[a-z][\w.-]{1,60}-\d+ +\| ",
+    r"^\[\d+,\d+\]<std(?:out|err)>: ?|^\d{4}-\d\d-\d\dT[\d:.]{8,18}Z (?!\S+ kernel: )|"
+    r"^[a-z][\w.-]{1,60}(?:-\d+ +| {2,})\| ",
     re.M,
 )
 # Lines of a forum and of a shell's jobs.

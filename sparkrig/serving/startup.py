@@ -193,30 +193,13 @@ WANTED = (
     *("Checkpoint size", "weights took", "Model loading took", "torch.compile", "Graph capturing finished"),
     *("init engine (profile", "Application startup complete", "placement group"),
     *("local Ray instance", "Version mismatch", "resolve hostname", "connectFullMesh"),
-    *(
-        "GPU memory utilization",
-        "cache blocks",
-        "KV cache is needed",
-        "out of memory",
-        "cudaErrorMemoryAllocation",
-    ),
+    *("GPU memory utilization", "cache blocks", "KV cache is needed", "out of memory"),
+    *("cudaErrorMemoryAllocation", "Not enough memory", "no kernel image", "ptxas fatal", "nvcc fatal"),
     *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
+    *("EngineDeadError", "scheduler died", "unique IP address", "no GPU available", "number of available GPUs"),
+    *("Tensor parallel size", "LocalEntryNotFoundError", "cannot find the requested files"),
     *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
     *(words for each in RUNTIMES.values() for ends in each.ends.values() for words in ends),
-    *(
-        "Not enough memory",
-        "unique IP address",
-        "no GPU available",
-        "number of available GPUs",
-        "Tensor parallel size",
-    ),
-    *(
-        "no kernel image",
-        "ptxas fatal",
-        "nvcc fatal",
-        "LocalEntryNotFoundError",
-        "cannot find the requested files",
-    ),
 )
 
 _STAMPED = re.compile(r"(\d+\.\d+) \S+ [^:\[]+(?:\[\d+\])?: ?(.*)", re.DOTALL)

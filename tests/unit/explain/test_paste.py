@@ -79,6 +79,13 @@ def test_what_is_not_read_is_counted_and_shown_without_identifiers() -> None:
     assert "not read" not in run("-", text=HEALTHY).output
 
 
+def test_a_sign_that_is_told_is_no_line_that_was_not_read_and_a_kernel_explains_it() -> None:
+    text = str(RECORDS["kho-in-a-report"]["text"])
+    assert len(read(text).unread) == 2
+    (finding,) = (finding for one in explain(text) for finding in one.findings)
+    assert "kernel 7.0.0-1019-nvidia, whose KHO" in finding.verdict.evidence
+
+
 def test_long_texts_without_meaning_are_bounded() -> None:
     def holds(text: str) -> None:
         began = time.process_time()
