@@ -209,9 +209,9 @@ READERS = (
         command=re.compile(r"\bdocker\s+(?:ps|container\s+ls|compose\s+ps)\b"),
         signs=(
             sign("header", r"[ \t]*CONTAINER ID[ \t]+IMAGE\b[^\n]*\bSTATUS\b", again=True),
-            sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t]+[^\n]*\bSTATUS\b", again=True),
+            sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t][^\n]*\bSTATUS\b", again=True),
         ),
-        body=re.compile(r"[ \t]*\S[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
+        body=re.compile(r"^[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
         judges=("any program",),
     ),
     Reader(
