@@ -27,7 +27,7 @@ _INET = re.compile(
     r"\binet\s+\*{0,2}(\d{1,3}(?:\.\d{1,3}){3})\*{0,2}(?:/(\d{1,2})\b|\s+netmask\s+(\d{1,3}(?:\.\d{1,3}){3}))?"
 )
 _ADDRESS = re.compile(r"(?<![\w.:])(\d{1,3}(?:\.\d{1,3}){3}/\d{1,2})(?![\w.])")
-_ASKS_ADDRESSES = re.compile(r"\bip\b[^|;]*?\sa(?:d(?:d(?:r(?:ess)?)?)?)?\b|\bifconfig\b")
+_ASKS_ADDRESSES = re.compile(r"\bip\b[^|;]{0,60}?\sa(?:d(?:d(?:r(?:ess)?)?)?)?\b|\bifconfig\b")
 
 
 def explained(piece: Piece, _: Around) -> Explained:
@@ -79,7 +79,7 @@ def _whole(host: Iterable[Netdev]) -> bool:
 def _unlisted(host: Iterable[Netdev], command: str) -> Iterator[Netdev]:
     """The twins that `ip -4 addr` leaves out, since they have no IPv4 address."""
     names = {row.name: row for row in host}
-    if "lo" in names and re.search(r"\bip\s[^|;]*-4\b", command):
+    if "lo" in names and {"ip", "-4"} <= {*command.split()}:
         for row in names.values():
             if row.cage and row.carrier and row.twin not in names:
                 yield Netdev(row.twin, carrier=True, addressed=False)

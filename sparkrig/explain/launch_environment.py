@@ -122,6 +122,6 @@ READERS = (
             sign("variable", rf"{_BEFORE}{_NAMES}[\"']?[ \t]*[=:]"),
             sign("option", rf"[^\n]*[ \t]-[ex][ \t]+[\"']?{_NAMES}="),
         ),
-        body=re.compile(r"[ \t]*(?:export[ \t]+|-[ex][ \t]+)?[A-Z][A-Z0-9_]*="),
+        body=re.compile(r"^[ \t]*(?:export[ \t]+|-[ex][ \t]+)?[A-Z][A-Z0-9_]*="),
     ),
 )
