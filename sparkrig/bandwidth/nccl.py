@@ -55,7 +55,6 @@ class Band:
 
 _BUILD = "set nccl_image to one with NCCL 2.28.9 or 2.30.7, and libibverbs"
 _RAILS_ALONE = "measure the rails alone with sparkrig bandwidth"
-_SLOW_START = "a link that started slow (slow-start): 13 Gb/s on each twin is 2.8 to 3 GB/s"
 
 # Published for 16 GB; the bus bandwidth is level from far smaller messages on (18.5 GB/s at 32 MB of 23.2).
 BANDS = (
@@ -335,7 +334,7 @@ def _figure(
 def band_of(busbw: float, version: str, *, measured: bool) -> Band:
     """The band of a figure. Where the rails alone were not measured, a slow start explains 3 GB/s before a build.
 
-    version: of NCCL, empty where it is unknown; measured: as for slow().
+    version, measured: as for slow().
     """
     least, most = _SLOW_TWINS
     if not measured and least <= busbw <= most and version not in SLOW:
@@ -344,22 +343,14 @@ def band_of(busbw: float, version: str, *, measured: bool) -> Band:
 
 
 def slow(band: Band, evidence: str, version: str, *, measured: bool) -> Verdict:
-    """The verdict of a band; where a build gives it, a link that started slow does, too.
-
-    version: of NCCL, empty where it is unknown; measured: whether the rails alone are known to be healthy.
-    """
-    if band is _SLOW_STARTED:
-        other = "" if version in WORKING else f"; if they are healthy, {_BUILD}"
-        return Verdict(
-            band.level, band.cause, "; ".join(filter(None, (evidence, _release(version)))), band.cure + other
-        )
-    if band.cause != "nccl-build":
+    """The verdict of a band. version: of NCCL, or empty; measured: whether the rails alone are healthy."""
+    if band.cause not in ("nccl-build", "slow-start"):
         return Verdict(band.level, band.cause, evidence, band.cure)
-    cure = band.cure if version not in WORKING else _RAILS_ALONE
-    if not measured:
-        evidence += f", and so does {_SLOW_START}"
-        cure = cure if cure == _RAILS_ALONE else f"{_RAILS_ALONE}; if they are healthy, {cure}"
-    return Verdict(band.level, band.cause, "; ".join(filter(None, (evidence, _release(version)))), cure)
+    evidence = "; ".join(filter(None, (evidence, _release(version))))
+    cure = band.cure if band.cause == "slow-start" else _RAILS_ALONE
+    if version not in WORKING:
+        cure = _BUILD if measured else f"{cure}; if they are healthy, {_BUILD}"
+    return Verdict(band.level, band.cause, evidence, cure)
 
 
 def _healthy(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict:

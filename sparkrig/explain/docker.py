@@ -37,7 +37,7 @@ def ps(piece: Piece, _: Around) -> Explained:
     header = next((number for number, line in enumerate(piece.lines) if "STATUS" in line), -1)
     if header < 0:
         raise ValueError("docker ps printed no table with STATUS")
-    first = piece.lines[header].split()[0] == "NAMES"
+    first = piece.lines[header].split()[0] in ("NAME", "NAMES")
     rows = [row for line in piece.lines[header + 1 :] if (row := _container(line, named_first=first))]
     if not rows:
         nothing = Verdict("unknown", "no-container", "no container runs", "docker ps -a shows those that ended")
@@ -46,7 +46,7 @@ def ps(piece: Piece, _: Around) -> Explained:
     running = [name for name, status in rows if status["state"] == "Up"]
     if running and not findings:
         findings = [Finding("docker", Verdict("healthy", evidence=f"{listed(running)} up"))]
-    read = ", ".join(f"{name} {status[0].strip()}" for name, status in rows)
+    read = ", ".join(f"{name} {status[0].partition('  ')[0].strip()}" for name, status in rows)
     return Explained(piece.tool, read, tuple(findings))
 
 
@@ -209,9 +209,9 @@ READERS = (
         command=re.compile(r"\bdocker\s+(?:ps|container\s+ls|compose\s+ps)\b"),
         signs=(
             sign("header", r"[ \t]*CONTAINER ID[ \t]+IMAGE\b[^\n]*\bSTATUS\b", again=True),
-            sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t]+[^\n]*\bSTATUS\b", again=True),
+            sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t][^\n]*\bSTATUS\b", again=True),
         ),
-        body=re.compile(r"[ \t]*\S[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
+        body=re.compile(r"^[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
         judges=("any program",),
     ),
     Reader(

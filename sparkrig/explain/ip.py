@@ -13,6 +13,7 @@ from ipaddress import IPv4Interface
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.parsing.grammar import NETDEV as _NETDEV
 from sparkrig.verdict import Finding, Verdict
 
 _NAME = r"(?P<name>[A-Za-z][\w.-]{0,14})(?:@[\w.-]{1,15})?"
@@ -25,9 +26,8 @@ _MASTER = re.compile(r"\bmaster\s+([\w.-]{1,15})")
 _INET = re.compile(
     r"\binet\s+\*{0,2}(\d{1,3}(?:\.\d{1,3}){3})\*{0,2}(?:/(\d{1,2})\b|\s+netmask\s+(\d{1,3}(?:\.\d{1,3}){3}))?"
 )
-_OWN_NAME = re.compile(r"\s*inet\s\S{7,24}\s(?:.*\s)?scope\s+\w+\s+(?:.*\s)?(?P<name>[A-Za-z][\w.-]{0,14})\s*$")
 _ADDRESS = re.compile(r"(?<![\w.:])(\d{1,3}(?:\.\d{1,3}){3}/\d{1,2})(?![\w.])")
-_ASKS_ADDRESSES = re.compile(r"\bip\b[^|;]*?\sa(?:d(?:d(?:r(?:ess)?)?)?)?\b|\bifconfig\b")
+_ASKS_ADDRESSES = re.compile(r"\bip\b[^|;]{0,60}?\sa(?:d(?:d(?:r(?:ess)?)?)?)?\b|\bifconfig\b")
 
 
 def explained(piece: Piece, _: Around) -> Explained:
@@ -79,7 +79,7 @@ def _whole(host: Iterable[Netdev]) -> bool:
 def _unlisted(host: Iterable[Netdev], command: str) -> Iterator[Netdev]:
     """The twins that `ip -4 addr` leaves out, since they have no IPv4 address."""
     names = {row.name: row for row in host}
-    if "lo" in names and re.search(r"\bip\s[^|;]*-4\b", command):
+    if "lo" in names and {"ip", "-4"} <= {*command.split()}:
         for row in names.values():
             if row.cage and row.carrier and row.twin not in names:
                 yield Netdev(row.twin, carrier=True, addressed=False)
@@ -101,7 +101,7 @@ def _rows(lines: Iterable[str]) -> Iterator[Netdev]:
     for line in lines:
         begun = _begun(line)
         again = begun is not None and current is not None and begun.name == current.name
-        if begun is not None and not (again and (_ONE_LINE.match(line) or _OWN_NAME.match(line))):
+        if begun is not None and not (again and "inet" in line.split()[:3]):
             if current is not None:
                 yield current
             current = begun
@@ -126,8 +126,11 @@ def _begun(line: str) -> Netdev | None:
         carrier = {"UP": True, "UNKNOWN": None}.get(row["state"], False)
         addresses = tuple(filter(None, map(_interface, _ADDRESS.findall(rest))))
         return Netdev(row["name"], enabled, carrier, addresses=addresses)
-    row = _ONE_LINE.match(line) or _OWN_NAME.match(line)
-    return Netdev(row["name"]) if row else None
+    if row := _ONE_LINE.match(line):
+        return Netdev(row["name"])
+    words = line.split()
+    named = words[:1] == ["inet"] and "scope" in words and _NETDEV.fits(words[-1])
+    return Netdev(words[-1]) if named else None
 
 
 def _inet(line: str) -> Iterator[IPv4Interface]:

@@ -118,7 +118,10 @@ READERS = (
         "environment",
         explained,
         "NCCL_*, UCX_*, GLOO_* and VLLM_HOST_IP of a launch",
-        signs=(sign("variable", rf"{_BEFORE}{_NAMES}[\"']?[ \t]*[=:]"),),
-        body=re.compile(r"[ \t]*(?:export[ \t]+|-[ex][ \t]+)?[A-Z][A-Z0-9_]*="),
+        signs=(
+            sign("variable", rf"{_BEFORE}{_NAMES}[\"']?[ \t]*[=:]"),
+            sign("option", rf"[^\n]*[ \t]-[ex][ \t]+[\"']?{_NAMES}="),
+        ),
+        body=re.compile(r"^[ \t]*(?:export[ \t]+|-[ex][ \t]+)?[A-Z][A-Z0-9_]*="),
     ),
 )

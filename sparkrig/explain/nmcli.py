@@ -76,8 +76,8 @@ READERS = (
             ),
         ),
         body=re.compile(
-            r"[ \t]*\S{1,15}[ \t]+(?:ethernet|wifi|bridge|loopback|bond|tun|vlan|wifi-p2p|dummy)[ \t]|"
-            r"[^\n]*\(not shown\)"
+            r"^(?:[ \t]*\S{1,15}[ \t]+(?:ethernet|wifi|bridge|loopback|bond|tun|vlan|wifi-p2p|dummy)[ \t]|"
+            r"[^\n]*\(not shown\))"
         ),
     ),
 )
