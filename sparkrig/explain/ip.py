@@ -154,8 +154,9 @@ READERS = (
         "ip addr, ip link, also with -br and -o; ifconfig",
         "ip|ifconfig",
         re.compile(
-            r"\bip(?:\s+-\S+)*\s+(?:a|addr|address|l|link)(?!\S)(?!\s+(?:set|add|del|delete|flush|replace|change)\b)"
-            r"|\bifconfig\s*(?:$|[|;>&]|-a\b|[a-zA-Z][\w.-]*\s*(?:$|[|;>&]))"
+            r"\bip(?:[ \t]{1,4}-\S{1,20}){0,8}[ \t]{1,4}(?:a|addr|address|l|link)(?!\S)"
+            r"(?![ \t]{1,4}(?:set|add|del|delete|flush|replace|change)\b)"
+            r"|\bifconfig[ \t]{0,4}(?:$|[|;>&]|-a\b|[a-zA-Z][\w.-]{0,15}[ \t]{0,4}(?:$|[|;>&]))"
         ),
         (
             sign("netdev", r"[ \t]*\d+:[ \t]+[A-Za-z][\w.@-]{0,40}:[ \t]+<[A-Z0-9_,-]*>"),

@@ -10,7 +10,7 @@ from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.text import plain
 from sparkrig.verdict import Finding, Verdict
 
-_FIELD = re.compile(r"\s*(?P<key>Interface|SysName|PortID|PortDescr):\s+(?P<value>\S.*?)\s*$")
+_FIELD = re.compile(r"[ \t]*(?P<key>Interface|SysName|PortID|PortDescr):[ \t]+(?P<value>\S[^\n]*)$")
 _MAC = re.compile(r"(?i)\b(?:[0-9a-f]{2}:){5}[0-9a-f]{2}\b")
 
 
@@ -37,9 +37,9 @@ def _neighbours(lines: Iterable[str]) -> dict[str, str]:
     for line in lines:
         field = _FIELD.match(line)
         if field and field["key"] == "Interface":
-            rows.append({"name": field["value"].partition(",")[0]})
+            rows.append({"name": field["value"].partition(",")[0].strip()})
         elif field and rows and not _MAC.search(field["value"]):
-            rows[-1].setdefault(field["key"], plain(field["value"].removeprefix("ifname "))[:60])
+            rows[-1].setdefault(field["key"], plain(field["value"].removeprefix("ifname ").strip())[:60])
     return {row["name"]: _there(row) for row in rows}
 
 

@@ -103,7 +103,7 @@ READERS = (
         "netplan",
         explained,
         "a file of netplan",
-        command=re.compile(r"\bcat\b[^|;]*/etc/netplan/|\bnetplan\s+get\b"),
+        command=re.compile(r"\bcat\b[^|;\n]{0,200}/etc/netplan/|\bnetplan[ \t]{1,4}get\b"),
         signs=(
             sign(
                 "file",

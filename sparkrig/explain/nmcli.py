@@ -59,14 +59,17 @@ def _profiles(piece: Piece) -> Explained:
     return Explained(piece.tool, read, tuple(cages.judged(rows)))
 
 
-_SHOW = r"(?:\s+(?:status|show|s)(?:\s+--?\w+)*)?\s*(?:$|[|;>&])"
+_SHOW = r"(?:[ \t]{1,4}(?:status|show|s)(?:[ \t]{1,4}--?\w{1,20}){0,4})?[ \t]{0,4}(?:$|[|;>&])"
 READERS = (
     Reader(
         "nmcli",
         explained,
         "nmcli device, nmcli connection",
         "nmcli",
-        re.compile(rf"\bnmcli\s+(?:-\S+\s+(?:[A-Z][A-Z,-]*\s+)?)*(?:d|dev|device|c|con|connection){_SHOW}"),
+        re.compile(
+            r"\bnmcli(?:[ \t]{1,4}-\S{1,20}(?:[ \t]{1,4}[A-Z][A-Z,-]{0,80})?){0,8}"
+            rf"[ \t]{{1,4}}(?:d|dev|device|c|con|connection){_SHOW}"
+        ),
         (
             sign("devices", r"[ \t]*DEVICE[ \t]+TYPE[ \t]+STATE\b", again=True),
             sign("profiles", r"[ \t]*NAME[ \t]+(?:UUID[ \t]+)?TYPE[ \t]+DEVICE\b", again=True),

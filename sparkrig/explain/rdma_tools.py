@@ -112,7 +112,7 @@ READERS = (
         "rdma link",
         explained,
         programs="rdma",
-        command=re.compile(r"\brdma\s+(?:-\S+\s+)*link\b"),
+        command=re.compile(r"\brdma(?:[ \t]{1,4}-\S{1,20}){0,8}[ \t]{1,4}link\b"),
         signs=(sign("link", r"[ \t]*(?:\d+/\d+:|link)[ \t]+[\w.-]{1,40}/\d+:?[ \t][^\n]*\bstate[ \t]"),),
         install="sudo apt-get install iproute2",
     ),
