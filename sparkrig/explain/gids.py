@@ -36,7 +36,9 @@ def show_gids(piece: Piece, around: Around) -> Explained:
     ]
     without = sorted({port[0] for port in own if port not in usable}) if usable else []
     shared = [Finding("the fabric", verdict) for verdict in _subnets(table, around.prefixes)]
-    read = f"{len(table)} GIDs of {listed(dict.fromkeys(port[0] for port in ports))}"
+    read = (
+        f"{len(table)} GID{'' if len(table) == 1 else 's'} of {listed(dict.fromkeys(port[0] for port in ports))}"
+    )
     return Explained(piece.tool, read, (*findings, *shared), tuple(_gid_notes(table, without)))
 
 

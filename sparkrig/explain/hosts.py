@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.explain.explanation import Explained, Piece
+from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
 # what: its words; the first group is the value
@@ -38,8 +39,8 @@ def compared(pieces: Iterable[Piece]) -> Explained | None:
             findings.append(Finding(what, Verdict("degraded", "hosts-differ", f"it differs: {why}", _SAME[what])))
     if not findings and not same:
         return None
-    read = f"{len(texts)} hosts; the same on all: {', '.join(same) or 'nothing'}"
-    return Explained("the hosts", read, tuple(findings))
+    alike = f"; the same on all: {listed(same)}" if same else ""
+    return Explained("the hosts", f"{len(texts)} hosts{alike}", tuple(findings))
 
 
 _SAME = {
