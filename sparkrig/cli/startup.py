@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -39,13 +39,16 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
 
     It shows the phases of each node (cluster formed, weights loaded, compiled, first answer) next to times that
     others measured, of each service where a host has several. It reads the log of the unit sparkrig-serve, or
-    sparkrig-serve-NAME, and changes nothing.
+    sparkrig-serve-NAME, and changes nothing. In place of an INVENTORY it takes a log of another server, or - for
+    one that is piped in, and reads it as `sparkrig explain` does.
 
     Exit code 2: the model does not come up, or not as it should; 3: it is not up yet, or a host cannot be read.
     """
     from sparkrig import verdict
     from sparkrig.serving import startup_report
 
+    if inventory_file.suffix != ".py":
+        _explain(inventory_file, as_json=as_json)
     fleet, data = files.inventory(inventory_file)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
     judged = startup_report.judged(fleet, _read(found))
@@ -57,6 +60,14 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     if unread:
         files.try_doctor(inventory_file)
     raise SystemExit(3 if unread else verdict.exit_code(each.verdict for each in judged.values()))
+
+
+def _explain(log: Path, *, as_json: bool) -> NoReturn:
+    from sparkrig.cli.explain import explain
+
+    context = click.get_current_context()
+    context.invoke(explain, files=(click.File("rb").convert(str(log), None, context),), as_json=as_json)
+    raise SystemExit(1)  # explain has an exit code of its own, and does not come back
 
 
 def _follow(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str, seconds: float) -> Looked:

@@ -127,7 +127,7 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
 
 
 _TORCH = (
-    r"\btorch\.(?:distributed\.)?(?:OutOfMemory|Dist\w*|Accelerator)Error|No CUDA GPUs are available|"
+    r"\btorch\.(?:distributed\.)?(?:Dist\w*|Accelerator)Error|No CUDA GPUs are available|"
     r"\bnccl(?:System|Internal|Remote|UnhandledCuda)Error"
 )
 READERS = (
@@ -149,7 +149,7 @@ READERS = (
                 r"(?:[ \t]*+#)?[ \t]++size[ \t]+(?:count[ \t]+type\b[^\n]*\bbusbw\b|time[ \t]+algbw[ \t]+busbw\b)",
             ),
             sign("log", r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S"),
-            sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)"),
+            sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)", only_within=True),
             sign("average", r"[ \t]*(?:# *)?Avg bus bandwidth"),
         ),
         body=re.compile(r"[ \t]*(?:#|\d)|Got completion|localGid"),

@@ -84,3 +84,17 @@ def test_services_with_names_alone_hide_the_one_that_is_not_there(
 def test_what_makes_no_sense_is_refused(words: list[str], tmp_path: Path) -> None:
     done = CliRunner().invoke(startup.startup, [str(tmp_path / "pair.py"), *words])
     assert done.exit_code != 0 and not isinstance(done.exception, AttributeError)
+
+
+def test_a_log_in_place_of_an_inventory_is_explained(tmp_path: Path) -> None:
+    line = "ERROR 11-20 10:00:01 [core.py:1] torch.OutOfMemoryError: CUDA out of memory\n"
+    log = tmp_path / "server.log"
+    log.write_text(line)
+    from_file = CliRunner().invoke(startup.startup, [str(log), "--json"])
+    piped = CliRunner().invoke(startup.startup, ["-", "--json"], input=line)
+    for done in (from_file, piped):
+        (one,) = json.loads(done.stdout)["explained"]
+        causes = [finding["verdict"]["cause"] for finding in one["findings"]]
+        assert (done.exit_code, one["tool"], causes) == (2, "server log", ["memory"])
+    lost = CliRunner().invoke(startup.startup, [str(tmp_path / "none.log")])
+    assert lost.exit_code != 0 and "No such file" in lost.output
