@@ -61,13 +61,15 @@ def _judged(row: Signature, words: str, piece: Piece, said: Explained) -> bool:
 
 
 def _signs(text: str) -> dict[int, tuple[Signature, str]]:
-    """The first sign of each line that has one, with its words."""
+    """The first sign of each line that has one, with that line."""
+    lines = text.split("\n")
     starts = [0, *(found.end() for found in re.finditer("\n", text))]
     signs: dict[int, tuple[Signature, str]] = {}
     for row, words in _patterns():
         for found in words.finditer(text):
-            if found.group():
-                signs.setdefault(bisect_right(starts, found.start()) - 1, (row, found.group()))
+            number = bisect_right(starts, found.start()) - 1
+            if found.group() and number not in signs:
+                signs[number] = (row, lines[number].strip())
     return signs
 
 
