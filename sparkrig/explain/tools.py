@@ -8,7 +8,7 @@ and UUIDs are dropped before anything is read (section.plain), and secrets are m
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sparkrig.explain import (
@@ -90,6 +90,7 @@ def read(text: str) -> Reading:
     left, signed = leftover.explained(bare, takers)
     if len({piece.host for piece in pieces if piece.host}) > 1:
         told = [replace(one, host=piece.host) for one, piece in zip(told, pieces, strict=True)]
+    told = [one for one, piece in zip(told, pieces, strict=True) if not _instead(one, signed & {*piece.numbers})]
     lines = bare.split("\n")
     shown = (*told, *filter(None, (hosts.compared(pieces), left)))
     return Reading(shown, tuple(lines[number] for number in sorted({*unread} - signed)))
@@ -133,6 +134,11 @@ def _unread(piece: Piece, why: str) -> Verdict:
     if install and re.search(r"\bnot found\b", piece.text):
         return Verdict("unknown", "not-installed", f"{piece.tool.split()[0]} is not installed there", install)
     return Verdict("unknown", "no-answer", why, "run it again with sudo")
+
+
+def _instead(one: Explained, signed: Collection[int]) -> bool:
+    """Whether another program failed where the tool was to answer, as docker does that was to start it."""
+    return bool(signed) and [finding.verdict.cause for finding in one.findings] == ["no-answer"]
 
 
 def _written(text: str) -> int | None:
