@@ -198,6 +198,7 @@ WANTED = (
     *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
     *("EngineDeadError", "scheduler died", "unique IP address", "no GPU available", "number of available GPUs"),
     *("Tensor parallel size", "LocalEntryNotFoundError", "cannot find the requested files"),
+    *("memory pressure (OOM)", "exceptions.OutOfMemoryError", "running low on memory", "memory usage threshold"),
     *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
     *(words for each in RUNTIMES.values() for ends in each.ends.values() for words in ends),
 )
