@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,6 +49,7 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
 
     if inventory_file.suffix != ".py":
         _explain(inventory_file, as_json=as_json)
+        return
     fleet, data = files.inventory(inventory_file)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
     judged = startup_report.judged(fleet, _read(found))
@@ -62,12 +63,12 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     raise SystemExit(3 if unread else verdict.exit_code(each.verdict for each in judged.values()))
 
 
-def _explain(log: Path, *, as_json: bool) -> NoReturn:
+def _explain(log: Path, *, as_json: bool) -> None:
+    """Read the log of another server, and end as `sparkrig explain` ends."""
     from sparkrig.cli.explain import explain
 
     context = click.get_current_context()
     context.invoke(explain, files=(click.File("rb").convert(str(log), None, context),), as_json=as_json)
-    raise SystemExit(1)  # explain has an exit code of its own, and does not come back
 
 
 def _follow(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], what: str, seconds: float) -> Looked:

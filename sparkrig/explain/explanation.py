@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -72,6 +73,12 @@ class Sign:
     words: re.Pattern[str]
     again: bool = False
     only_within: bool = False
+
+
+def line_numbers(text: str) -> Callable[[int], int]:
+    """Which line of a text a place in it is of, counted from 0."""
+    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    return lambda place: bisect_right(starts, place) - 1
 
 
 def sign(name: str, words: str, *, again: bool = False, only_within: bool = False) -> Sign:

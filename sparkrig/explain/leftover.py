@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from sparkrig.explain.explanation import Explained, Piece
+from sparkrig.explain.explanation import Explained, Piece, line_numbers
 from sparkrig.explain.kernel import verdict
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
@@ -62,12 +61,11 @@ def _judged(row: Signature, words: str, piece: Piece, said: Explained) -> bool:
 
 def _signs(text: str) -> dict[int, tuple[Signature, str]]:
     """The first sign of each line that has one, with that line."""
-    lines = text.split("\n")
-    starts = [0, *(found.end() for found in re.finditer("\n", text))]
+    lines, number_at = text.split("\n"), line_numbers(text)
     signs: dict[int, tuple[Signature, str]] = {}
     for row, words in _patterns():
         for found in words.finditer(text):
-            number = bisect_right(starts, found.start()) - 1
+            number = number_at(found.start())
             if found.group() and number not in signs:
                 signs[number] = (row, lines[number].strip())
     return signs

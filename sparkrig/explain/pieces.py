@@ -8,10 +8,9 @@ and forums.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from collections.abc import Sequence
 
-from sparkrig.explain.explanation import WORD, Piece, Reader, Sign
+from sparkrig.explain.explanation import WORD, Piece, Reader, Sign, line_numbers
 
 _PROMPT = re.compile(
     r"^\s*(?:\([\w. -]+\)\s*)?"
@@ -62,12 +61,12 @@ class Splitter:
 
     def _signs(self, text: str) -> dict[int, tuple[Reader, Sign]]:
         """The sign of each line that has one."""
-        starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        number_at = line_numbers(text)
         signs: dict[int, tuple[Reader, Sign]] = {}
         for reader in self._readers:
             for sign in reader.signs:
                 for found in sign.words.finditer(text):
-                    signs.setdefault(bisect_right(starts, found.start()) - 1, (reader, sign))
+                    signs.setdefault(number_at(found.start()), (reader, sign))
         return signs
 
     def _command(self, line: str, host: str) -> Piece | None:
