@@ -1,7 +1,7 @@
 # make demo        two virtual Sparks: deployed, deployed again, asserted (no Spark at hand, no root once installed)
 # make test        the fast tests, then the main job on the virtual pair: a quarter of an hour at most
 # make test-lab    the other tests that CI runs, most of them on the virtual pair
-# make test-fast   no virtual machines, one to two minutes
+# make test-fast   no virtual machines, two to seven minutes
 # make faults      every fault and every promise on the virtual pair, and docs/faults.md anew (hours under emulation)
 # make mutants     dangerous lines broken one at a time, each found by a fast test
 # make mutate      the modules that guard a change broken everywhere, a score for each, and docs/faults.md anew (hours)

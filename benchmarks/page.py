@@ -48,7 +48,7 @@ class Goal:
 
 
 _OURS, _FLOOR = SPARKRIG.name, "floor"
-_SECONDS, _MIB = 30, 400  # of the controlling machine, for a thousand hosts (issue 22)
+_SECONDS, _MIB = 30, 400  # of the controlling machine, for a thousand hosts
 _LEVEL = 1.1  # as many times the least cost per host, at most
 GOALS = (
     Goal("first converge of the pair", Work.CONVERGE, 0, 0, _OURS, STOCK.name, 1.0, most=True),

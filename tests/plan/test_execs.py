@@ -1,6 +1,6 @@
-"""A settled host is asked once, on one connection, whatever is run (issue 6): it counts, as does the way to it.
+"""A settled host is asked once, on one connection, whatever is run: it counts, as does the way to it.
 
-What a first converge asks is bounded, too (issue 22).
+What a first converge asks is bounded, too.
 """
 
 from __future__ import annotations
