@@ -43,6 +43,6 @@ NETDEV = Grammar("name of a netdev", r"(?!\.{1,2}$)[^\s/:]{1,15}")
 # NMSettingConnection:uuid: hexadecimal digits and dashes; older versions took digests of 40 for one, too
 UUID = Grammar("UUID of a profile", r"[0-9A-Fa-f][0-9A-Fa-f-]{31,39}")
 PCI = Grammar("address on the PCI bus", r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")  # lspci(8), -D
-RUN = Grammar("id of a run", r"[A-Za-z0-9][A-Za-z0-9.-]*")  # what sparkrig.runs.journal.LOOK lets pass
+RUN = Grammar("id of a run", r"[A-Za-z0-9][A-Za-z0-9.-]*")  # what sparkrig.runs.journal_look.LOOK lets pass
 # RFC 1123's host names, and addresses
 SERVER = Grammar("name or address of a time server", r"[A-Za-z0-9:][A-Za-z0-9.:-]{0,252}")

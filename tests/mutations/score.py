@@ -23,7 +23,10 @@ MODULES = {
     "operations/guard.py": ("tests/unit/operations/test_guard.py",),
     "sparkrig/network/guard.py": ("tests/unit/network/test_guard.py",),
     "sparkrig/runs/lock.py": ("tests/unit/runs/test_lock_model.py",),
-    "sparkrig/runs/journal.py": ("tests/unit/runs/test_journal_model.py",),
+    **{
+        f"sparkrig/runs/{name}.py": ("tests/unit/runs/test_journal_model.py",)
+        for name in ("journal", "journal_look")
+    },
     **{f"sparkrig/runs/{name}.py": _UNDO for name in ("undo", "undo_target", "undo_merge", "undo_outcome")},
     "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
     "sparkrig/network/gid.py": ("tests/unit/network/test_gid.py",),

@@ -30,7 +30,7 @@ from sparkrig.parsing import grammar
 from sparkrig.refusal import Refusal
 from sparkrig.resources import containers
 from sparkrig.resources.check import Subject
-from sparkrig.runs import journal, partial, recovery, undo, undo_target
+from sparkrig.runs import journal_look, partial, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal, Run, Step
 from sparkrig.runs.lock import Owner
 from sparkrig.runs.render import journal as shown
@@ -451,7 +451,7 @@ ROWS: Mapping[str, tuple[Callable[[list[str]], Any], list[str]]] = {
     "a version of apt's": (driver.parse, ["Inst aa (VALUE Ubuntu)", "simulated 0"]),
     "a kernel": (health.parse, ["boot_id b", "kernel 6.1", "modules VALUE yes 580.1"]),
     "the kernel": (health.parse, ["boot_id b", "kernel VALUE"]),
-    "a run": (journal.parse, ["now 1", "run VALUE {}"]),
+    "a run": (journal_look.parse, ["now 1", "run VALUE {}"]),
     "the toolkit": (containers.CONTAINERS.parse, ["toolkit VALUE"]),
     "a netdev": (network.parse, ['addr [{"ifname": "VALUE", "mtu": 1, "addr_info": []}]']),
     "a profile": (network.parse, ["property connection.uuid:VALUE"]),

@@ -11,7 +11,7 @@ from sparkrig.network import environment
 from sparkrig.operations.files import WRITE
 from sparkrig.operations.journal import noted
 from sparkrig.resources import containers
-from sparkrig.runs import journal, lock, undo, undo_merge
+from sparkrig.runs import journal, journal_look, lock, undo, undo_merge
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.undo import Plan
 from sparkrig.ssh.shell import script
@@ -75,9 +75,9 @@ esac""",
         self.step(run, program, "", stdin=row, cut=bool(before or after))
 
     def look(self) -> Journal:
-        done = self.sh(journal.LOOK)
+        done = self.sh(journal_look.LOOK)
         assert done.returncode == 0, done.stderr
-        return journal.parse(done.stdout.replace(str(self.root), "").splitlines())
+        return journal_look.parse(done.stdout.replace(str(self.root), "").splitlines())
 
     def plan(self, run: str) -> Plan:
         plan = undo.plan(self.look(), run, everything=False)

@@ -22,7 +22,7 @@ from sparkrig.cli.unlock import unlock
 from sparkrig.files import DECLARED
 from sparkrig.host.armed import Armed
 from sparkrig.operations import journal as operations
-from sparkrig.runs import journal, undo
+from sparkrig.runs import journal, journal_look, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.render import journal as picture
@@ -177,7 +177,7 @@ def test_a_terminal_shows_one_host_below_the_other(monkeypatch: pytest.MonkeyPat
     assert said[said.index("spark-b") - 1] == ""
 
 
-LOST = journal.parse([f"now {NOW}", f"current file {DECLARED} 600 root:root c"])
+LOST = journal_look.parse([f"now {NOW}", f"current file {DECLARED} 600 root:root c"])
 
 
 def test_a_journal_that_is_gone_is_named_with_what_begins_a_new_one(

@@ -15,7 +15,7 @@ from sparkrig.operations import journal as journals
 from sparkrig.operations import storage
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
-from sparkrig.runs import journal, lock, recovery, undo, undo_target
+from sparkrig.runs import journal, journal_look, lock, recovery, undo, undo_target
 from sparkrig.runs.journal import Journal
 from sparkrig.serving import served
 from sparkrig.ssh import remote
@@ -217,7 +217,7 @@ def kept() -> Journal:
         f"wrote weights {TWO} absent",
         f"before image {BASE} 5 bytes",
     )
-    return journal.parse(
+    return journal_look.parse(
         ["now 1795348900", f"run {id} {owner}", *rows, f"wrote image {BASE} absent", "after end 1795348810"]
     )
 

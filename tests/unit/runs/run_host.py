@@ -22,7 +22,8 @@ from typing import IO, Any
 
 from sparkrig import programs
 from sparkrig.runs import lock, undo
-from sparkrig.runs.journal import BEGIN, END, LOOK, Journal, parse
+from sparkrig.runs.journal import BEGIN, END, Journal
+from sparkrig.runs.journal_look import LOOK, parse
 from sparkrig.runs.undo import Plan
 from tests.unit import undo_host
 from tests.unit.templates import guarded_host

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.runs import journal, recovery
+from sparkrig.runs import journal, journal_look, recovery
 from sparkrig.runs.journal import Journal, Left, Run, Step
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.managed_files import WRITTEN
@@ -31,7 +31,7 @@ def owner(run: str, **by: Any) -> Owner:
 
 
 def read(*rows: str) -> Journal:
-    return journal.parse(["now 5000", *rows])
+    return journal_look.parse(["now 5000", *rows])
 
 
 def one(*rows: str) -> Run:
@@ -46,7 +46,7 @@ def one(*rows: str) -> Run:
 def test_an_empty_journal_has_the_hosts_clock() -> None:
     assert read() == Journal(5000)
     with pytest.raises(ValueError, match="does not say what time it is there"):
-        journal.parse([])
+        journal_look.parse([])
 
 
 def test_rows_belong_to_the_run_above_them() -> None:

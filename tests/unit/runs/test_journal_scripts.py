@@ -18,7 +18,7 @@ from sparkrig import programs
 from sparkrig.facts.journal import Journal as JournalFact
 from sparkrig.operations.journal import noted, recorded
 from sparkrig.operations.refusal import Commands
-from sparkrig.runs import journal, lock
+from sparkrig.runs import journal, journal_look, lock
 from sparkrig.ssh.shell import in_turn, script
 from tests.tables import each_row
 from tests.unit.holders import Holders
@@ -73,9 +73,9 @@ class Spark(SimulatedHost):
         return self.sh(command.get_raw_value(), stdin=stdin)
 
     def look(self) -> journal.Journal:
-        done = self.sh(journal.LOOK)
+        done = self.sh(journal_look.LOOK)
         assert done.returncode == 0, done.stderr
-        return journal.parse(done.stdout.splitlines())
+        return journal_look.parse(done.stdout.splitlines())
 
 
 @pytest.fixture
@@ -432,7 +432,7 @@ def test_a_look_writes_nothing(spark: Spark) -> None:
 
 
 def test_the_fact_is_the_look(spark: Spark) -> None:
-    assert journal.LOOK in JournalFact().command()
+    assert journal_look.LOOK in JournalFact().command()
 
 
 TORN: dict[str, Callable[[Path], object]] = {
