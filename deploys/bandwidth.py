@@ -49,8 +49,10 @@ def due(spark: Spark) -> Due | None:
     """
     if any(each.network_moves for each in spark.group):
         return Due("the network changes")
-    found = [each for member in spark.group for each in _complaints(member) if each.kind != "unread"]
-    reason = next((each for each in found if not each.unknown), next(iter(found), None))
+    complaints = [
+        complaint for member in spark.group for complaint in _complaints(member) if complaint.kind != "unread"
+    ]
+    reason = next((complaint for complaint in complaints if not complaint.unknown), next(iter(complaints), None))
     return Due(reason.said, changes=not reason.unknown) if reason else None
 
 

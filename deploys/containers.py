@@ -11,9 +11,9 @@ from sparkrig.operations import containers
 @deploy("Containers")
 def apply(spark: Spark) -> None:
     """Give docker the nvidia runtime; running containers are never stopped without leave."""
-    found, mine = spark.found.containers, spark.settings
-    containers.toolkit(name="nvidia-container-toolkit", found=found, settings=mine)
-    containers.runtime(name="docker's nvidia runtime", found=found, restart_docker=mine.restart_docker)
+    found, settings = spark.found.containers, spark.settings
+    containers.toolkit(name="nvidia-container-toolkit", found=found, settings=settings)
+    containers.runtime(name="docker's nvidia runtime", found=found, restart_docker=settings.restart_docker)
 
 
 alone(__name__, apply)

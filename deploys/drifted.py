@@ -59,11 +59,12 @@ def checked(
     fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
 ) -> dict[str, list[Check] | Refusal]:
     hosts = subjects(fleet, seen)
-    found = {name: resources.checks(each) for name, each in hosts.items()}
+    found = {name: resources.checks(subject) for name, subject in hosts.items()}
     planned = dry.plan(data, fleet, seen)
     whole = {
-        name: made + unexplained(made, _peers(fleet.peers(name), found), planned[name], each.apply, each.serve)
-        for (name, made), each in zip(found.items(), hosts.values(), strict=True)
+        name: made
+        + unexplained(made, _peers(fleet.peers(name), found), planned[name], subject.apply, subject.serve)
+        for (name, made), subject in zip(found.items(), hosts.values(), strict=True)
     }
     lost = {name: login.hindrance(name, data[name], unread[name])[1] for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}

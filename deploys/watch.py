@@ -13,13 +13,13 @@ from sparkrig.resources.watch import WATCH
 @deploy("Watch")
 def apply(spark: Spark) -> None:
     """Put unit and program in place and start them; or stop it and take all of it away."""
-    mine = spark.settings
-    on = mine.watch
+    settings = spark.settings
+    on = settings.watch
     plan = WATCH.changes(spark.subject)
     if on or plan:
         files.place(name="black box", wanted=plan.write, found=spark.found.files, unwanted=plan.remove)
-        if mine.watch_metrics:
-            operations.exporter(name="Prometheus' node exporter", plan=plan, patience=mine.patience)
+        if settings.watch_metrics:
+            operations.exporter(name="Prometheus' node exporter", plan=plan, patience=settings.patience)
         files.reload(name="let systemd run it" if on else "stop it", paths=plan.reload)
 
 

@@ -19,7 +19,7 @@ class Pings(Noun[dict[str, tuple[ping.Ping, ...]]]):
     def command(self, *targets: Target) -> str:
         """+ targets: what is pinged"""
         words = [str(ping.COUNT), str(ping.REPLY_S)]
-        words += [word for each in targets for word in (each.netdev, str(each.address), str(each.size))]
+        words += [word for target in targets for word in (target.netdev, str(target.address), str(target.size))]
         return f"{PREAMBLE}\nset -- {shlex.join(words)}\n{self.script}"
 
     @staticmethod

@@ -29,7 +29,9 @@ def of_resource(resource: Resource[T]) -> type[Noun[T]]:
     return Fact
 
 
-FACTS: dict[str, type[Noun[Any]]] = {each.name: of_resource(each) for each in RESOURCES if each.script}
+FACTS: dict[str, type[Noun[Any]]] = {
+    resource.name: of_resource(resource) for resource in RESOURCES if resource.script
+}
 
 
 def __getattr__(name: str) -> type[Noun[Any]]:

@@ -183,8 +183,8 @@ class _Log:
         if self._of_two:
             self._host.log(said)
 
-    def met(self, found: Sequence[Edge]) -> None:
-        self._host.log(outcome.sentence(found))
+    def met(self, edges: Sequence[Edge]) -> None:
+        self._host.log(outcome.sentence(edges))
 
 
 def _report(host: Host, subject: str, verdict: Verdict) -> None:

@@ -63,7 +63,7 @@ class Bench:
 
     @property
     def window(self) -> int:
-        return max(each.window for each in self.orders.values())
+        return max(order.window for order in self.orders.values())
 
     @property
     def left(self) -> int:
@@ -107,7 +107,7 @@ def carry_out(bench: Bench) -> dict[str, str]:
             first = _reach(bench)
             bench.tell(f"applied; {_proven(bench)}; reverts in {bench.left} s unless confirmed")
             _link(bench)
-            gevent.sleep(max(0.0, max(each.made for each in first.values()) + APART_S - time.monotonic()))
+            gevent.sleep(max(0.0, max(door.made for door in first.values()) + APART_S - time.monotonic()))
             second = _reach(bench)
         if bench.left < guard.MARGIN_S:
             raise RolledBack(f"only {bench.left} s were left to confirm it")

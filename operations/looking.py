@@ -61,7 +61,7 @@ def settle(
     hosts: those that are connected, else the inventory's data of each; armed: what a look saw, by host; why: as of
     `operations.guard.settle`. Raises Refusal where a host is lost.
     """
-    due = {name: hosts[name] for name, each in armed.items() if each}
+    due = {name: hosts[name] for name, changes in armed.items() if changes}
     if not due:
         return False
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded

@@ -33,9 +33,9 @@ from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.text import listed
 
 
-def planned(found: seen.Network, mine: Settings) -> Plan:
+def planned(found: seen.Network, settings: Settings) -> Plan:
     """What the network of a host needs for its settings. Raises Refusal."""
-    return network.plan(found.over(mine.management_interface), mine)
+    return network.plan(found.over(settings.management_interface), settings)
 
 
 @operation()
@@ -69,14 +69,14 @@ def changes(plan: Plan, rollback_seconds: int) -> list[Change]:
     """What a plan changes. rollback_seconds: after how many the host takes back what was not confirmed."""
     found = [
         Change(
-            _KINDS[each.part][0],
-            each.netdev + _KINDS[each.part][1],
-            None if each.status == "missing" else each.found,
-            each.want,
+            _KINDS[aspect.part][0],
+            aspect.netdev + _KINDS[aspect.part][1],
+            None if aspect.status == "missing" else aspect.found,
+            aspect.want,
             interrupts=f"what runs over {change.netdev}, which reverts after {rollback_seconds} s unless proven",
         )
         for change in plan.changes
-        for each in change.differs
+        for aspect in change.differs
     ]
     found += [Change("profile", name, "there", None) for _, name in plan.remove]
     return found + [Change("netplan", path, "in use", None) for path in plan.move]
@@ -146,14 +146,16 @@ def _complain(host: Host, what: str) -> None:
 
 def _change(host: Host, group: Sequence[str], fleet: Fleet, step: str) -> bool:
     hosts = {name: inventory.get_host(name) for name in group}
-    mine = fleet[host.name]
+    settings = fleet[host.name]
     own: set[str] = set()
     try:
         orders = _orders(hosts, fleet, step, own)
         pings = {name: _pings(fleet, name) for name in hosts}
         if orders:
-            outside = witness.proof(hosts, own, orders, allowed=_unwitnessed(fleet, own), patience=mine.patience)
-            bench = Bench(hosts, orders, pings, journal.current().folder, mine.patience, host.log, outside)
+            outside = witness.proof(
+                hosts, own, orders, allowed=_unwitnessed(fleet, own), patience=settings.patience
+            )
+            bench = Bench(hosts, orders, pings, journal.current().folder, settings.patience, host.log, outside)
             guard.carry_out(bench)
     except (Refusal, RolledBack) as error:
         say(host, str(error))

@@ -17,10 +17,10 @@ from sparkrig.settings import Settings
 
 def subject(name: str, fleet: Fleet, found: Mapping[str, State]) -> Subject:
     """A host of `found`, which has what was seen of each that could be read."""
-    mine = fleet[name]
+    settings = fleet[name]
     peers = {peer: found[peer] for peer in fleet.peers(name) if peer in found}
-    seen = over(found[name], mine)
-    return Subject(name, fleet, seen, peers, _secrets(mine))
+    seen = over(found[name], settings)
+    return Subject(name, fleet, seen, peers, _secrets(settings))
 
 
 def subjects(fleet: Fleet, found: Mapping[str, State]) -> dict[str, Subject]:
@@ -28,13 +28,13 @@ def subjects(fleet: Fleet, found: Mapping[str, State]) -> dict[str, Subject]:
     return {name: subject(name, fleet, found) for name in found}
 
 
-def over(found: State, mine: Settings) -> State:
+def over(state: State, settings: Settings) -> State:
     """What was seen of a host, with the management netdev that its settings name."""
-    return replace(found, network=found.network.over(mine.management_interface))
+    return replace(state, network=state.network.over(settings.management_interface))
 
 
-def _secrets(mine: Settings) -> dict[str, SecretStr | None] | Refusal:
+def _secrets(settings: Settings) -> dict[str, SecretStr | None] | Refusal:
     try:
-        return gathered(mine.secrets)
+        return gathered(settings.secrets)
     except Refusal as refusal:
         return refusal

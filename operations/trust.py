@@ -64,7 +64,7 @@ def peers(found: trust.Trust, files: Mapping[str, Found], names: Sequence[str], 
         host.noop(f"this host and its peer{'s' * (len(names) > 1)} know each other")
         return
     plan.report(_acquainted(found, files, names, others))
-    keyless = others is None or any(each.found.key is None for each in others)
+    keyless = others is None or any(peer.found.key is None for peer in others)
     if others is None or (keyless and not state.is_executing):
         yield f"# the keys of {'both' if len(names) == 1 else 'all'} hosts are exchanged once they are made"
         return
@@ -91,7 +91,7 @@ def _acquainted(
         paths, whom = (trust.KNOWN_HOSTS, trust.CLIENT), f"for the peer{'s' * (len(names) > 1)}"
         return [authorized, *(Change("file", path, None, whom) for path in paths if path not in files)]
     late = of_files(trust.files(found.user, others), files)  # which need no key of a peer's user
-    keys = all(each.found.key for each in others)
+    keys = all(peer.found.key for peer in others)
     known = keys and found.authorized == tuple(map(trust.line, others))
     return late if known else [authorized, *late]
 

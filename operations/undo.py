@@ -40,7 +40,7 @@ def carry_out(
     run: Run,
     hosts: Mapping[str, Host],
     plans: Mapping[str, Plan],
-    mine: Settings,
+    settings: Settings,
     told: Told,
     *,
     restart_docker: bool,
@@ -49,7 +49,7 @@ def carry_out(
 
     Returns the plans as they were carried out, with what was not put back; the journals keep that, too.
 
-    run: the undo itself; hosts: both hosts of a pair; mine: the settings of one of them, for its deadlines.
+    run: the undo itself; hosts: both hosts of a pair; settings: the settings of one of them, for its deadlines.
     Raises Refusal where nothing was done, RolledBack where the network is as it was and nothing else was done,
     Failed or Lost where it broke off: the same again goes on from there.
     """
@@ -57,12 +57,14 @@ def carry_out(
         told(name, "keep what stands there now")
     journal.begin(run, hosts)
     try:
-        there = _network(run, hosts, plans, mine, told)
+        there = _network(run, hosts, plans, settings, told)
     except Refusal:
         journal.let_go(run, hosts)
         raise
     plans = {name: undo_outcome.network_done(plan, there.get(name, "")) for name, plan in plans.items()}
-    answers = remote.each(hosts, lambda at: _host(run, at, plans[at.name], mine.patience, told, restart_docker))
+    answers = remote.each(
+        hosts, lambda at: _host(run, at, plans[at.name], settings.patience, told, restart_docker)
+    )
     amiss = [f"{name}: {answer}" for name, answer in answers.items() if isinstance(answer, (Failed, Lost))]
     if amiss:
         raise Failed("; ".join(amiss))
@@ -86,8 +88,8 @@ def barred(at: Host, plan: Plan, patience: float) -> tuple[Barred, ...]:
     """What of a plan's files cannot be put in its place, with what is beside them. Raises Failed or Lost."""
     seconds = int(60 * patience)
     told = remote.shell(at, BARS, *plan.targets, seconds=seconds)
-    for each in _of_user(plan):
-        told += remote.shell(at, AS_USER, "", each.bars, "sparkrig", seconds=seconds)
+    for beside in _of_user(plan):
+        told += remote.shell(at, AS_USER, "", beside.bars, "sparkrig", seconds=seconds)
     rows = [line.removeprefix("barred ") for line in told.splitlines()]
     return remote.parsed("files that cannot be put back", lambda: targets.parse(rows))
 
@@ -105,15 +107,15 @@ def read(at: Host, plan: Plan, patience: float) -> Plan:
 
 
 def _network(
-    run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], mine: Settings, told: Told
+    run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], settings: Settings, told: Told
 ) -> dict[str, str]:
     """Put the network back; by host, what is not all as it was."""
     orders = {
         name: Order(
             step=undo.step("network"),
-            window=mine.rollback_seconds,
-            seconds=int(LIVE_S * mine.patience),
-            patience=mine.patience,
+            window=settings.rollback_seconds,
+            seconds=int(LIVE_S * settings.patience),
+            patience=settings.patience,
             restore=f"{lock.RUNS}/{plans[name].run}/guard/before",
             mine=plans[name].mine,
         )
@@ -124,10 +126,10 @@ def _network(
         return {}
     for name in hosts:
         told(name, "network")
-    here = remote.every(hosts, lambda at: guard.prepare(at, run.id, mine.patience))
+    here = remote.every(hosts, lambda at: guard.prepare(at, run.id, settings.patience))
     own = [name for name, is_here in here.items() if is_here]
-    outside = witness.proof(hosts, own, orders, allowed=mine.allow_unwitnessed, patience=mine.patience)
-    return guard.carry_out(Bench(hosts, orders, {}, run.folder, mine.patience, told.say, outside))
+    outside = witness.proof(hosts, own, orders, allowed=settings.allow_unwitnessed, patience=settings.patience)
+    return guard.carry_out(Bench(hosts, orders, {}, run.folder, settings.patience, told.say, outside))
 
 
 def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> Plan:
@@ -140,8 +142,8 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
 
     before = undo.kept(plan.run)
     rows = plan.files(docker=False)
-    for each in _of_user(plan):  # before its file, which shows that there is some
-        step(each.step, AS_USER, "", each.program, "sparkrig", *each.words, seconds=60)
+    for beside in _of_user(plan):  # before its file, which shows that there is some
+        step(beside.step, AS_USER, "", beside.program, "sparkrig", *beside.words, seconds=60)
     if rows:
         plan = undo_outcome.left(plan, step("files", undo.RESTORE, before, seconds=60, stdin=rows))
     if docker := plan.files(docker=True):

@@ -80,18 +80,18 @@ def close(at: Host, patience: float, only: str = "") -> None:
     remote.shell(at, CLOSE, only, seconds=int(PREPARE_S * patience))
 
 
-def perform(at: Host, task: Task, found: Standing, patience: float) -> None:
+def perform(at: Host, task: Task, standing: Standing, patience: float) -> None:
     """One task that is done on the host itself; a reboot begins as this ends. Raises Failed or Lost."""
-    record = found.record
+    record = standing.record
     assert record is not None
     match task:
         case "install":
-            _keep(at, found, patience)
+            _keep(at, standing, patience)
             _unit(at, update_record.UNIT, ("sh", "-c", INSTALL), INSTALL_S, patience)
         case "boot":
-            _boot(at, found, patience)
+            _boot(at, standing, patience)
         case "prove":
-            _prove(at, found, patience)
+            _prove(at, standing, patience)
         case "firmware":
             _hand_over(at, record, patience)
         case "apply":
@@ -127,14 +127,14 @@ def _unit(at: Host, name: str, words: Sequence[str], seconds: int, patience: flo
         raise Failed(_OF_UNIT.sub("", str(error)) or str(error)) from None
 
 
-def _keep(at: Host, found: Standing, patience: float) -> None:
+def _keep(at: Host, standing: Standing, patience: float) -> None:
     """Let GRUB boot the kernel that runs, whatever is installed; it is seen to before anything is."""
-    if not found.steps:
+    if not standing.steps:
         _noted(at, BEGAN, patience)
-    if found.kernel == found.kernel_to_be or found.back or found.working:
+    if standing.kernel == standing.kernel_to_be or standing.back or standing.working:
         return
     remote.shell(at, KEEP, seconds=int(PREPARE_S * patience))
-    if why := _misled(at, found.kernel, patience):
+    if why := _misled(at, standing.kernel, patience):
         raise Failed(f"nothing is installed: {why}")
 
 
@@ -143,33 +143,33 @@ def _misled(at: Host, kernel: str, patience: float) -> str:
     return update_proof.misled(kernel, remote.read(at, NextBoot(), seconds=int(LOOK_S * patience)))
 
 
-def _boot(at: Host, found: Standing, patience: float) -> None:
+def _boot(at: Host, standing: Standing, patience: float) -> None:
     """Reboot into the kernel of the update, once it was seen that it has all it needs, and that GRUB boots it."""
     packages = remote.read(at, of_resource(DRIVER)(), seconds=int(LOOK_S * patience))
-    if why := update_proof.unready(found, packages):
+    if why := update_proof.unready(standing, packages):
         raise Failed(f"what is installed is not booted: {why}")
     if parts := firmware.staged(remote.read(at, Firmware(), seconds=int(LOOK_S * patience))):
         raise Failed(f"the reboot would write firmware that was handed over before ({', '.join(parts)})")
     trial = int(TRIAL_S * patience)
-    remote.shell(at, BOOT, found.kernel_to_be, f"{trial}s", seconds=int(PREPARE_S * patience))
-    if why := _misled(at, found.kernel_to_be, patience):
+    remote.shell(at, BOOT, standing.kernel_to_be, f"{trial}s", seconds=int(PREPARE_S * patience))
+    if why := _misled(at, standing.kernel_to_be, patience):
         raise Failed(why)
     remote.shell(at, REBOOT, seconds=int(STEP_S * patience))
 
 
-def _prove(at: Host, found: Standing, patience: float) -> None:
+def _prove(at: Host, standing: Standing, patience: float) -> None:
     """Kernel, driver and GPU; the GPU may answer some time after the first login of a boot."""
     end = monotonic() + PROOF_S * patience
     while why := update_proof.unproven(
-        found,
+        standing,
         remote.read(at, of_resource(DRIVER)(), seconds=int(LOOK_S * patience)),
         remote.read(at, Gpu(), seconds=int(LOOK_S * patience)),
     ):
-        if monotonic() >= end or found.kernel != found.kernel_to_be:
+        if monotonic() >= end or standing.kernel != standing.kernel_to_be:
             raise Failed(f"not proven: {why}")
         sleep(POLL_S)
     remote.shell(at, PROVE, seconds=int(PREPARE_S * patience))
-    if why := _misled(at, found.kernel_to_be, patience):
+    if why := _misled(at, standing.kernel_to_be, patience):
         raise Failed(f"proven, but {why}")
 
 

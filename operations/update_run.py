@@ -42,7 +42,7 @@ def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> in
     check = f"{at.again('--check')}, which shows what it would do"
     terminal.must_answer(asked.yes, f"{check}; then {at.again(*back, '--yes')}")
     standings = at.standings()
-    pending = {name: each for name, each in standings.items() if each.record}
+    pending = {name: standing for name, standing in standings.items() if standing.record}
     order = (
         _goes_on(at, pending, asked, _own(standings)) if pending or asked.back else _begun(at, asked, standings)
     )
@@ -89,7 +89,7 @@ def _goes_on(
 
 def _the_same(at: Updating, pending: Mapping[str, Standing]) -> None:
     """Raise Refusal where another command than this one is open: an update does what was typed."""
-    commands = {name: _command(at, each) for name, each in pending.items()}
+    commands = {name: _command(at, standing) for name, standing in pending.items()}
     limits = len({*commands.values()}) > 1  # of several groups, each has its own
     for name, each in pending.items():
         if each.back or not (each.record and each.record.same(at.to, at.parts)):
@@ -101,14 +101,14 @@ def _the_same(at: Updating, pending: Mapping[str, Standing]) -> None:
             )
 
 
-def _command(at: Updating, found: Standing, *more: str) -> str:
+def _command(at: Updating, standing: Standing, *more: str) -> str:
     """The command that an open update goes on by."""
-    assert found.record is not None
-    return replace(at, to=found.record.to, parts=found.record.parts, back=found.back).again(*more)
+    assert standing.record is not None
+    return replace(at, to=standing.record.to, parts=standing.record.parts, back=standing.back).again(*more)
 
 
-def _serves(found: Standing) -> bool:
-    return bool(found.record and found.record.served)
+def _serves(standing: Standing) -> bool:
+    return bool(standing.record and standing.record.served)
 
 
 # --- a new one

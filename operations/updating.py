@@ -364,17 +364,17 @@ def _called(service: str) -> str:
     return "the server" if service == "-" else f"service {service}"
 
 
-def _alone(at: Host, found: Standing, patience: float, why: str, act: Callable[[Host, float], None]) -> None:
+def _alone(at: Host, standing: Standing, patience: float, why: str, act: Callable[[Host, float], None]) -> None:
     """Do something on a host while it is locked, if its update is as it was found. Raises Failed or Lost."""
     try:
         with journal.locked(journal.Run(why), {at.name: at}):
-            _unmoved(update.look(at, patience), found)
+            _unmoved(update.look(at, patience), standing)
             act(at, patience)
     except Refusal as refusal:
         raise Failed(refusal.what) from None
 
 
-def _unmoved(now: Standing, found: Standing) -> None:
+def _unmoved(now: Standing, standing: Standing) -> None:
     """Raise Failed where another command has moved an update since it was looked at."""
-    if (now.record, now.steps, now.boot) != (found.record, found.steps, found.boot):
+    if (now.record, now.steps, now.boot) != (standing.record, standing.steps, standing.boot):
         raise Failed("its update or its boot is not what it was a moment ago, so nothing more is done")

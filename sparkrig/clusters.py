@@ -187,8 +187,10 @@ def _spelled_otherwise(name: str, hosts: Hosts) -> str:
     return next(
         (
             other
-            for other, each in hosts.items()
-            if each.group_name and each.group_name != mine and each.group_name.casefold() == mine.casefold()
+            for other, settings in hosts.items()
+            if settings.group_name
+            and settings.group_name != mine
+            and settings.group_name.casefold() == mine.casefold()
         ),
         "",
     )
@@ -364,8 +366,8 @@ def _check_edge(label: str, one: str, other: str, hosts: Hosts) -> None:
             )
 
 
-def _check_apart(name: str, mine: Settings) -> None:
-    for (one, here), (other, there) in combinations(mine.fabric.items(), 2):
+def _check_apart(name: str, settings: Settings) -> None:
+    for (one, here), (other, there) in combinations(settings.fabric.items(), 2):
         if nccl(here) == nccl(there):
             raise SettingsError(
                 f"{name}: {here} on {one} and {there} on {other} have the same first {NCCL_BITS} bits, by "

@@ -35,7 +35,7 @@ _BARE = re.compile(r"(?:[\w@%+=:,./-]|(?<=[\w.+-])~)+", re.ASCII)
 
 def quoted(*words: str) -> str:
     """Words of a command, each as a shell reads it whole, whatever is in it; as it is where it needs no quotes."""
-    return " ".join(each if _BARE.fullmatch(each) else shlex.quote(plain(each)) for each in words)
+    return " ".join(word if _BARE.fullmatch(word) else shlex.quote(plain(word)) for word in words)
 
 
 def quoted_path(file: str | PathLike[str]) -> str:

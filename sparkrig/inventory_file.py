@@ -205,7 +205,7 @@ def _list_of(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> cst.L
     private = isinstance(target, cst.Name) and target.value.startswith("_")
     if private or not isinstance(value, cst.List):
         return None
-    return value if all(_name(each.value) for each in value.elements) else None
+    return value if all(_name(element.value) for element in value.elements) else None
 
 
 def _name(node: cst.BaseExpression) -> str | None:
@@ -224,7 +224,7 @@ def _written(node: cst.BaseExpression) -> str | None:
 
 
 def _keys(box: cst.Dict) -> Iterator[str | None]:
-    return (_name(each.key) if isinstance(each, cst.DictElement) else None for each in box.elements)
+    return (_name(element.key) if isinstance(element, cst.DictElement) else None for element in box.elements)
 
 
 def _is(node: cst.BaseExpression, host: str) -> bool:
@@ -239,7 +239,7 @@ def _is_import(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> boo
 
 def _with_item(text: str, name: str, key: str, value: Any) -> str:
     source = _parse(text, f"in the data of {name}: {_item(key, value, None)}")
-    there = [each for each in source.hosts().elements if _is(each.value, name)]
+    there = [element for element in source.hosts().elements if _is(element.value, name)]
     if len(there) != 1:
         raise source.unknown(
             f"{name} is {'not written out' if not there else 'written twice'} in its list of hosts"

@@ -218,7 +218,7 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
         return "ssh", _changed(name, data)
     if _UNREAD.match(why):  # it may have a host's text in it, whatever words that has
         return "look", _look_again(name, why)
-    if unfit := next((each for each in (IN_CONTAINER, UNDER_SUDO) if why == str(each)), None):
+    if unfit := next((refusal for refusal in (IN_CONTAINER, UNDER_SUDO) if why == str(refusal)), None):
         return "ssh", unfit
     if "sudo" in why:
         return "sudo", Refusal(why, _sudoers(data))

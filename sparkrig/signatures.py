@@ -53,7 +53,7 @@ def table(tool: str) -> tuple[Signature, ...]:
 
 def of(tool: str, cause: str) -> Signature:
     """The first signature of a tool with that cause. Raises StopIteration where there is none."""
-    return next(each for each in table(tool) if each.cause == cause)
+    return next(signature for signature in table(tool) if signature.cause == cause)
 
 
 def tools() -> Iterable[str]:

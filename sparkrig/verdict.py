@@ -48,12 +48,14 @@ def worst(verdicts: Iterable[Verdict]) -> Verdict:
 
     A known fault outweighs something unknown.
     """
-    return max(verdicts, key=lambda each: _BY_WEIGHT.index(each.level), default=Verdict("unknown", "not-judged"))
+    return max(
+        verdicts, key=lambda verdict: _BY_WEIGHT.index(verdict.level), default=Verdict("unknown", "not-judged")
+    )
 
 
 def exit_code(verdicts: Iterable[Verdict]) -> int:
     """0 all healthy, 2 something is degraded or at fault, 3 something is unknown (which wins)."""
-    levels = {each.level for each in verdicts}
+    levels = {verdict.level for verdict in verdicts}
     if not levels or "unknown" in levels:
         return 3
     return 0 if levels == {"healthy"} else 2

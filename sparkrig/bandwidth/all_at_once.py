@@ -35,7 +35,9 @@ def judge(
         if edge.verdict.healthy
         for each in of(edge, shares)
     }
-    judged = [_share(each, expected, healthy=(each.rail, each.sender, each.receiver) in well) for each in shares]
+    judged = [
+        _share(share, expected, healthy=(share.rail, share.sender, share.receiver) in well) for share in shares
+    ]
     counted = [each for each in judged if (each.rail, each.sender, each.receiver) in well]
     return judged, [Finding("all at once", _overall(judged, counted))] if counted else []
 
@@ -52,16 +54,16 @@ def _share(share: Measurement, expected: Expected, *, healthy: bool) -> Measurem
 
 def _overall(measured: Sequence[Measurement], shares: Sequence[Measurement]) -> Verdict:
     """The verdict on the shares that count, of all that were measured."""
-    figures = sorted(each.gbps for each in shares if each.gbps is not None)
+    figures = sorted(share.gbps for share in shares if share.gbps is not None)
     low, high = (f"{each:.2f}" for each in (figures[0], figures[-1])) if figures else ("", "")
     spread = "no figure" if not figures else f"{low} Gb/s" if low == high else f"{low} to {high} Gb/s"
     which = "each rail" if len(shares) == len(measured) else "the rails that are healthy in their own round"
     senders = len({each.sender for each in measured})
     said = f"{senders} hosts send at once, each to the next one: {spread} on {which}"
-    poor = [each for each in shares if not each.verdict.healthy]
+    poor = [share for share in shares if not share.verdict.healthy]
     if not poor:
         return Verdict("healthy", "all-at-once", said)
-    heaviest = worst(each.verdict for each in poor)
+    heaviest = worst(measurement.verdict for measurement in poor)
     where = text.some(
         (f"rail {each.rail}, {each.sender} to {each.receiver} {amount(each)}" for each in poor), _NAMED
     )

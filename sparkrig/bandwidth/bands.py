@@ -131,7 +131,7 @@ def alone(case: Case, shares: Iterable[Measurement], expected: Expected) -> list
     What a rail carries beside others it carries alone, too. A smaller figure is the same whether the rail is slow
     or what the rails share is the limit. That includes 90 to 95 Gb/s, healthy beside others, but not alone.
     """
-    shown = {each.rail for each in shares if _shown(each, expected)}
+    shown = {share.rail for share in shares if _shown(share, expected)}
     return [replace(case, rails=(rail,)) for rail in case.rails if rail not in shown]
 
 
@@ -264,7 +264,7 @@ def _judge_speed(figure: Figure, expected: Expected, suspects: Sequence[Verdict]
         again = "measure again while both hosts are idle, or set bandwidth_floor to what this link can do"
         return Verdict("fault", "below-floor", f"{said}, at least {start:g} expected", again)
     found = band(min(figure.gbps, BANDS[0].low - 0.01))
-    named = next((each for each in suspects if not each.healthy and each.level != "unknown"), None)
+    named = next((suspect for suspect in suspects if not suspect.healthy and suspect.level != "unknown"), None)
     if found.cause == "reduced" and named:
         return Verdict(
             found.level, named.cause, f"{said}, at least {start:g} expected: {named.evidence}", named.cure
@@ -275,7 +275,7 @@ def _judge_speed(figure: Figure, expected: Expected, suspects: Sequence[Verdict]
 def _judge_mtu(figure: Figure, expected: Expected, suspects: Sequence[Verdict]) -> Verdict | None:
     if expected.path_mtu is None or figure.path_mtu is None or figure.path_mtu >= expected.path_mtu:
         return None
-    named = next((each for each in suspects if each.cause == "mtu"), None)
+    named = next((suspect for suspect in suspects if suspect.cause == "mtu"), None)
     why = named.evidence if named else "the MTU of one end is too small"
     return Verdict(
         "degraded",

@@ -128,7 +128,7 @@ class History:
 
 def entries(run: Run) -> list[Entry]:
     """The lines of a run: one a measurement, and one for each rail that could not be measured at all."""
-    return [_entry(run, each) for each in (*run.measurements, *_unmeasured(run))]
+    return [_entry(run, measurement) for measurement in (*run.measurements, *_unmeasured(run))]
 
 
 def dumps(rows: Iterable[Entry]) -> str:
@@ -158,7 +158,7 @@ def moment(time: str) -> datetime:
 
 
 def _entry(run: Run, measured: Measurement) -> Entry:
-    rail = next((each for each in run.rails if of(each, [measured])), None)
+    rail = next((edge for edge in run.rails if of(edge, [measured])), None)
     known: dict[str, object] = {}
     for role, name in (("sender", measured.sender), ("receiver", measured.receiver)):
         known |= _side(role, run.hosts.get(name), rail.ends.get(name) if rail else None)
@@ -193,7 +193,7 @@ def _side(role: str, host: Host | None, end: End | None) -> dict[str, object]:
 
 def _unmeasured(run: Run) -> list[Measurement]:
     """Entries for the rails without a figure, so that the history separates a dead rail from an idle month."""
-    tested = [each.queue_pairs for each in run.measurements if each.test == "ib_write_bw"]
+    tested = [measurement.queue_pairs for measurement in run.measurements if measurement.test == "ib_write_bw"]
     pairs = max(tested, default=QUEUE_PAIRS)
     return [
         Measurement("ib_write_bw", rail.number, *rail.hosts, pairs, together=False, verdict=rail.verdict)
@@ -209,11 +209,11 @@ def _adapter() -> TypeAdapter[Entry]:
 
 def _load(line: str) -> Entry | None:
     try:
-        found = _adapter().validate_json(line)
-        moment(found.time)
+        entry = _adapter().validate_json(line)
+        moment(entry.time)
     except (ValidationError, ValueError):
         return None
-    return found if found.version == VERSION else None
+    return entry if entry.version == VERSION else None
 
 
 def _version(line: str) -> int:

@@ -146,7 +146,7 @@ def leading(rows: Iterable[Entry]) -> list[Kind]:
     for row in rows:
         if row.test == "ib_write_bw" and not row.together:
             way = (row.rail, row.sender, row.receiver)
-            found[way] = max(found.get(way, row), row, key=lambda each: (each.when, each.queue_pairs))
+            found[way] = max(found.get(way, row), row, key=lambda entry: (entry.when, entry.queue_pairs))
     return [found[way].kind for way in sorted(found)]
 
 

@@ -87,14 +87,14 @@ def summary(measured: Sequence[Measurement]) -> str:
 
     Alone, or beside other rails where it was not measured alone.
     """
-    found = telling(measured)
-    most = max((each.queue_pairs for each in found), default=0)
-    figures = sorted(each.gbps or 0.0 for each in found if each.queue_pairs == most)
+    measurements = telling(measured)
+    most = max((measurement.queue_pairs for measurement in measurements), default=0)
+    figures = sorted(measurement.gbps or 0.0 for measurement in measurements if measurement.queue_pairs == most)
     latency = [f", {each.latency_us:.2f} us" for each in measured if each.latency_us is not None]
     if not figures:
         return ""
     spread = "" if len(figures) == 1 else f" to {figures[-1]:.2f}"
-    beside = " beside other rails" if found[0].together else ""
+    beside = " beside other rails" if measurements[0].together else ""
     return f"{figures[0]:.2f}{spread} Gb/s{beside}{''.join(latency[:1])}"
 
 
@@ -107,7 +107,12 @@ def telling(measured: Iterable[Measurement]) -> list[Measurement]:
 def overall(measured: Sequence[Measurement]) -> Verdict:
     """The verdict on a rail of all that was measured on it: the worst, and of a healthy one what it reached."""
     # of equals the figure that shows most: alone, and with several queue pairs
-    verdict = worst(each.verdict for each in sorted(measured, key=lambda each: (each.together, -each.queue_pairs)))
+    verdict = worst(
+        measurement.verdict
+        for measurement in sorted(
+            measured, key=lambda measurement: (measurement.together, -measurement.queue_pairs)
+        )
+    )
     return Verdict("healthy", evidence=summary(measured)) if verdict.healthy else verdict
 
 

@@ -185,17 +185,19 @@ def parse(log: str, status: int | None = 0) -> Nccl:
     """
     measured = _result(log)
     error, detail = ("", "") if measured else _error(log, status)
-    found = measured or Nccl(version=_last(r"NCCL version (\d+\.\d+\.\d+)", log))
+    nccl = measured or Nccl(version=_last(r"NCCL version (\d+\.\d+\.\d+)", log))
     plugin = _last(r"Using network ([^\r\n]+)", log).strip()
     return replace(
-        found,
+        nccl,
         transport=_transport(log, plugin),
         plugin=plugin,
         devices=_devices(log),
         gid_indexes=tuple(
             sorted({int(each) for each in re.findall(r"(?m)^(?>.*?NET/IB\b).*\bGID (\d+) \(", log)})
         ),
-        why_socket=next((each.meaning for each in table("nccl over sockets") if each.search(log)), ""),
+        why_socket=next(
+            (signature.meaning for signature in table("nccl over sockets") if signature.search(log)), ""
+        ),
         stage=_last(r"sparkrig-nccl stage (\S+)", log),
         error=error,
         detail=detail,
@@ -290,7 +292,9 @@ def _failed(failed: Mapping[str, Nccl]) -> Verdict:
 
 def socket_cure(why: str, otherwise: str) -> str:
     """What to do where NCCL goes over sockets. why: the meaning of a row, or empty."""
-    return next((each.cure for each in table("nccl over sockets") if each.meaning == why), otherwise)
+    return next(
+        (signature.cure for signature in table("nccl over sockets") if signature.meaning == why), otherwise
+    )
 
 
 def _carried(ranks: Mapping[str, Nccl], moved: Mapping[str, Mapping[str, int]]) -> Verdict | None:

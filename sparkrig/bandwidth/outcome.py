@@ -10,11 +10,11 @@ from sparkrig.text import listed, rails
 from sparkrig.verdict import Finding, Verdict, worst
 
 
-def sentence(found: Sequence[Edge]) -> str:
+def sentence(edges: Sequence[Edge]) -> str:
     """What the edges of two hosts came to, in one line."""
-    one, other = found[0].hosts
+    one, other = edges[0].hosts
     alike: dict[str, list[int]] = {}
-    for edge in found:
+    for edge in edges:
         alike.setdefault(_short(edge.verdict), []).append(edge.number)
     return f"{one} and {other}: {', '.join(f'{rails(numbers)} {short}' for short, numbers in alike.items())}"
 
@@ -28,9 +28,9 @@ def summary(run: Run) -> Finding:
     well = [edge for edge in run.rails if edge.verdict.healthy]
     count = f"{len(well)} of {len(run.rails)} rails between {len(run.hosts)} hosts are healthy"
     figures = sorted(
-        each.gbps
-        for each in run.measurements
-        if each.gbps is not None and each.verdict.healthy and each.test == "ib_write_bw"
+        measurement.gbps
+        for measurement in run.measurements
+        if measurement.gbps is not None and measurement.verdict.healthy and measurement.test == "ib_write_bw"
     )
     low, high = (f"{each:.2f}" for each in (figures[0], figures[-1])) if figures else ("", "")
     spread = f", {low} to {high} Gb/s" if low != high else f", {low} Gb/s" if low else ""
@@ -40,13 +40,15 @@ def summary(run: Run) -> Finding:
 
 def concerns(run: Run) -> list[Finding]:
     """What keeps the fabric from being in spec, each once: hosts, ports, then edges that nothing else explains."""
-    wrong = [each for each in run.findings if not each.verdict.healthy]
+    wrong = [finding for finding in run.findings if not finding.verdict.healthy]
     return [*wrong, *loose(run)]
 
 
 def remarks(run: Run) -> list[Finding]:
     """What else is worth a line: what is wrong with a host by itself, then notes on what is well."""
-    notes = [each for each in (*run.findings, *run.health) if each.verdict.healthy and each.verdict.cause]
+    notes = [
+        finding for finding in (*run.findings, *run.health) if finding.verdict.healthy and finding.verdict.cause
+    ]
     return [*(each for each in run.health if not each.verdict.healthy), *notes]
 
 

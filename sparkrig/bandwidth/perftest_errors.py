@@ -56,7 +56,7 @@ def _completion(text: str) -> Verdict | None:
         return None
     status = int(found["status"] or found["other"]) if found else _status_of_syndrome(text)
     completions = table("perftest completion")
-    known = next((each for each in completions if status in each.statuses), completions[-1])
+    known = next((completion for completion in completions if status in completion.statuses), completions[-1])
     syndrome = f", syndrome {found['syndrome']}" if found and int(found["syndrome"] or "0", 16) else ""
     figures = f" (completion status {status}{syndrome})" if found else ""
     return Verdict("fault", known.cause, f"{known.meaning}{figures}", known.cure)

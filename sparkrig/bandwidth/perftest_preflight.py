@@ -39,7 +39,7 @@ def parse_preflight(text: str) -> Users:
 
 def judge_preflight(users: Users) -> list[Verdict]:
     """What those users mean for a measurement; a port that is taken costs it nothing."""
-    found = [
+    verdicts = [
         Verdict("degraded", "host-busy", f"{name} (process {process}), not ours, is measuring", "wait for its end")
         for name, process, waits in users.others
         if not waits
@@ -47,9 +47,11 @@ def judge_preflight(users: Users) -> list[Verdict]:
     waiting = {(name, process) for name, process, waits in users.others if waits}
     for name, process in sorted(waiting | ({users.holder} if users.holder else set())):
         evidence = f"{name} (process {process}), not ours, listens where perftest does; it was left alone"
-        found.append(
+        verdicts.append(
             Verdict("healthy", "port-busy", evidence, on_host(f"sudo kill {process:d}", ", if nothing needs it"))
         )
     for unit in users.ended:
-        found.append(Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended"))
-    return found
+        verdicts.append(
+            Verdict("healthy", "stale-server", f"{unit} was left over by an earlier run, and was ended")
+        )
+    return verdicts

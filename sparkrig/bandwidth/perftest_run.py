@@ -181,27 +181,27 @@ def parse_client(text: str) -> dict[int, Client]:
 
 
 def _client(lines: Sequence[str]) -> Client:
-    found = _Reading()
+    reading = _Reading()
     for line in lines:
         word, _, rest = line.partition(" ")
         if line == "unreachable":
-            found.reached = False
+            reading.reached = False
         elif word == "short":
-            found.short = _count(rest)
+            reading.short = _count(rest)
         elif word == "flaps":
-            found.flaps.append(_count(rest))
+            reading.flaps.append(_count(rest))
         elif word == "table":
-            found.table.append(rest)
+            reading.table.append(rest)
         elif line.strip():
-            found.report.append(line)
-    status = next((int(row.split()[1]) for row in reversed(found.table) if row.startswith("exit ")), None)
+            reading.report.append(line)
+    status = next((int(row.split()[1]) for row in reversed(reading.table) if row.startswith("exit ")), None)
     return Client(
-        reached=found.reached,
-        table="\n".join(row for row in found.table if not row.startswith("exit ")),
-        report="\n".join(found.report),
+        reached=reading.reached,
+        table="\n".join(row for row in reading.table if not row.startswith("exit ")),
+        report="\n".join(reading.report),
         status=status,
-        flaps=_losses(found.flaps[0], found.flaps[-1]) if found.flaps else 0,
-        short=found.short,
+        flaps=_losses(reading.flaps[0], reading.flaps[-1]) if reading.flaps else 0,
+        short=reading.short,
     )
 
 

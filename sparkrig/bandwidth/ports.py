@@ -63,9 +63,9 @@ class _Cluster:
         return [edge for edge in self.edges if host in edge.hosts and edge.twin in twins]
 
     def port(self, host: str, twin: int) -> Port:
-        mine = self.at(host, twin)
-        netdevs = tuple(dict.fromkeys(edge.netdev(host) for edge in mine))
-        return Port(host, twin, netdevs, _numbers(mine), self._verdict(host, twin, mine))
+        edges = self.at(host, twin)
+        netdevs = tuple(dict.fromkeys(edge.netdev(host) for edge in edges))
+        return Port(host, twin, netdevs, _numbers(edges), self._verdict(host, twin, edges))
 
     def _verdict(self, host: str, twin: int, mine: Sequence[Edge]) -> Verdict:
         tried = [edge for edge in mine if edge in self.tried]
@@ -79,7 +79,7 @@ class _Cluster:
         well = [edge for edge in tried if edge.verdict.healthy]
         if not well:
             return worst(edge.verdict for edge in tried)
-        spread = _spread(each.gbps for edge in well for each in self._telling(edge))
+        spread = _spread(measurement.gbps for edge in well for measurement in self._telling(edge))
         return Verdict("healthy", evidence=f"{len(well)} of {_edges(mine)} healthy{spread and f', {spread}'}")
 
     @cached_property
@@ -92,9 +92,9 @@ class _Cluster:
         fewest = 2 if self.form == "ring" else 1
         for host in self.names:
             for twin in self.twins:
-                mine = [edge for edge in self.unexplained if edge.twin == twin and host in edge.hosts]
+                edges = [edge for edge in self.unexplained if edge.twin == twin and host in edge.hosts]
                 others = [edge for edge in self.tried if edge.twin == twin and host not in edge.hosts]
-                bad = len(mine) >= fewest and not any(edge.verdict.healthy for edge in mine)
+                bad = len(edges) >= fewest and not any(edge.verdict.healthy for edge in edges)
                 if bad and any(edge.verdict.healthy for edge in others):
                     found.add((host, twin))
         return found
@@ -104,8 +104,8 @@ class _Cluster:
         """The twins of which no edge at all is healthy, so that no port differs from the others."""
         found = []
         for twin in self.twins:
-            mine = [edge for edge in self.unexplained if edge.twin == twin]
-            if len(mine) > 1 and not any(edge.verdict.healthy for edge in mine):
+            edges = [edge for edge in self.unexplained if edge.twin == twin]
+            if len(edges) > 1 and not any(edge.verdict.healthy for edge in edges):
                 found.append(twin)
         return found
 
@@ -119,17 +119,17 @@ class _Cluster:
         return Finding(host, Verdict("unknown", "host-lost", said, over_ssh(host, "true").then(", then again")))
 
     def all_alike(self) -> list[Finding]:
-        mine = [edge for edge in self.unexplained if edge.twin in self.alike]
-        if not mine:
+        edges = [edge for edge in self.unexplained if edge.twin in self.alike]
+        if not edges:
             return []
-        return [Finding(text.rails(_numbers(mine)), self._of_all(mine), _numbers(mine))]
+        return [Finding(text.rails(_numbers(edges)), self._of_all(edges), _numbers(edges))]
 
     def named(self) -> list[Finding]:
-        found = []
+        findings = []
         for host in self.names:
-            if mine := self._of_bad(host):
-                found.append(Finding(_subject(host, mine), self._of_port(host, mine), _numbers(mine)))
-        return found
+            if edges := self._of_bad(host):
+                findings.append(Finding(_subject(host, edges), self._of_port(host, edges), _numbers(edges)))
+        return findings
 
     def _of_bad(self, host: str) -> list[Edge]:
         """The edges that a host's bad ports are judged by."""
@@ -189,9 +189,9 @@ class _Cluster:
             heaviest = bands.of_many(heaviest)
         slow = [edge for edge in mine if self._poor(edge)]
         if not slow or _of_one_host(mine):
-            found = self._same(mine, heaviest)
+            verdict = self._same(mine, heaviest)
             said = f"no edge is healthy, {heaviest.evidence}; no port differs from the others"
-            return found or replace(heaviest, cause="all-slow", evidence=said)
+            return verdict or replace(heaviest, cause="all-slow", evidence=said)
         said = f"{_all(mine)} are slow, {self._amount(slow)}: no port differs from the others"
         shared = "the switch, which all share: one bridge with hardware offloading, and 200 Gb/s on each port"
         where = f"look at {shared}; then: " if self.form == "switch" else ""
@@ -204,8 +204,8 @@ class _Cluster:
     def _way(self, host: str, mine: Sequence[Edge]) -> str:
         """Where both directions were measured and one alone is slow: which."""
         shares = [each for edge in mine for each in of(edge, self.measured) if each.gbps is not None]
-        sent = {each.verdict.healthy for each in shares if each.sender == host}
-        got = {each.verdict.healthy for each in shares if each.receiver == host}
+        sent = {share.verdict.healthy for share in shares if share.sender == host}
+        got = {share.verdict.healthy for share in shares if share.receiver == host}
         if (sent, got) == ({False}, {True}):
             return " in what it sends"
         return " in what it receives" if (sent, got) == ({True}, {False}) else ""
@@ -226,20 +226,21 @@ class _Cluster:
 
     def _telling(self, edge: Edge) -> list[Measurement]:
         shares = telling(of(edge, self.measured))
-        most = max((each.queue_pairs for each in shares), default=0)
-        return [each for each in shares if each.queue_pairs == most]
+        most = max((share.queue_pairs for share in shares), default=0)
+        return [share for share in shares if share.queue_pairs == most]
 
 
-def _of_one_host(mine: Sequence[Edge]) -> bool:
+def _of_one_host(edges: Sequence[Edge]) -> bool:
     """Whether what is known of a host, and not the figures alone, is why its edges are slow."""
-    return not any(bands.by_figure(edge.verdict) or edge.verdict.cause == _SHARED for edge in mine)
+    return not any(bands.by_figure(edge.verdict) or edge.verdict.cause == _SHARED for edge in edges)
 
 
 def _with_its_way(edge: Edge, measured: Iterable[Measurement]) -> Edge:
     """The edge; with the direction where it is slow in one of two alone, and nothing else explains it."""
     shares = [each for each in of(edge, measured) if each.gbps is not None]
     well = {
-        way: all(each.verdict.healthy for each in shares if each.sender == way[0]) for way in _ways(edge, shares)
+        way: all(share.verdict.healthy for share in shares if share.sender == way[0])
+        for way in _ways(edge, shares)
     }
     if edge.because or edge.verdict.healthy or sorted(well.values()) != [False, True]:
         return edge
@@ -250,7 +251,7 @@ def _with_its_way(edge: Edge, measured: Iterable[Measurement]) -> Edge:
 
 def _ways(edge: Edge, shares: Iterable[Measurement]) -> set[tuple[str, str]]:
     """The directions in which an edge was measured."""
-    return {way for way in (edge.hosts, edge.hosts[::-1]) if way[0] in {each.sender for each in shares}}
+    return {way for way in (edge.hosts, edge.hosts[::-1]) if way[0] in {share.sender for share in shares}}
 
 
 def _key(edge: Edge) -> tuple[tuple[str, str], int]:
@@ -278,7 +279,7 @@ def _subject(host: str, edges: Iterable[Edge]) -> str:
 
 
 def _spread(figures: Iterable[float | None]) -> str:
-    known = sorted(each for each in figures if each is not None)
+    known = sorted(figure for figure in figures if figure is not None)
     if not known:
         return ""
     low, high = f"{known[0]:.2f}", f"{known[-1]:.2f}"

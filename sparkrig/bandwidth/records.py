@@ -143,20 +143,20 @@ def boot(name: str, seen: Identity | None) -> Boot:
     return Boot(name, seen.boot_id if seen else None)
 
 
-def complaint(record: Record | None, rail: Rail, mine: Settings, here: Boot, there: Boot) -> Complaint | None:
+def complaint(record: Record | None, rail: Rail, settings: Settings, here: Boot, there: Boot) -> Complaint | None:
     """Why a record does not show that a rail is healthy now, or None where it does.
 
-    mine: the settings of the host whose record it is; here, there: the boots that it and its peer are in. A peer
-    that was not looked at is not compared.
+    settings: the settings of the host whose record it is; here, there: the boots that it and its peer are in. A
+    peer that was not looked at is not compared.
     """
     if record is None:
         return Complaint("absent", "not measured")
-    if (record.address, record.peer, record.mtu) != (str(rail.address.ip), str(rail.far.address.ip), mine.mtu):
+    if (record.address, record.peer, record.mtu) != (str(rail.address.ip), str(rail.far.address.ip), settings.mtu):
         said = f"measured as {record.address} to {record.peer} at MTU {record.mtu}, not as declared"
         return Complaint("other", said)
     if since := _since(record, here, there):
         return since
-    verdict = bands.judge(_figure(record), bands.expected(mine))
+    verdict = bands.judge(_figure(record), bands.expected(settings))
     return None if verdict.healthy else Complaint("poor", verdict.evidence)
 
 

@@ -54,7 +54,7 @@ def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
     """Of a host that did not let us in, or did not answer. why: the sentence of sparkrig.ssh.session."""
     step, refusal = login.hindrance(name, data, why)
     failed: Status = "unknown" if step == "look" else "drift"
-    found = {each: _check(each, f"access.{step} says why", "skipped") for each in _WANTS}
+    found = {want: _check(want, f"access.{step} says why", "skipped") for want in _WANTS}
     if step != "ssh":
         found["ssh"] = _in(name, data)
     return list({**found, step: _check(step, refusal.what, failed, refusal.cure)}.values())

@@ -125,12 +125,19 @@ def partial(subject: Subject, journals: Mapping[str, Journal | str]) -> Iterator
     many = len(names) > 2
     id, want = "pair.halves", f"what a run did stands on {'all hosts' if many else 'both hosts'}, or on none"
     found = {name: journals[name] for name in names}
-    read = {name: each for name, each in found.items() if isinstance(each, Journal)}
+    read = {name: journal for name, journal in found.items() if isinstance(journal, Journal)}
     unread = [f"the journal of {name} was not read: {why}" for name, why in found.items() if name not in read]
     if unread:
         yield Check(id, want, "; ".join(unread), "unknown", verb("status"), environment=True)
     elif alone := partial_runs(read):
-        yield Check(id, want, "; ".join(each.said for each in alone), "drift", alone[0].cure, environment=True)
+        yield Check(
+            id,
+            want,
+            "; ".join(partial_run.said for partial_run in alone),
+            "drift",
+            alone[0].cure,
+            environment=True,
+        )
     else:
         alone_on = "some hosts" if many else "one host"
         yield Check(id, want, f"no run was committed or undone on {alone_on} alone", environment=True)
@@ -195,10 +202,10 @@ def _without_peer(subject: Subject) -> Iterator[Check]:
 
 def _cabling(survey: Survey) -> Verdict:
     """The weightiest verdict, with all of the evidence, and what is to be done about each fault."""
-    found = [each.verdict for each in survey.topology.findings]
+    found = [finding.verdict for finding in survey.topology.findings]
     first = worst(found)
     others = [each for each in found if each is not first and not each.healthy]
-    evidence = "; ".join(dict.fromkeys(each.evidence for each in (first, *others)))
+    evidence = "; ".join(dict.fromkeys(verdict.evidence for verdict in (first, *others)))
     known = [each.cure for each in others if each.level != "unknown" and each.cure != first.cure]
     return Verdict(first.level, first.cause, evidence, in_turn(first.cure, *dict.fromkeys(known)))
 
@@ -252,7 +259,7 @@ def _ping(subject: Subject, netdev: str, rails: Sequence[Rail], pings: Pings | s
 
 def _of(rail: Rail, pings: Sequence[Ping], rails: int) -> list[Ping]:
     """The pings of a netdev that went over one of its rails, the largest first; with one rail, all."""
-    return [each for each in pings if rails == 1 or each.address == str(rail.far.address.ip)]
+    return [ping for ping in pings if rails == 1 or ping.address == str(rail.far.address.ip)]
 
 
 def _blocked(netdev: str, *, short: bool, many: bool) -> tuple[str, str]:

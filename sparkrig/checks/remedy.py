@@ -25,8 +25,8 @@ def notes(id: str, found: State) -> tuple[str, ...]:
     return ()
 
 
-def _boots(found: State) -> str:
-    health = found.health
+def _boots(state: State) -> str:
+    health = state.health
     if health.next:
         return f"the next boot takes {health.next.release}"
     return "GRUB's menu does not tell what the next boot takes" if health.grub else "no kernel is installed"

@@ -65,13 +65,13 @@ def apply(inventory_file: Path, limit: tuple[str, ...], everything: bool, yes: b
 
 def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
     due = [name for name, each in made.hosts.items() if each.due]
-    left_out = max((3 if each.unread else 1 for each in made.hosts.values() if each.stands), default=0)
+    left_out = max((3 if host.unread else 1 for host in made.hosts.values() if host.stands), default=0)
     if not due:
         return _Outcome([_nothing(left_out, made)], left_out)
     if not yes and not files.agreed("Apply this?"):
         return _Outcome(["Declined; nothing was changed."], 1)
     began = applying.now()
-    known = [plain(line).strip() for each in made.hosts.values() for line in change.lines(each.changes)]
+    known = [plain(line).strip() for host in made.hosts.values() for line in change.lines(host.changes)]
     hosts = _together(made, due)
     code, applied = applying.run(_words(made, hosts), hosts, known)
     if code == 0 and applied.whole:

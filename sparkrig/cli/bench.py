@@ -98,12 +98,12 @@ def _measure(
             its = bench_run.launched(at, server)
         except (Failed, Lost) as error:
             files.try_doctor(inventory)
-            left = [report.Left(name=each.name, why=str(error), failed=True) for each in workloads]
+            left = [report.Left(name=workload.name, why=str(error), failed=True) for workload in workloads]
             return made(None, [], left, ended=datetime.now(UTC))
         if named:
             _check_length(workloads, its)
         model = known.find(server.record.model)
-        with progress.hosts([each.name for each in workloads], "Measuring") as told:
+        with progress.hosts([workload.name for workload in workloads], "Measuring") as told:
             done, left = bench_run.run(at, server, its, workloads, model, asked["limit"], told)
     return made(model, done, left, server=server, its=its, ended=datetime.now(UTC))
 
@@ -132,6 +132,8 @@ def _check_length(workloads: Sequence[Workload], its: Launched) -> None:
     """Exit code 1 for a workload that was named and does not fit."""
     from sparkrig.serving.io.bench_run import too_long
 
-    for each in workloads:
-        if not each.fits(its.context):
-            raise click.ClickException(f"{each.name}: {too_long(each, its)}. Try: the same without {each.name}")
+    for workload in workloads:
+        if not workload.fits(its.context):
+            raise click.ClickException(
+                f"{workload.name}: {too_long(workload, its)}. Try: the same without {workload.name}"
+            )

@@ -45,9 +45,9 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
 
     fleet, data = files.inventory(inventory_file)
     looked = _look(inventory_file.name, fleet, data)
-    found = {name: each for name, each in looked.items() if not isinstance(each, Exception)}
+    found = {name: black_box for name, black_box in looked.items() if not isinstance(black_box, Exception)}
     if as_json:
-        files.print_json(Report(hosts=each_host(looked, lambda each: box(each, last))))
+        files.print_json(Report(hosts=each_host(looked, lambda black_box: box(black_box, last))))
     else:
         _show(looked, last)
     if html:

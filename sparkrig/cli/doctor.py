@@ -42,7 +42,7 @@ def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Com
     from sparkrig.checks.reference import KINDS
     from sparkrig.resources.kind import CATEGORIES
 
-    words = [*(each.split()[0].lower() for each in CATEGORIES), *(each.name for each in KINDS)]
+    words = [*(category.split()[0].lower() for category in CATEGORIES), *(kind.name for kind in KINDS)]
     return [CompletionItem(word) for word in words if word.startswith(incomplete)]
 
 
@@ -104,7 +104,7 @@ def _refuse_unknown(names: Sequence[str]) -> None:
 
     for name in names:
         if not kinds(name):
-            known = [*(each.lower() for each in CATEGORIES), *(each.name for each in KINDS)]
+            known = [*(category.lower() for category in CATEGORIES), *(kind.name for kind in KINDS)]
             near = difflib.get_close_matches(name, known, n=1)
             meant = f" (did you mean {near[0]}?)" if near else ""
             raise click.ClickException(f"no check is called {name}{meant}. Try: sparkrig doctor --list")

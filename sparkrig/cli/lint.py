@@ -73,7 +73,7 @@ def lint(
         files.print_json(judgement.report(cases, found))
     else:
         _show(cases, found, verbose=verbose)
-    sys.exit(judgement.exit_code(finding for each in found for finding in each))
+    sys.exit(judgement.exit_code(finding for findings in found for finding in findings))
 
 
 def _version(text: str | None) -> tuple[int, ...] | None:
@@ -93,7 +93,7 @@ def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, in
     unknown = [name for name, model in zip(names, models, strict=False) if model is None]
     if unknown:
         raise click.ClickException(f"the catalogue has no model {unknown[0]}. Try: sparkrig models")
-    return [each for model in models if model for each in catalogued.launches(model)]
+    return [launch for model in models if model for launch in catalogued.launches(model)]
 
 
 def _launches(words: Sequence[str]) -> list[Launch]:
@@ -141,8 +141,8 @@ def _text(word: str) -> str:
 
 def _show(cases: Sequence[Case], found: Sequence[Sequence[Finding]], *, verbose: bool) -> None:
     console, drawing = _screen(verbose=verbose)
-    for case, each in zip(cases, found, strict=True):
-        for line in drawing.launch(case, each):
+    for case, findings in zip(cases, found, strict=True):
+        for line in drawing.launch(case, findings):
             console.print(line, soft_wrap=True)
         console.print()
     console.print(drawing.verdict([finding for each in found for finding in each]), soft_wrap=True)

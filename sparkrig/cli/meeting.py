@@ -86,23 +86,23 @@ def meet(known: str | None, seen: State, book: Book, entrance: Entrance, asked: 
     from sparkrig.onboarding.joining import Newcomer
 
     fleet = book.fleet
-    mine = Newcomer(wishes.called(seen, fleet, asked.wishes, known), seen, fleet, asked.wishes)
+    newcomer = Newcomer(wishes.called(seen, fleet, asked.wishes, known), seen, fleet, asked.wishes)
     if known and fleet.peers(known):
         role = ", one of its cluster," if fleet.many(known) else _MAY_BE
         peers = drafts.looked_at(fleet.peers(known), book, f"Looking at {book.file.name}", role)
-        return Meeting(replace(mine, others=peers), book)
+        return Meeting(replace(newcomer, others=peers), book)
     if asked.wishes.solo:
-        return Meeting(mine, book)
-    others, unread = _others(mine, book)
-    mine = replace(mine, others=others)
-    heard = _heard(mine, book, entrance) if _unclear(mine) else {}
-    mine = replace(mine, cables=_cables(mine, heard))
-    group = mine.group()
-    form = mine.form(group) if group else None
-    _judge_unread(mine, unread, () if form == "cable" else group)
+        return Meeting(newcomer, book)
+    others, unread = _others(newcomer, book)
+    newcomer = replace(newcomer, others=others)
+    heard = _heard(newcomer, book, entrance) if _unclear(newcomer) else {}
+    newcomer = replace(newcomer, cables=_cables(newcomer, heard))
+    group = newcomer.group()
+    form = newcomer.form(group) if group else None
+    _judge_unread(newcomer, unread, () if form == "cable" else group)
     if group and not form:
-        form = _asked(mine.question(group), asked)
-    return Meeting(mine, book, group, form, heard)
+        form = _asked(newcomer.question(group), asked)
+    return Meeting(newcomer, book, group, form, heard)
 
 
 def _others(mine: Newcomer, book: Book) -> tuple[dict[str, State], dict[str, Failed | Lost]]:
@@ -119,7 +119,7 @@ def _others(mine: Newcomer, book: Book) -> tuple[dict[str, State], dict[str, Fai
     unread = {host: each for host, each in answers.items() if isinstance(each, Exception)}
     if lost := {host: each for host, each in unread.items() if host in lonely}:
         raise drafts.unread_hosts(lost, _MAY_BE)
-    return {host: each for host, each in answers.items() if not isinstance(each, Exception)}, unread
+    return {host: state for host, state in answers.items() if not isinstance(state, Exception)}, unread
 
 
 def _judge_unread(mine: Newcomer, unread: Mapping[str, Failed | Lost], cluster: Sequence[str]) -> None:
@@ -130,13 +130,13 @@ def _judge_unread(mine: Newcomer, unread: Mapping[str, Failed | Lost], cluster: 
         raise drafts.unread_hosts(unread, ", to which its cable may lead (--solo leaves it on its own),")
 
 
-def _unclear(mine: Newcomer) -> bool:
+def _unclear(newcomer: Newcomer) -> bool:
     """Whether a carrier leaves open which cages are joined: the hosts are then asked whom they hear."""
     from sparkrig.onboarding import joining
 
-    lit = sum(len(joining.cages(each.network)) for each in mine.others.values())
-    grouped = any(mine.fleet[host].group_name for host in mine.others)
-    return bool(grouped and lit) or lit * len(mine.cages) > 1
+    lit = sum(len(joining.cages(state.network)) for state in newcomer.others.values())
+    grouped = any(newcomer.fleet[host].group_name for host in newcomer.others)
+    return bool(grouped and lit) or lit * len(newcomer.cages) > 1
 
 
 def _heard(mine: Newcomer, book: Book, entrance: Entrance) -> dict[str, Neighbours]:
@@ -179,11 +179,11 @@ def _heard_by(entrance: Entrance, patience: float, fan: int) -> Neighbours:
         return neighbours.Neighbours(trouble=str(error))
 
 
-def _cables(mine: Newcomer, heard: Mapping[str, Neighbours]) -> tuple[Cable, ...]:
+def _cables(newcomer: Newcomer, heard: Mapping[str, Neighbours]) -> tuple[Cable, ...]:
     from sparkrig.fabric.survey import Survey
 
-    found = {mine.name: mine.seen, **mine.others}
-    return Survey(mine.fleet, tuple(found), found, heard).cables if heard else ()
+    found = {newcomer.name: newcomer.seen, **newcomer.others}
+    return Survey(newcomer.fleet, tuple(found), found, heard).cables if heard else ()
 
 
 def _asked(question: str, asked: Asked) -> Form:

@@ -161,10 +161,12 @@ def _show(console: Console, at: Target, draft: Draft) -> None:
     from sparkrig.onboarding import card, plan
     from sparkrig.onboarding.render import card as picture
 
-    made, mine = draft.made, draft.after.fleet[draft.made.name]
+    made, settings = draft.made, draft.after.fleet[draft.made.name]
     title = made.name if made.name == at.typed else f"{made.name}  {at.user}@{at.typed}"
     console.print()
-    console.print(picture.Card(title, card.heading(draft.seen), card.rows(draft.seen, mine, made, draft.others)))
+    console.print(
+        picture.Card(title, card.heading(draft.seen), card.rows(draft.seen, settings, made, draft.others))
+    )
     if made.edits:
         before = draft.book.text if draft.book.file.exists() else ""
         console.print(f"\nInventory {draft.book.file}", style="bold", soft_wrap=True)

@@ -79,7 +79,7 @@ def plan(inventory_file: Path, limit: tuple[str, ...], everything: bool, as_json
 
         console = Screen()
         show(console, made, everything=everything)
-        if any(each.due for each in made.hosts.values()):
+        if any(host.due for host in made.hosts.values()):
             _next(console, deploy(limit=limit))
     raise SystemExit(made.exit)
 

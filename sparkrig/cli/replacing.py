@@ -254,11 +254,11 @@ def missing(place: Place, draft: Draft) -> list[Missing]:
     """The weights that a peer has, and this one lacks, each from the first that has them."""
     from sparkrig.onboarding import weights
 
-    mine = draft.after.fleet[place.name]
+    settings = draft.after.fleet[place.name]
     here = weights.Host(place.name, draft.seen)
     found: dict[str, Missing] = {}
     for peer, seen in place.peers.items():
-        for each in weights.missing(mine, here, weights.Host(peer, seen), _declared(place.name, draft)):
+        for each in weights.missing(settings, here, weights.Host(peer, seen), _declared(place.name, draft)):
             found.setdefault(each.name, each)
     return [*found.values()]
 

@@ -60,7 +60,7 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
         _show(judged, unread)
     if unread:
         files.try_doctor(inventory_file)
-    raise SystemExit(3 if unread else verdict.exit_code(each.verdict for each in judged.values()))
+    raise SystemExit(3 if unread else verdict.exit_code(node.verdict for node in judged.values()))
 
 
 def _explain(log: Path, *, as_json: bool) -> None:

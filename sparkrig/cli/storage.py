@@ -90,8 +90,8 @@ class _Storage:
         unknown = remove is None and any(
             not isinstance(disk, Exception) and disk.unknown for disk in disks.values()
         )
-        code = max([3 if unread or unknown else 0, *(each.exit_code for each in outcomes.values())])
-        if remove is not None and code == 0 and not any(each.removed for each in outcomes.values()):
+        code = max([3 if unread or unknown else 0, *(outcome.exit_code for outcome in outcomes.values())])
+        if remove is not None and code == 0 and not any(outcome.removed for outcome in outcomes.values()):
             code = 1
         if unread:
             files.try_doctor(self.inventory)
@@ -129,7 +129,7 @@ class _Storage:
         from sparkrig.storage.report import Removal, removed
 
         planned = {host: self._planned(disk, name) for host, disk in disks.items()}
-        due = {host: each for host, each in planned.items() if isinstance(each, Removal)}
+        due = {host: removal for host, removal in planned.items() if isinstance(removal, Removal)}
         outcomes = {host: each for host, each in planned.items() if not isinstance(each, Removal)}
         for host, each in planned.items():
             self._say(host, goes(each) if isinstance(each, Removal) else each.outcome)
@@ -139,7 +139,7 @@ class _Storage:
             return outcomes
         self._say("", "Undo cannot bring it back; a deploy that needs it fetches it again.")
         if not (yes or files.agreed(f"Remove it from {', '.join(due)}?")):
-            return outcomes | {host: removed(each, "declined", 1) for host, each in due.items()}
+            return outcomes | {host: removed(removal, "declined", 1) for host, removal in due.items()}
         done = self._removed({host: hosts[host] for host in due}, due, name)
         for host, outcome in done.items():
             self._say(host, outcome.outcome)

@@ -66,7 +66,7 @@ def _show(console: Console, found: Survey) -> None:
     console.print(Drawing(found.topology))
     for table in gids.tables(found):
         console.print(table)
-    console.print(Findings(each for each in found.fabric() if each not in found.topology.findings))
+    console.print(Findings(finding for finding in found.fabric() if finding not in found.topology.findings))
 
 
 def _svg(topology: Topology) -> str:

@@ -142,7 +142,7 @@ class Report(_Model):
 
     @cached_property
     def _by_name(self) -> dict[str, Host]:
-        return {each.name: each for each in self.hosts}
+        return {host.name: host for host in self.hosts}
 
 
 def report(
@@ -231,7 +231,7 @@ def unexplained(
         return [Check(id, want, "its peer could not be read", "skipped")]
     refusals = [each for each in planned if isinstance(each, Refusal)]
     if refusals:
-        what = "; ".join(each.what for each in refusals)
+        what = "; ".join(refusal.what for refusal in refusals)
         return [Check("deploy.refused", "the deploy can run", what, "drift", refusals[0].cure)]
     steps = "; ".join(each for each in planned if isinstance(each, str))
     cure = serve if all(str(each).startswith("Serve |") for each in planned) else apply
@@ -327,7 +327,11 @@ def _accepted(row: Row, host: str, accepted: Iterable[Acceptance], today: date) 
     if not row.counts:
         return row
     return row.model_copy(
-        update={"accepted": next((each for each in accepted if each.covers(host, row.id, today)), None)}
+        update={
+            "accepted": next(
+                (acceptance for acceptance in accepted if acceptance.covers(host, row.id, today)), None
+            )
+        }
     )
 
 

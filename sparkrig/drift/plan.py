@@ -68,7 +68,7 @@ class Planned:
         """Roughly how long a run takes; 0 where there is nothing to do. patience: factor on all times."""
         if not self.steps:
             return 0
-        steps = [max((KINDS[each.kind][1] for each in step.changes), default=0) for step in self.steps]
+        steps = [max((KINDS[change.kind][1] for change in step.changes), default=0) for step in self.steps]
         return round((_AROUND_S + sum(_STEP_S + seconds for seconds in steps)) * patience)
 
 
@@ -79,8 +79,8 @@ def held_up(made: Mapping[str, Planned], peers: Mapping[str, Sequence[str]]) -> 
         for name, others in peers.items()
     }
     return {
-        name: each if each.stands or not held.get(name) else Planned(each.steps, held_up=held[name])
-        for name, each in made.items()
+        name: planned if planned.stands or not held.get(name) else Planned(planned.steps, held_up=held[name])
+        for name, planned in made.items()
     }
 
 
@@ -91,7 +91,7 @@ def roughly(seconds: float) -> str:
 
 def code(made: Collection[Planned]) -> int:
     """The exit code of a plan; the most severe host wins."""
-    return max((each.exit for each in made), default=0)
+    return max((planned.exit for planned in made), default=0)
 
 
 # --- for programs
@@ -142,7 +142,7 @@ def planned_host(name: str, planned: Planned, patience: float) -> PlannedHost:
     return PlannedHost(
         name=name,
         steps=planned.steps,
-        refusals=[each.told for each in planned.refusals],
+        refusals=[refusal.told for refusal in planned.refusals],
         unread=planned.unread.what if planned.unread else None,
         held_up_by=next(iter(planned.held_up), None),
         interrupts=planned.interrupted,

@@ -39,8 +39,8 @@ def judge(shown: Topology, cable: Cable) -> Verdict:
         return Verdict("unknown", "unread")
     if shown.explained(cable):
         return Verdict("fault", "cable-out")
-    said = [finding.verdict for finding in of_cable(shown, cable)]
-    return worst(said or [Verdict("healthy", evidence=cable.evidence)])
+    verdicts = [finding.verdict for finding in of_cable(shown, cable)]
+    return worst(verdicts or [Verdict("healthy", evidence=cable.evidence)])
 
 
 def unread(shown: Topology) -> Iterator[Finding]:

@@ -153,7 +153,7 @@ class Survey:
 
         On a switch all edges of a subnet have one number, so only those of its two ports count, or of all.
         """
-        mine = [each for each in self.topology.findings if rail.number in each.rails]
+        mine = [finding for finding in self.topology.findings if rail.number in finding.rails]
         if self.topology.form != "switch":
             return mine
         networks = {name: found.network for name, found in self.found.items()}
@@ -186,7 +186,7 @@ class Survey:
     def _differs(self, name: str, netdev: str) -> dict[Part, Aspect]:
         """What of a declared netdev is not as declared, by what it is."""
         differs = differences(self.found[name].network, self.fleet[name])
-        return {each.part: each for each in differs if each.netdev == netdev}
+        return {aspect.part: aspect for aspect in differs if aspect.netdev == netdev}
 
     def _no_address(self, name: str, netdev: str) -> Aspect | None:
         """What is wrong with the addresses of a link that does not have the declared one."""
@@ -232,12 +232,12 @@ class Survey:
         return ((end.host, end.netdev) for end in (rail.near, rail.far))
 
 
-def _host(found: State) -> measurement.Host:
-    firmwares = dict.fromkeys(nic.firmware for nic in found.nics.values() if nic.firmware)
+def _host(state: State) -> measurement.Host:
+    firmwares = dict.fromkeys(nic.firmware for nic in state.nics.values() if nic.firmware)
     return measurement.Host(
-        boot_id=found.health.boot_id,
-        kernel=found.health.kernel,
-        driver=found.gpu.driver or found.health.driver,
+        boot_id=state.health.boot_id,
+        kernel=state.health.kernel,
+        driver=state.gpu.driver or state.health.driver,
         firmware=", ".join(firmwares),
-        perftest=found.health.perftest,
+        perftest=state.health.perftest,
     )

@@ -102,7 +102,7 @@ def _in_state(cage: Cage, state: State) -> list[str]:
 def _dark(shown: Topology, end: End) -> Verdict:
     host = next(each for each in shown.hosts if each.name == end.host)
     other = next(
-        (End(end.host, each.name) for each in host.cages if each.state == "link" and not each.rails), None
+        (End(end.host, cage.name) for cage in host.cages if cage.state == "link" and not cage.rails), None
     )
     if other and shown.reached(other):
         return Verdict(

@@ -200,7 +200,7 @@ def faults(shown: Topology) -> list[Refusal]:
     deploy mends.
     """
     verdicts = [finding.verdict for finding in shown.findings]
-    amiss = [each for each in verdicts if each.level == "fault" and each.cause != "switch-subnet"]
+    amiss = [verdict for verdict in verdicts if verdict.level == "fault" and verdict.cause != "switch-subnet"]
     return [Refusal(each.evidence, each.cure) for each in amiss]
 
 
@@ -278,7 +278,7 @@ def _heard(
     unknown: what a machine is whose address none of them has.
     """
     owners = _owners(seen)
-    found: set[Heard] = set()
+    heards: set[Heard] = set()
     strangers: dict[End, str] = {}
     all_known = all(seen.get(name) for name in hosts)  # else an address that no one has may be that host's
     for name in hosts:
@@ -295,8 +295,8 @@ def _heard(
             elif senders[0][0].host not in hosts:
                 strangers[listener] = senders[0][0].host
             elif senders[0][0] != listener:
-                found.update(Heard(end, listener, netdev, row.netdev) for end, netdev in senders)
-    return found, strangers
+                heards.update(Heard(end, listener, netdev, row.netdev) for end, netdev in senders)
+    return heards, strangers
 
 
 def _owners(seen: Mapping[str, Seen | None]) -> dict[str, list[tuple[End, str]]]:

@@ -59,7 +59,7 @@ def at_work(held: Sequence[Holder]) -> list[Refusal]:
 
 
 def _at_work(what: str, held: Sequence[Holder]) -> Refusal:
-    pids = ",".join(str(each.pid) for each in held)
+    pids = ",".join(str(holder.pid) for holder in held)
     return Refusal(
         f"{what}: {listed(map(str, held))}", on_host(f"ps -fp {pids}", ", and run again once it has ended")
     )

@@ -40,9 +40,9 @@ def parse(row: str) -> Armed:
     return Armed(grammar.RUN.held(run), int(left), _HOLDERS[holder])
 
 
-def awaited(found: Collection[Armed]) -> str:
+def awaited(changes: Collection[Armed]) -> str:
     """What awaits a host, in one sentence."""
-    return "; ".join(each.sentence for each in found)
+    return "; ".join(armed.sentence for armed in changes)
 
 
 def refusals(found: Collection[Armed]) -> list[Refusal]:

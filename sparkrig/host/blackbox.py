@@ -188,14 +188,14 @@ class Act:
     at: float
     text: str
 
-    def when(self, found: BlackBox) -> datetime:
+    def when(self, black_box: BlackBox) -> datetime:
         """By the host's own clock."""
-        return found.zone.when(self.at)
+        return black_box.zone.when(self.at)
 
-    def sentence(self, found: BlackBox) -> str:
+    def sentence(self, black_box: BlackBox) -> str:
         """`stopped the server at 03:10 on 2026-11-26: 2.1 % of the memory was available`."""
         done, _, seen = self.text.partition(": ")
-        return f"{done} at {self.when(found):%H:%M on %Y-%m-%d}: {seen}"
+        return f"{done} at {self.when(black_box):%H:%M on %Y-%m-%d}: {seen}"
 
 
 @dataclass(frozen=True)

@@ -116,9 +116,9 @@ def _is_job(unit: dict[str, str]) -> bool:
     return unit.get("Job", "") not in ("", "0")
 
 
-def refusals(found: FirstUpgrade) -> list[Refusal]:
+def refusals(first_upgrade: FirstUpgrade) -> list[Refusal]:
     """Why nothing should be begun now."""
-    return [Refusal(found.doing, found.cure)] if found.under_way else []
+    return [Refusal(first_upgrade.doing, first_upgrade.cure)] if first_upgrade.under_way else []
 
 
 def warnings(found: FirstUpgrade) -> list[str]:

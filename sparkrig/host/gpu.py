@@ -48,7 +48,7 @@ def answers(gpu: Gpu) -> Verdict:
     """Whether nvidia-smi reports a GPU at all, and what keeps it from that."""
     if not gpu.trouble:
         return Verdict("healthy", evidence=f"nvidia-smi tells of {gpu.name or 'a GPU'}")
-    trouble = next(each for each in table("nvidia-smi") if each.search(gpu.trouble))
+    trouble = next(signature for signature in table("nvidia-smi") if signature.search(gpu.trouble))
     cure = _INSTALLS.get(trouble.cause, trouble.cure)
     return Verdict(trouble.level, trouble.cause, f"nvidia-smi: {gpu.trouble.rstrip('.')}", cure)
 
@@ -147,8 +147,8 @@ def power_clamp_under_load(looks: Iterable[Gpu]) -> Verdict | None:
 
     The best one counts: a clamped clock stays low, and a free one is low for a moment as a load comes and goes.
     """
-    told = [verdict for verdict in map(power_clamp, looks) if verdict.level != "unknown"]
-    return min(told, key=lambda verdict: ("healthy", "degraded", "fault").index(verdict.level), default=None)
+    verdicts = [verdict for verdict in map(power_clamp, looks) if verdict.level != "unknown"]
+    return min(verdicts, key=lambda verdict: ("healthy", "degraded", "fault").index(verdict.level), default=None)
 
 
 def gsp(gpu: Gpu) -> Verdict:

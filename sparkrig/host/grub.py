@@ -237,9 +237,9 @@ def _pick(entries: Sequence[_Entry], name: str) -> _Entry:
         at = number if number < len(entries) else 0
         matter = entries[: at + 1]
     else:
-        at = next((at for at, each in enumerate(entries) if name in (each.title, each.id)), 0)
+        at = next((at for at, entry in enumerate(entries) if name in (entry.title, entry.id)), 0)
         matter = [entries[at]]
-    if not all(each.always for each in matter):
+    if not all(entry.always for entry in matter):
         raise Untold(f"its default ({_shown(name)}) depends on an entry that only some machines have")
     return entries[at]
 

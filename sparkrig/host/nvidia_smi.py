@@ -144,11 +144,11 @@ def parse(lines: Iterable[str]) -> Gpu:
     if said:
         return Gpu(trouble=trouble("\n".join(said)) or said[0])
     first = dict(reversed(rows))
-    found = parse_csv("\n".join(rest for word, rest in rows if word == "csv"))[0]
-    if found.trouble:
-        return found
+    gpu = parse_csv("\n".join(rest for word, rest in rows if word == "csv"))[0]
+    if gpu.trouble:
+        return gpu
     gsp = _version(first.get("gsp"), "GSP firmware version")
-    return replace(found, gsp=gsp, margin_c=_number(first.get("margin"), "T.Limit"))
+    return replace(gpu, gsp=gsp, margin_c=_number(first.get("margin"), "T.Limit"))
 
 
 _ALIASES = {

@@ -33,27 +33,27 @@ _REASON_SECTIONS = ("clocks event reasons", "clocks throttle reasons")
 
 def parse_query(text: str) -> tuple[Gpu, ...]:
     """`nvidia-smi -q`, whole or some sections of it. Raises ValueError where it shows no GPU."""
-    found: list[_Section] = []
+    sections: list[_Section] = []
     driver = ""
     for section, key, value in _walk(text):
         if key == "driver version":
             driver = value
         elif not value and re.fullmatch(r"gpu [0-9a-f:.]+", key):
-            found.append(_Section({"pci.bus_id": key.removeprefix("gpu ").upper()}))
+            sections.append(_Section({"pci.bus_id": key.removeprefix("gpu ").upper()}))
         name = _QUERY.get((section, key)) or _QUERY.get(("", key))
         of_reasons = section in _REASON_SECTIONS or key in _REASON_SECTIONS
-        if (name or of_reasons) and not found:  # some sections alone, without the row that names the GPU
-            found.append(_Section({}))
+        if (name or of_reasons) and not sections:  # some sections alone, without the row that names the GPU
+            sections.append(_Section({}))
         if name:
-            found[-1].set(name, value)
+            sections[-1].set(name, value)
         if of_reasons:
-            found[-1].note(key, active=value.casefold() == "active")
-    if not found:
+            sections[-1].note(key, active=value.casefold() == "active")
+    if not sections:
         complaint = trouble(text)
         if complaint:
             return (Gpu(trouble=complaint),)
         raise ValueError("this is no output of nvidia-smi -q: it tells of no GPU")
-    return tuple(each.gpu(driver) for each in found)
+    return tuple(each.gpu(driver) for each in sections)
 
 
 @dataclass
@@ -118,7 +118,7 @@ _SECOND = re.compile(
 def parse_table(text: str) -> tuple[Gpu, ...]:
     """Plain `nvidia-smi`. Raises ValueError where it shows no GPU."""
     version = _VERSION.search(text)
-    found: list[Gpu] = []
+    gpus: list[Gpu] = []
     lines = iter(text.splitlines())
     for line in lines:
         first = _FIRST.match(line.strip())
@@ -128,7 +128,7 @@ def parse_table(text: str) -> tuple[Gpu, ...]:
         if second is None:
             raise ValueError("nvidia-smi's table ends in the middle of a GPU")
         used, _, total = second["memory"].strip().partition(" / ")
-        found.append(
+        gpus.append(
             from_fields(
                 {
                     "name": first["name"],
@@ -143,7 +143,7 @@ def parse_table(text: str) -> tuple[Gpu, ...]:
                 }
             )
         )
-    return _or_trouble(found, text, "nvidia-smi's table")
+    return _or_trouble(gpus, text, "nvidia-smi's table")
 
 
 def parse_list(text: str) -> tuple[Gpu, ...]:
@@ -152,9 +152,9 @@ def parse_list(text: str) -> tuple[Gpu, ...]:
     return _or_trouble([Gpu(name=said(name)) for name in names], text, on_host("nvidia-smi -L"))
 
 
-def _or_trouble(found: Sequence[Gpu], text: str, what: str) -> tuple[Gpu, ...]:
-    if found:
-        return tuple(found)
+def _or_trouble(gpus: Sequence[Gpu], text: str, what: str) -> tuple[Gpu, ...]:
+    if gpus:
+        return tuple(gpus)
     complaint = trouble(text)
     if complaint:
         return (Gpu(trouble=complaint),)

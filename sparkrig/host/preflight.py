@@ -146,9 +146,9 @@ def judge(
     return [*upgrades, *armed.refusals(found.armed), *fit, *network, *targets.refusals(found.barred, due)]
 
 
-def mounts(found: Preflight) -> list[Refusal]:
+def mounts(preflight: Preflight) -> list[Refusal]:
     """Why nothing can be written."""
-    paths = found.read_only
+    paths = preflight.read_only
     if not paths:
         return []
     return [
@@ -206,11 +206,11 @@ def skew(ahead_s: float, kept: bool | None = None) -> str:
     return f"the clock is {abs(ahead_s):.0f} s {way} this machine's{word[kept]}"
 
 
-def shutdown(found: Preflight) -> list[Refusal]:
+def shutdown(preflight: Preflight) -> list[Refusal]:
     """Why a run might be cut short."""
-    if found.shutdown is None or found.shutdown.in_s > SHUTDOWN_S:
+    if preflight.shutdown is None or preflight.shutdown.in_s > SHUTDOWN_S:
         return []
-    return [Refusal(to_come(found.shutdown), on_host("sudo shutdown -c", ", or run again after it"))]
+    return [Refusal(to_come(preflight.shutdown), on_host("sudo shutdown -c", ", or run again after it"))]
 
 
 def to_come(shutdown: Shutdown) -> str:
@@ -247,15 +247,15 @@ def manager(found: Manager, *, running: bool) -> list[Refusal]:
     return []
 
 
-def open_update(found: Preflight) -> list[Refusal]:
+def open_update(preflight: Preflight) -> list[Refusal]:
     """Why a Spark is between two releases: an update that broke off, or is at work."""
-    cure = on_host(update_record.REMOVED) if found.update == update_record.ANOTHERS else verb("update")
-    return [Refusal(found.update, cure)] if found.update else []
+    cure = on_host(update_record.REMOVED) if preflight.update == update_record.ANOTHERS else verb("update")
+    return [Refusal(preflight.update, cure)] if preflight.update else []
 
 
-def journal_lost(found: Preflight) -> list[Refusal]:
+def journal_lost(preflight: Preflight) -> list[Refusal]:
     """Why nothing of what was done to the host can be undone, where there was something."""
-    return [lost_journal()] if found.lost else []
+    return [lost_journal()] if preflight.lost else []
 
 
 def lost_journal() -> Refusal:

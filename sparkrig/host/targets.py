@@ -58,12 +58,12 @@ class Bar:
     sudo: str
 
 
-def bars(found: Iterable[Barred], due: Collection[str]) -> list[Bar]:
+def bars(targets: Iterable[Barred], due: Collection[str]) -> list[Bar]:
     """Each thing that bars some of the paths that are to be written."""
     barred: dict[tuple[Kind, str], list[str]] = {}
-    for each in found:
-        if each.path in due:
-            barred.setdefault((each.kind, each.where), []).append(each.path)
+    for target in targets:
+        if target.path in due:
+            barred.setdefault((target.kind, target.where), []).append(target.path)
     return [_bar(kind, where, paths) for (kind, where), paths in barred.items()]
 
 

@@ -142,14 +142,14 @@ def _of_file(
     defining = [netdef for netdef in file.netdefs if not netdef.handover]
     given = {
         netdev: Given(
-            tuple(address for netdef in mine for address in netdef.addresses),
-            next((netdef.mtu for netdef in mine if netdef.mtu), None),
-            any(netdef.dhcp for netdef in mine),
+            tuple(address for netdef in netdefs for address in netdef.addresses),
+            next((netdef.mtu for netdef in netdefs if netdef.mtu), None),
+            any(netdef.dhcp for netdef in netdefs),
             file.readable,
             file.fault,
         )
         for netdev in declared
-        if netdev in links and (mine := [each for each in defining if _bound(each, same, links[netdev])])
+        if netdev in links and (netdefs := [each for each in defining if _bound(each, same, links[netdev])])
     }
     beside = [
         *file.others,
@@ -264,12 +264,12 @@ def undecided(
     decided: the setting as it is, of all hosts, since what is given for a run takes its place.
     """
     whats = [str(each) + (f" and cannot be set aside, as {each.stays}" if each.stays else "") for each in found]
-    words = {each.key: _suggestion(each, fabric) for each in found}
+    words = {definition.key: _suggestion(definition, fabric) for definition in found}
     what = f"fabric netdevs have a second definition: {'; '.join(whats)}"
     if LEAVE not in words.values():
         run = deploy(data={"adopt": {**decided, **words}})
         return Refusal(what, run.then(", or another word in the inventory (sparkrig docs adopting)"))
-    by_hand = "".join(f"; {_edit(each)}, or leave it in charge" for each in found if each.stays)
+    by_hand = "".join(f"; {_edit(definition)}, or leave it in charge" for definition in found if definition.stays)
     return Refusal(
         what, f"say in the inventory what becomes of it: {setting(words)}{by_hand} (sparkrig docs adopting)"
     )

@@ -72,7 +72,7 @@ class Aspect:
 
 def differences(seen: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> tuple[Aspect, ...]:
     """What of `aspects` is not as declared."""
-    return tuple(each for each in aspects(seen, settings, decided) if each.differs)
+    return tuple(aspect for aspect in aspects(seen, settings, decided) if aspect.differs)
 
 
 def aspects(seen: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> Iterator[Aspect]:

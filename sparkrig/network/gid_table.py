@@ -129,10 +129,10 @@ def judge(table: Iterable[Gid], netdev: str, address: IPv4Address, written: int 
     device = [row for row in rows if (row.device, row.port) == (wanted.device, wanted.port)]
     if written is None:
         return Verdict("healthy", evidence=f"{_shown(wanted)}, which NCCL is told to find by address family")
-    found = [row for row in device if row.index == written]
-    if any(row.ipv4 == address and row.type == gid.ROCE_V2 for row in found):
-        return Verdict("healthy", evidence=_shown(found[0]))
-    holds = _shown(found[0]) if found else f"index {written} of {wanted.device} is empty"
+    gids = [row for row in device if row.index == written]
+    if any(row.ipv4 == address and row.type == gid.ROCE_V2 for row in gids):
+        return Verdict("healthy", evidence=_shown(gids[0]))
+    holds = _shown(gids[0]) if gids else f"index {written} of {wanted.device} is empty"
     return _astray(device, wanted, written, f"the files carry index {written}, but {holds}; {_shown(wanted)}")
 
 

@@ -83,12 +83,12 @@ def order(plan: Plan, step: str, window: int, patience: float) -> Order:
         seconds=int(LIVE_S * patience),
         patience=patience,
         profiles=tuple(
-            {"uuid": uuid(each.netdev), "verb": each.verb, "properties": dict(each.properties)}
-            for each in plan.changes
+            {"uuid": uuid(change.netdev), "verb": change.verb, "properties": dict(change.properties)}
+            for change in plan.changes
         ),
         remove=tuple(uuid for uuid, _name in plan.remove),
         move=plan.move,
-        links=tuple(_link(each.netdev, each.address, each.mtu) for each in plan.changes),
+        links=tuple(_link(change.netdev, change.address, change.mtu) for change in plan.changes),
     )
 
 
@@ -143,7 +143,7 @@ LINK = programs.text("network/guard_link.sh")
 
 def link_words(seconds: int, pings: Iterable[Ping]) -> list[str]:
     """The words of LINK."""
-    return [str(seconds), *(word for each in pings for word in each.words)]
+    return [str(seconds), *(word for ping in pings for word in ping.words)]
 
 
 def silent(text: str) -> list[str]:

@@ -54,41 +54,41 @@ class Plan:
         return bool(self.changes or self.remove or self.move)
 
 
-def plan(found: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> Plan:
+def plan(network: Network, settings: Declared, decided: Mapping[str, str] | None = None) -> Plan:
     """What to do so that each declared netdev has its profile and its live link.
 
     Raises Refusal, before anything is done, for whatever makes a change unsafe or pointless. decided: the
     setting `adopt` of all hosts, where it is not that of this one alone.
     """
-    made = _plan(found, settings, decided)
+    made = _plan(network, settings, decided)
     if made and not settings.allow_management_interface:
-        _refuse_hidden(found)
+        _refuse_hidden(network)
     return made
 
 
-def _plan(found: Network, settings: Declared, decided: Mapping[str, str] | None) -> Plan:
+def _plan(network: Network, settings: Declared, decided: Mapping[str, str] | None) -> Plan:
     fabric, allowed = settings.fabric, settings.allow_management_interface
-    if fabric and not found.running:
+    if fabric and not network.running:
         raise Refusal(
             "NetworkManager does not run, and the fabric needs it", on_host("sudo systemctl start NetworkManager")
         )
     for netdev in fabric:
-        _refuse_management(found, netdev, allowed=allowed)
-    left = definitions.left_alone(definitions.find(found, fabric), settings.adopt)
+        _refuse_management(network, netdev, allowed=allowed)
+    left = definitions.left_alone(definitions.find(network, fabric), settings.adopt)
     ours = [netdev for netdev in fabric if netdev not in left]
-    differs = differences(found, settings, decided)
+    differs = differences(network, settings, decided)
     for netdev in fabric:
-        _refuse_unmanaged(found, netdev, ours)
-        _refuse(each for each in differs if each.netdev == netdev and each.part == "carrier")
-    going = settled(found, settings, decided)
-    cabled = [netdev for netdev in fabric if found.has_carrier(netdev)]
+        _refuse_unmanaged(network, netdev, ours)
+        _refuse(aspect for aspect in differs if aspect.netdev == netdev and aspect.part == "carrier")
+    going = settled(network, settings, decided)
+    cabled = [netdev for netdev in fabric if network.has_carrier(netdev)]
     for netdev in cabled:
-        _refuse_collision(found, netdev, fabric[netdev], fabric)
-    _refuse(each for each in differs if each.netdev in left)
-    changes = (_change(found, settings, netdev, differs) for netdev in ours if netdev in cabled)
+        _refuse_collision(network, netdev, fabric[netdev], fabric)
+    _refuse(aspect for aspect in differs if aspect.netdev in left)
+    changes = (_change(network, settings, netdev, differs) for netdev in ours if netdev in cabled)
     return Plan(
         changes=tuple(change for change in changes if change),
-        remove=tuple(dict.fromkeys([*_stale(found, differs, allowed=allowed), *going.remove])),
+        remove=tuple(dict.fromkeys([*_stale(network, differs, allowed=allowed), *going.remove])),
         uncabled=tuple(netdev for netdev in fabric if netdev not in cabled),
         move=going.move,
     )
@@ -96,15 +96,15 @@ def _plan(found: Network, settings: Declared, decided: Mapping[str, str] | None)
 
 def _refuse(differs: Iterable[Aspect]) -> None:
     """Raises Refusal for the first of those that no deploy mends."""
-    for each in differs:
-        raise Refusal(each.found, each.cure)
+    for aspect in differs:
+        raise Refusal(aspect.found, aspect.cure)
 
 
-def _stale(found: Network, differs: Sequence[Aspect], *, allowed: bool) -> list[tuple[str, str]]:
+def _stale(network: Network, differs: Sequence[Aspect], *, allowed: bool) -> list[tuple[str, str]]:
     """Our own profiles of netdevs that are no longer declared, as (uuid, name)."""
-    stale = [each for each in differs if each.part == "profile" and each.status == "extra"]
-    for each in stale:
-        _refuse_management(found, each.netdev, allowed=allowed)
+    stale = [aspect for aspect in differs if aspect.part == "profile" and aspect.status == "extra"]
+    for aspect in stale:
+        _refuse_management(network, aspect.netdev, allowed=allowed)
     return [(uuid(each.netdev), each.found) for each in stale]
 
 
@@ -115,8 +115,8 @@ def _refuse_unmanaged(found: Network, netdev: str, ours: Collection[str]) -> Non
         raise handover.refusal(ports, ours, found.links, found.netplan, _beside(found, ours))
 
 
-def _unmanaged(found: Network, netdev: str) -> bool:
-    return found.states.get(netdev) in (None, "unmanaged")
+def _unmanaged(network: Network, netdev: str) -> bool:
+    return network.states.get(netdev) in (None, "unmanaged")
 
 
 def _beside(found: Network, ours: Collection[str]) -> list[Link]:
@@ -125,8 +125,8 @@ def _beside(found: Network, ours: Collection[str]) -> list[Link]:
     return [link for link in theirs if found.carries_ssh(link.name)]
 
 
-def _refuse_management(found: Network, netdev: str, *, allowed: bool) -> None:
-    if found.carries_ssh(netdev) and not allowed:
+def _refuse_management(network: Network, netdev: str, *, allowed: bool) -> None:
+    if network.carries_ssh(netdev) and not allowed:
         raise Refusal(
             f"{netdev} carries this SSH connection or the default route, and that network is never touched",
             "log in over the management network, and name only QSFP netdevs in the fabric (enp1s0f0np0, ...)",
@@ -162,12 +162,12 @@ def _refuse_collision(found: Network, netdev: str, address: IPv4Interface, fabri
             )
 
 
-def _change(found: Network, settings: Declared, netdev: str, differs: Sequence[Aspect]) -> Change | None:
-    mended = tuple(each for each in differs if each.netdev == netdev and each.part != "others")
+def _change(network: Network, settings: Declared, netdev: str, differs: Sequence[Aspect]) -> Change | None:
+    mended = tuple(aspect for aspect in differs if aspect.netdev == netdev and aspect.part != "others")
     if not mended:
         return None
     verb = "activate"
-    if any(each.part == "profile" for each in mended):
-        verb = "modify" if uuid(netdev) in found.profiles else "add"
+    if any(aspect.part == "profile" for aspect in mended):
+        verb = "modify" if uuid(netdev) in network.profiles else "add"
     address = settings.fabric[netdev]
     return Change(netdev, verb, profile(netdev, address, settings.mtu), address, settings.mtu, mended)

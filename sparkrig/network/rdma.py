@@ -44,9 +44,9 @@ def no_device(found: Rdma, rails: Iterable[str]) -> Refusal | None:
     return Refusal(f"no RDMA device sits on {', '.join(bare)}", cure)
 
 
-def no_gid(found: Rdma, rails: Mapping[str, IPv4Interface]) -> Refusal | None:
+def no_gid(rdma: Rdma, rails: Mapping[str, IPv4Interface]) -> Refusal | None:
     """Why rails cannot be used whose address has no GID."""
-    absent = gid.missing(found.gids, rails)
+    absent = gid.missing(rdma.gids, rails)
     if not absent:
         return None
     return Refusal(f"no RoCE v2 GID for {', '.join(absent)}", on_host("ip -4 addr", "; show_gids; rdma link"))

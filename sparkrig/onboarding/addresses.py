@@ -108,8 +108,8 @@ def _standing(joint: Joint, host: str) -> dict[str, IPv4Interface]:
     twins = _twins(joint, host)
     given = {
         netdev: given.addresses[0]
-        for each in definitions.find(joint.states[host].network, twins)
-        for netdev, given in each.given.items()
+        for definition in definitions.find(joint.states[host].network, twins)
+        for netdev, given in definition.given.items()
         if len(given.addresses) == 1
     }
     return {netdev: given[netdev] for netdev in twins if netdev in given}

@@ -28,17 +28,17 @@ class Candidate:
         return bool(_LIKELY.search(self.name.split(".")[0]))
 
 
-def ordered(found: Iterable[Candidate]) -> list[Candidate]:
+def ordered(candidates: Iterable[Candidate]) -> list[Candidate]:
     """Each machine once, those that look like a Spark first."""
-    return sorted(set(found), key=lambda each: (not each.likely, each))
+    return sorted(set(candidates), key=lambda candidate: (not candidate.likely, candidate))
 
 
-def only(found: Iterable[Candidate]) -> Candidate:
+def only(candidates: Iterable[Candidate]) -> Candidate:
     """The one that looks like a Spark. Raises Refusal where it is not exactly one."""
-    known = ordered(found)
+    known = ordered(candidates)
     likely = [each for each in known if each.likely]
     if len(likely) != 1:
-        names = listed(each.name for each in likely or known) or "nothing that offers ssh"
+        names = listed(candidate.name for candidate in likely or known) or "nothing that offers ssh"
         count = len(likely) or "none"
         raise Refusal(f"exactly one Spark is expected on this network, and {count} showed up ({names})", _BY_HAND)
     return likely[0]

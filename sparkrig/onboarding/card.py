@@ -51,11 +51,13 @@ def rows(seen: State, mine: Settings, made: Proposal, group: Mapping[str, State]
     ]
 
 
-def _identity(seen: State, mine: Settings) -> Row:
+def _identity(seen: State, settings: Settings) -> Row:
     found = seen.identity
     spark, evidence = identity.is_spark(found)
     memory = f"{found.memory_kib / 2**20:.0f} GiB of memory"
-    return Row("healthy" if spark else "degraded" if mine.allow_non_spark else "fault", f"{evidence}; {memory}")
+    return Row(
+        "healthy" if spark else "degraded" if settings.allow_non_spark else "fault", f"{evidence}; {memory}"
+    )
 
 
 def _clones(seen: State, name: str, group: Mapping[str, State]) -> Iterator[Row]:
@@ -89,7 +91,7 @@ def _management(seen: State) -> Row:
 
 def _cages(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
     lit = cages(seen.network)
-    mtus = [each for each in differences(seen.network, mine) if each.part == "mtu"]
+    mtus = [difference for difference in differences(seen.network, mine) if difference.part == "mtu"]
     for cage in sorted({*_CAGES, *lit}):
         name = _CAGES.get(cage, f"cage {cage}")
         if cage not in lit:
@@ -112,17 +114,17 @@ def _speed(seen: State, netdevs: tuple[str, ...]) -> str:
     return f", {listed(f'{speed / 1000:g}' for speed in sorted(speeds))} Gb/s" if speeds else ""
 
 
-def _others(seen: State, mine: Settings, made: Proposal) -> Iterator[Row]:
-    netdevs = mine.fabric or [netdev for cage in cages(seen.network).values() for netdev in cage]
-    for each in definitions.find(seen.network, netdevs):
-        word = each.policy(mine.adopt)
+def _others(seen: State, settings: Settings, made: Proposal) -> Iterator[Row]:
+    netdevs = settings.fabric or [netdev for cage in cages(seen.network).values() for netdev in cage]
+    for definition in definitions.find(seen.network, netdevs):
+        word = definition.policy(settings.adopt)
         told = {
             definitions.ADOPT: "adopted",
             definitions.SET_ASIDE: "set aside",
             definitions.LEAVE: "left in charge",
         }
         undecided = "--adopt adopt, set-aside or leave" if made.others else "asked about with the second Spark"
-        yield Row("degraded", str(each), told[word] if word else undecided)
+        yield Row("degraded", str(definition), told[word] if word else undecided)
 
 
 # --- for programs

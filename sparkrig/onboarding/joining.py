@@ -175,10 +175,10 @@ def _grows(group: Sequence[str], fleet: Fleet) -> bool:
     return 1 < len(group) < clusters.MOST and fleet[group[0]].form != "ring"
 
 
-def seen_form(group: Sequence[str], name: str, found: Sequence[Cable]) -> Form | None:
+def seen_form(group: Sequence[str], name: str, cables: Sequence[Cable]) -> Form | None:
     """What frames show beyond doubt; None where they leave it open."""
     far: dict[End, set[End]] = defaultdict(set)
-    for cable in found:
+    for cable in cables:
         if cable.heard and {end.host for end in cable.ends} <= {name, *group}:
             far[cable.one].add(cable.other)
             far[cable.other].add(cable.one)

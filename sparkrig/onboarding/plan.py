@@ -36,7 +36,7 @@ class Plan:
 
 def of(host: str, seen: State, fleet: Fleet, planned: Planned, login: Sequence[str] = ()) -> Plan:
     """The plan of a host. planned: what the deploy itself would do to it, or why it would not (deploys/dry.py)."""
-    refusals = tuple(_curable(each) for each in planned.refusals)
+    refusals = tuple(_curable(refusal) for refusal in planned.refusals)
     steps = (
         () if refusals else tuple(replace(each, name=each.name.replace(" | ", ": ", 1)) for each in planned.steps)
     )
@@ -107,5 +107,5 @@ class Onboarding:
 
 def document(plan: Plan) -> Onboarding:
     """One host for programs."""
-    steps, refusals = [step.name for step in plan.steps], [each.told for each in plan.refusals]
+    steps, refusals = [step.name for step in plan.steps], [refusal.told for refusal in plan.refusals]
     return Onboarding(plan.login, steps, refusals, 0, plan.restarts, plan.reverts_s)

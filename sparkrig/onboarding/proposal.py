@@ -119,15 +119,15 @@ def replaced(name: str, login: Mapping[str, Any], seen: State, fleet: Fleet, wis
 
     login: what of the way to it differs from the inventory's.
     """
-    mine = fleet[name]
-    data = {**login} | _adopted(seen, mine.fabric, wishes.adopt, mine.adopt)
+    settings = fleet[name]
+    data = {**login} | _adopted(seen, settings.fabric, wishes.adopt, settings.adopt)
     return Proposal(name, False, data, {peer: {} for peer in fleet.peers(name)})
 
 
 def _adopted(seen: State, fabric: Iterable[str], word: str | None, said: Mapping[str, str]) -> dict[str, Any]:
     """The setting `adopt`, where a word was given and others define these netdevs. said: the setting so far."""
     others = definitions.find(seen.network, list(fabric))
-    found = {each.key: word for each in others if word and not each.policy(said)}
+    found = {definition.key: word for definition in others if word and not definition.policy(said)}
     return {"adopt": {**said, **found}} if found else {}
 
 

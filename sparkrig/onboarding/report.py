@@ -84,8 +84,8 @@ class Report:
 def moved(moves: Iterable[Move]) -> dict[str, dict[str, MovedAddress]]:
     """The addresses of a cluster, before and after, by host and netdev."""
     found: dict[str, dict[str, MovedAddress]] = {}
-    for each in moves:
-        found.setdefault(each.host, {})[each.netdev] = MovedAddress(_text(each.before), _text(each.after))
+    for move in moves:
+        found.setdefault(move.host, {})[move.netdev] = MovedAddress(_text(move.before), _text(move.after))
     return found
 
 

@@ -138,7 +138,7 @@ _TORN = re.compile(r"\\?\n[ \t]{0,40}")
 def _torn(book: Book, text: str) -> Iterator[tuple[int, int]]:
     """Where a name was broken at the end of a line: behind a hyphen, or at a terminal's last column."""
     breaks = [each.span() for each in _TORN.finditer(text)]
-    known = book.words("torn", (each for each in book.names if len(each) > 5), lambda each: (each,))
+    known = book.words("torn", (name for name in book.names if len(name) > 5), lambda each: (each,))
     behind, lengths = [0], [0]  # places in the text without breaks, and how much of breaks is before each
     for start, end in breaks:
         behind.append(start - lengths[-1])
@@ -154,7 +154,7 @@ def _torn(book: Book, text: str) -> Iterator[tuple[int, int]]:
         before = lengths[bisect_right(behind, start) - 1]
         return start + before, end + lengths[bisect_left(behind, end) - 1]
 
-    return (places(*each) for each in known.spans(_TORN.sub("", text), fits))
+    return (places(*span) for span in known.spans(_TORN.sub("", text), fits))
 
 
 def users(book: Book, sheet: Sheet) -> None:
@@ -188,7 +188,7 @@ def users(book: Book, sheet: Sheet) -> None:
     sheet.sub(_AT, at, 1)
     for pattern in _USER_LABELS:
         sheet.sub(pattern, lambda found: name(found[1]), 1)
-    sheet.known(book.words("user", (each for each in book.users if not book.is_ordinary(each))), name)
+    sheet.known(book.words("user", (user for user in book.users if not book.is_ordinary(user))), name)
     for short in book.users:  # two letters that are no word stand for themselves in a path
         if len(short) < 3 and short.lower() not in book.ordinary:
             sheet.sub(

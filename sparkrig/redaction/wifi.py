@@ -107,7 +107,7 @@ def ssids(book: Book, sheet: Sheet) -> None:
 
     known = book.words("ssid bytes", book.ssids, _byte_forms)
     sheet.known(known, lambda written: named(book.meant("ssid bytes", written)))
-    known = book.words("ssid", (each for each in book.ssids if not book.is_ordinary(each)))
+    known = book.words("ssid", (ssid for ssid in book.ssids if not book.is_ordinary(ssid)))
     sheet.known(known, lambda written: named(book.meant("ssid", written)))
     for pattern in _LABELS:
         sheet.sub(pattern, labelled, 1)

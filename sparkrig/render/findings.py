@@ -33,15 +33,15 @@ def sign(level: Level, *, ascii_only: bool) -> Text:
 class Findings:
     """Findings for rich's console, one after the other, each with its cure under it."""
 
-    def __init__(self, found: Iterable[Finding]) -> None:
-        self.found = list(found)
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.found = list(findings)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         grid = Table.grid(padding=(0, 1))
         grid.add_column(no_wrap=True)
         grid.add_column()
-        for each in self.found:
-            grid.add_row(sign(each.verdict.level, ascii_only=options.ascii_only), _said(each))
+        for finding in self.found:
+            grid.add_row(sign(finding.verdict.level, ascii_only=options.ascii_only), _said(finding))
         yield grid
 
 

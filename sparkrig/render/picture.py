@@ -47,7 +47,7 @@ def svg(shown: RenderableType, title: str, columns: int = WIDE) -> str:
     """One SVG document, without scripts or references."""
     console = Console(file=io.StringIO(), width=columns, legacy_windows=False, markup=False, emoji=False)
     lines = console.render_lines(shown, pad=False)
-    words = [each for row, line in enumerate(lines) for each in _words(line, _EDGE + _LINE * (row + 0.8))]
+    words = [word for row, line in enumerate(lines) for word in _words(line, _EDGE + _LINE * (row + 0.8))]
     return template("picture.svg.j2").render(
         title=title,
         words=words,

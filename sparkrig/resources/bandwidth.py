@@ -67,19 +67,19 @@ def _check(id: str, found: Sequence[_Rail], subject: Subject) -> Check:
     want = "a good measurement of the rail as it is"
     poor = [each.poor for each in found if each.poor]
     if poor:
-        first = min(poor, key=lambda each: _HEAVIEST.index(each.kind))
+        first = min(poor, key=lambda complaint: _HEAVIEST.index(complaint.kind))
         return Check(id, want, _said(found), _STATUS[first.kind], _cure(first, subject), environment=True)
-    good = min((each.record for each in found if each.record), key=lambda record: record.gbps)
+    good = min((rail.record for rail in found if rail.record), key=lambda record: record.gbps)
     return Check(id, want, f"{good.gbps:g} Gb/s, {good.measured_at}", environment=True)
 
 
-def _said(found: Sequence[_Rail]) -> str:
+def _said(rails: Sequence[_Rail]) -> str:
     """What is wrong, with its peers where the netdev has more than one."""
     alike: dict[str, list[str]] = {}
-    for each in found:
-        if each.poor:
-            alike.setdefault(each.poor.said, []).append(each.peer)
-    if len(found) == 1:
+    for rail in rails:
+        if rail.poor:
+            alike.setdefault(rail.poor.said, []).append(rail.peer)
+    if len(rails) == 1:
         return next(iter(alike))
     return "; ".join(f"{said} (to {listed(peers)})" for said, peers in alike.items())
 

@@ -123,10 +123,10 @@ class Docker(Resource[Containers]):
 
     def judge(self, subject: Subject) -> None:
         """Raises Refusal where docker cannot be changed, or not without stopping containers."""
-        found = subject.found.containers
-        if not found.docker:
-            raise stopped(found, subject.run)
-        plan(found, restart_docker=subject.settings.restart_docker)
+        containers = subject.found.containers
+        if not containers.docker:
+            raise stopped(containers, subject.run)
+        plan(containers, restart_docker=subject.settings.restart_docker)
 
     def due(self, subject: Subject) -> Iterator[str]:
         """The files that a deploy would write."""
@@ -135,38 +135,38 @@ class Docker(Resource[Containers]):
         yield from (DAEMON_JSON,) if changes.daemon_json else ()
 
     def checks(self, subject: Subject) -> Iterator[Check]:
-        found = subject.found.containers
-        yield there("containers.toolkit", TOOLKIT, found.toolkit, subject.apply, alike=True)
-        if not found.installed:
-            absent = stopped(found, subject.run)
+        containers = subject.found.containers
+        yield there("containers.toolkit", TOOLKIT, containers.toolkit, subject.apply, alike=True)
+        if not containers.installed:
+            absent = stopped(containers, subject.run)
             yield Check("containers.docker", "docker", absent.what, "missing", absent.cure)
             return
         yield _daemon_json(subject)
         id, want = "containers.runtime", "docker has the nvidia runtime"
-        if not found.docker:
-            yield refused("containers.docker", "docker runs", stopped(found, subject.run))
+        if not containers.docker:
+            yield refused("containers.docker", "docker runs", stopped(containers, subject.run))
             yield Check(id, want, "docker does not run", "skipped")
             return
-        yield Check("containers.docker", "docker runs", f"{found.running} running")
-        if stops := _stops(found, restart_docker=subject.settings.restart_docker):
+        yield Check("containers.docker", "docker runs", f"{containers.running} running")
+        if stops := _stops(containers, restart_docker=subject.settings.restart_docker):
             yield refused(id, want, stops)
         else:
-            has = "it has" if found.registered else f"it has {', '.join(found.runtimes) or 'none'}"
-            yield check(id, found.registered, want, has, subject.apply)
+            has = "it has" if containers.registered else f"it has {', '.join(containers.runtimes) or 'none'}"
+            yield check(id, containers.registered, want, has, subject.apply)
 
 
 CONTAINERS = Docker()
 
 
 def _daemon_json(subject: Subject) -> Check:
-    found, want = subject.found.containers, f"{DAEMON_JSON} names the nvidia runtime"
+    containers, want = subject.found.containers, f"{DAEMON_JSON} names the nvidia runtime"
     try:
-        same = wanted(found) == found.daemon_json
+        same = wanted(containers) == containers.daemon_json
     except Refusal as refusal:
         return refused("containers.daemon-json", want, refusal)
-    if found.daemon_json is None and not same:
+    if containers.daemon_json is None and not same:
         return Check("containers.daemon-json", want, "absent", "missing", _restart(subject))
-    does = "a flag of the engine does" if found.by_flag else "it does" if same else "it does not"
+    does = "a flag of the engine does" if containers.by_flag else "it does" if same else "it does not"
     return check("containers.daemon-json", same, want, does, _restart(subject))
 
 
@@ -189,23 +189,23 @@ class Plan:
         return self.install_toolkit or self.daemon_json is not None or self.restart
 
 
-def plan(found: Containers, *, restart_docker: bool) -> Plan:
+def plan(containers: Containers, *, restart_docker: bool) -> Plan:
     """What to do so that docker has the nvidia runtime, now and after its next start.
 
     Raises Refusal where docker is absent or dead, its configuration cannot be read, or a restart would stop
     running containers without leave.
     """
-    if not found.docker:
-        raise stopped(found)
-    merged = wanted(found)
-    if stops := _stops(found, restart_docker=restart_docker):
+    if not containers.docker:
+        raise stopped(containers)
+    merged = wanted(containers)
+    if stops := _stops(containers, restart_docker=restart_docker):
         raise stops
     return Plan(
-        install_toolkit=found.toolkit is None,
+        install_toolkit=containers.toolkit is None,
         # ours is written anew, for its URL or key may have been wrong
-        add_source=found.toolkit is None and not set(found.sources) - {SOURCE_PATH},
-        daemon_json=File(DAEMON_JSON, merged, "keep") if merged and merged != found.daemon_json else None,
-        restart=not found.registered,
+        add_source=containers.toolkit is None and not set(containers.sources) - {SOURCE_PATH},
+        daemon_json=File(DAEMON_JSON, merged, "keep") if merged and merged != containers.daemon_json else None,
+        restart=not containers.registered,
     )
 
 

@@ -87,29 +87,29 @@ ENVIRONMENT = EnvironmentFiles()
 
 def part(subject: Subject, rdma: Rdma | None = None) -> environment.Node:
     """The host's part in the fabric. rdma: as it is now, None for what was seen. Raises Refusal."""
-    mine, state = subject.settings, subject.found
+    settings, state = subject.settings, subject.found
     return environment.node(
         _rails(subject),
         rdma or state.rdma,
         state.network.management,
-        socket_interface=mine.socket_interface,
-        form=mine.form,
-        merge_nics=mine.merge_nics,
+        socket_interface=settings.socket_interface,
+        form=settings.form,
+        merge_nics=settings.merge_nics,
     )
 
 
 def _rails(subject: Subject) -> Mapping[str, IPv4Interface]:
     """A Spark on its own needs no cable."""
-    mine = subject.settings
-    if mine.group_name is not None:
-        return mine.fabric
-    return {netdev: mine.fabric[netdev] for netdev in cabled(mine, subject.found.network)}
+    settings = subject.settings
+    if settings.group_name is not None:
+        return settings.fabric
+    return {netdev: settings.fabric[netdev] for netdev in cabled(settings, subject.found.network)}
 
 
 def declared(subject: Subject, rdma: Rdma | None = None) -> list[File]:
     """Every file as it should be. rdma: as for `part`. Raises Refusal."""
-    mine = subject.settings
-    return wanted(subject.name, part(subject, rdma), _rails(subject), mine.environment, mine.nccl_conf)
+    settings = subject.settings
+    return wanted(subject.name, part(subject, rdma), _rails(subject), settings.environment, settings.nccl_conf)
 
 
 def wanted(
@@ -162,8 +162,8 @@ def keeper(rails: Mapping[str, IPv4Interface], form: environment.Form) -> list[F
 
 def _without_a_rail(subject: Subject) -> bool:
     """Whether a rail has no device or no GID, which other checks report (rdma)."""
-    rails, found = subject.settings.fabric, subject.found.rdma
-    return any(found.on(netdev) is None for netdev in rails) or bool(gid.missing(found.gids, rails))
+    rails, rdma = subject.settings.fabric, subject.found.rdma
+    return any(rdma.on(netdev) is None for netdev in rails) or bool(gid.missing(rdma.gids, rails))
 
 
 def file(id: str, wanted: File, subject: Subject) -> Check:

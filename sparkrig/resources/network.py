@@ -100,7 +100,7 @@ class FabricNetwork(Resource[seen.Network]):
         found = subject.found.network
         if not declared(subject) and not found.running:
             return
-        known = [_check(each) for each in aspects(found, subject.settings, _decided(subject))]
+        known = [_check(aspect) for aspect in aspects(found, subject.settings, _decided(subject))]
         if declared(subject):
             yield _manager(subject)
         refusal = _refusal(subject)
@@ -135,7 +135,7 @@ def _planned(subject: Subject) -> plan.Plan:
 
 def _decided(subject: Subject) -> dict[str, str]:
     """The setting `adopt` of all hosts: what is given for a run takes the place of what every host has."""
-    return {key: word for mine in subject.fleet.values() for key, word in mine.adopt.items()}
+    return {key: word for settings in subject.fleet.values() for key, word in settings.adopt.items()}
 
 
 def _manager(subject: Subject) -> Check:

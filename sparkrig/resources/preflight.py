@@ -105,12 +105,12 @@ class HostPreflight(Resource[preflight.Preflight]):
 HOST_PREFLIGHT = HostPreflight()
 
 
-def _first_upgrade(found: FirstUpgrade) -> Check:
+def _first_upgrade(first_upgrade: FirstUpgrade) -> Check:
     """One that has yet to run is worth knowing, too: a next boot ends in another one."""
     id, want = "host.first-upgrade", "done, or none"
-    if said := found.doing or found.later:
-        return refused(id, want, Refusal(said, found.cure), environment=True)
-    return Check(id, want, {"off": "disabled"}.get(found.stage, found.stage), environment=True)
+    if said := first_upgrade.doing or first_upgrade.later:
+        return refused(id, want, Refusal(said, first_upgrade.cure), environment=True)
+    return Check(id, want, {"off": "disabled"}.get(first_upgrade.stage, first_upgrade.stage), environment=True)
 
 
 def _one(id: str, want: str, found: str, refusals: Sequence[Refusal]) -> Check:

@@ -144,28 +144,28 @@ class Plan:
         return bool(self.set or self.remove or self.rewrite)
 
 
-def plan(found: Secrets, wanted: Mapping[str, SecretStr | None]) -> Plan:
+def plan(secrets: Secrets, wanted: Mapping[str, SecretStr | None]) -> Plan:
     """What to do so that the file holds the wanted variables and no other.
 
     wanted: each by name; None where its source has none on the machine that runs this. Raises Refusal where a
     value cannot stand in the file, or where neither here nor there has one.
     """
     for name, value in wanted.items():
-        if value is None and name not in found.names:
+        if value is None and name not in secrets.names:
             raise Refusal(
                 f"the secret {name} was not found where the setting secrets says, and this host has none yet",
                 f"set it where its source says, or take {name} out of secrets",
             )
         if value is not None:
             _fit(name, value)
-    setting = tuple(name for name, value in wanted.items() if value is not None and not found.holds(name, value))
+    setting = tuple(name for name, value in wanted.items() if value is not None and not secrets.holds(name, value))
     keeping = tuple(name for name in wanted if name not in setting)
-    standing = bool(found.mode)
+    standing = bool(secrets.mode)
     return Plan(
         set=setting,
         keep=keeping,
-        remove=tuple(name for name in found.names if name not in wanted),
-        rewrite=standing and ((found.mode, found.owner) != (_MODE, _OWNER) or not wanted),
+        remove=tuple(name for name in secrets.names if name not in wanted),
+        rewrite=standing and ((secrets.mode, secrets.owner) != (_MODE, _OWNER) or not wanted),
     )
 
 

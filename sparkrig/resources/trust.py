@@ -100,15 +100,15 @@ class NodeTrust(Resource[Trust]):
             yield from {KNOWN_HOSTS, CLIENT} - subject.found.files.keys()
 
     def checks(self, subject: Subject) -> Iterator[Check]:
-        found, files = subject.found.trust, subject.found.files
+        trust, files = subject.found.trust, subject.found.files
         if not subject.settings.node_ssh:
-            if left(found, files):
+            if left(trust, files):
                 yield Check("trust.login", "no login from the peer", "its keys are there", "extra", subject.apply)
             return
         yield check(
-            "trust.key", bool(found.key), "a key of its own", "it has" if found.key else "absent", subject.apply
+            "trust.key", bool(trust.key), "a key of its own", "it has" if trust.key else "absent", subject.apply
         )
-        acquainted = settled(found, files, peers(subject))
+        acquainted = settled(trust, files, peers(subject))
         yield check(
             "trust.login",
             acquainted,
@@ -197,22 +197,22 @@ def _client(user: str, peer: Peer, names: Iterable[str]) -> list[str]:
     ]
 
 
-def settled(found: Trust, standing: Mapping[str, Found], peers: Sequence[Peer] | None) -> bool:
+def settled(trust: Trust, standing: Mapping[str, Found], peers: Sequence[Peer] | None) -> bool:
     """Whether nothing is to be done; standing: files by path as they were found.
 
     peers: None where one was not looked at yet; they then count as being what they were when the files were
     written.
     """
     if peers is None:
-        return bool(found.key and found.authorized) and {KNOWN_HOSTS, CLIENT} <= set(standing)
-    if found.key is None or any(peer.found.key is None for peer in peers):
+        return bool(trust.key and trust.authorized) and {KNOWN_HOSTS, CLIENT} <= set(standing)
+    if trust.key is None or any(peer.found.key is None for peer in peers):
         return False
-    return found.authorized == tuple(map(line, peers)) and not stale(files(found.user, peers), standing)
+    return trust.authorized == tuple(map(line, peers)) and not stale(files(trust.user, peers), standing)
 
 
-def left(found: Trust, standing: Mapping[str, Found]) -> bool:
+def left(trust: Trust, standing: Mapping[str, Found]) -> bool:
     """Whether anything of ours is there, to be removed where it is no longer wanted."""
-    return bool(found.authorized) or found.traces or bool({KNOWN_HOSTS, CLIENT} & set(standing))
+    return bool(trust.authorized) or trust.traces or bool({KNOWN_HOSTS, CLIENT} & set(standing))
 
 
 def wanted(hosts: int) -> Cure:

@@ -119,8 +119,10 @@ class Watch(Resource[None]):
     )
 
     def changes(self, subject: Subject) -> WatchChanges:
-        mine = subject.settings
-        return plan(subject.found.files, on=mine.watch, guard=mine.watch_guard, metrics=mine.watch_metrics)
+        settings = subject.settings
+        return plan(
+            subject.found.files, on=settings.watch, guard=settings.watch_guard, metrics=settings.watch_metrics
+        )
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         """Nothing is declared of a host without the setting, unless one is there."""
@@ -161,7 +163,7 @@ def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False, metrics: 
     wanted = _files(words) if on else []
     if metrics and (INSTALLED in files or EXPORTER_UNIT not in files):  # else it is its owner's, and stays
         wanted.append(File(INSTALLED, _INSTALLED_TEXT))
-    made = Changes.of(wanted, files, (each for each in WATCH.files if each.kind == "owned"))
+    made = Changes.of(wanted, files, (file for file in WATCH.files if file.kind == "owned"))
     lack = _lack(files, words, on=on)
     changed = {*made.paths}
     unit = (UNIT_FILE,) if changed - {INSTALLED} or lack else ()

@@ -58,7 +58,7 @@ class Applied:
     @property
     def lost(self) -> bool:
         """Whether a host could not be connected to, or the connection was lost in the middle of a step."""
-        told = [text for each in self.sentences.values() for text in each]
+        told = [text for sentence in self.sentences.values() for text in sentence]
         return bool(self.unreachable) or any("connection was lost" in text for text in told)
 
     @property

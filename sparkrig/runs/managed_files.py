@@ -6,7 +6,7 @@ from sparkrig.files import DECLARED, Managed
 from sparkrig.resources.state import RESOURCES
 
 # those of each resource, and what a run keeps of itself
-FILES: tuple[Managed, ...] = (*(file for each in RESOURCES for file in each.files), Managed(DECLARED))
+FILES: tuple[Managed, ...] = (*(file for resource in RESOURCES for file in resource.files), Managed(DECLARED))
 
 # what the look at files reads
 OWNED = tuple(file.path for file in FILES if file.kind in ("owned", "seen"))
@@ -27,7 +27,7 @@ BESIDE = {file.path: file.beside for file in FILES if file.beside}
 FORMS = {file.path: file.form for file in FILES}
 
 # Packages that a deploy may install, whose coming a run notes.
-PACKAGES = tuple(package for each in RESOURCES for package in each.packages)
+PACKAGES = tuple(package for resource in RESOURCES for package in resource.packages)
 
 # What makes a service read a file again.
 RELOADS = {file.path: file.reload for file in FILES if file.reload}

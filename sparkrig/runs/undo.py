@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def pending(self) -> tuple[Change, ...]:
-        return tuple(each for each in self.changes if each.act in _PENDING)
+        return tuple(change for change in self.changes if change.act in _PENDING)
 
     def __bool__(self) -> bool:
         return bool(self.pending) or self.network
@@ -144,12 +144,12 @@ class Plan:
     @property
     def checked(self) -> bool:
         """Whether docker is to be asked if it starts with the file that is put back."""
-        return any(each.name == RESTARTING and each.act in ("put back", "merge") for each in self.changes)
+        return any(change.name == RESTARTING and change.act in ("put back", "merge") for change in self.changes)
 
     @property
     def merged_docker(self) -> str:
         """Its file as both sides were merged to it, in BASE64; empty where it is one that stood there."""
-        merged = (each for each in self.changes if each.name == RESTARTING and each.act == "merge")
+        merged = (change for change in self.changes if change.name == RESTARTING and change.act == "merge")
         return "".join(base64.b64encode(each.text.encode()).decode() for each in merged)
 
     @property
@@ -171,7 +171,7 @@ class Plan:
     def files(self, *, docker: bool) -> str:
         """The rows of RESTORE for all files but docker's, or for docker's."""
         rows = [each for each in self.pending if each.kind == "file"]
-        mine = [each for each in rows if (each.name == RESTARTING) is docker]
+        mine = [row for row in rows if (row.name == RESTARTING) is docker]
         return "".join(each.row for each in mine)
 
     @property
@@ -221,8 +221,8 @@ def plan(found: Journal, run_id: str, *, everything: bool) -> Plan:
         )
     if _owes_restart(found, run_id):
         changes = [
-            replace(each, act="restart") if each.name == RESTARTING and each.act == "already" else each
-            for each in changes
+            replace(change, act="restart") if change.name == RESTARTING and change.act == "already" else change
+            for change in changes
         ]
     last = found.runs[0]
     moved_back = last.owner.undoes == run_id and last.after is None and last.moved_network

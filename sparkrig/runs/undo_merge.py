@@ -21,12 +21,12 @@ def texts_of(plan: Plan) -> list[str]:
     """The files of a host that a merge or a difference needs; none of what root alone may read."""
     return [
         path
-        for each in plan.changes
-        if _shown(each)
+        for change in plan.changes
+        if _shown(change)
         for path in (
-            each.name,
-            undo.kept(plan.run, each.name),
-            *(file for run in each.wrote for file in (undo.kept(run, each.name), _put(run, each))),
+            change.name,
+            undo.kept(plan.run, change.name),
+            *(file for run in change.wrote for file in (undo.kept(run, change.name), _put(run, change))),
         )
     ]
 
@@ -47,7 +47,7 @@ def parse_texts(lines: Iterable[str]) -> dict[str, str]:
 
 def merged(plan: Plan, texts: Mapping[str, str]) -> Plan:
     """The plan, once the files that another one changed were read: merged where that is clean, else shown."""
-    return replace(plan, changes=tuple(_merged(plan.run, each, texts) for each in plan.changes))
+    return replace(plan, changes=tuple(_merged(plan.run, change, texts) for change in plan.changes))
 
 
 def _shown(change: Change) -> bool:

@@ -52,10 +52,10 @@ def left(plan: Plan, told: str) -> Plan:
         elif word in ("unfit", "failed"):
             found[RESTARTING] = ("unfit" if word == "unfit" else "failed", plain(rest[:_SAID]))
     changes = [
-        replace(each, act=found[each.name][0], why=found[each.name][1])
-        if each.kind == "file" and each.name in found
-        else each
-        for each in plan.changes
+        replace(change, act=found[change.name][0], why=found[change.name][1])
+        if change.kind == "file" and change.name in found
+        else change
+        for change in plan.changes
     ]
     return replace(plan, changes=tuple(changes))
 
@@ -69,9 +69,9 @@ def left_behind(plan: Plan) -> tuple[Left, ...]:
         "differs": "it is not as it stood there before",
     }
     found = [
-        Left(each.item, f"{whys[each.act]}: {each.why}" if each.why else whys[each.act])
-        for each in plan.changes
-        if each.act in whys
+        Left(change.item, f"{whys[change.act]}: {change.why}" if change.why else whys[change.act])
+        for change in plan.changes
+        if change.act in whys
     ]
     return (*found, *([Left("network", plan.amiss)] if plan.amiss else []))
 
@@ -81,23 +81,23 @@ def network_done(plan: Plan, detail: str) -> Plan:
     said = [part for part in detail.split("; ") if part]
     stays = [part.removesuffix(guard.STAYS) for part in said if part.endswith(guard.STAYS)]
     changes = [
-        replace(each, act="foreign") if each.kind == "profile" and each.name in stays else each
-        for each in plan.changes
+        replace(change, act="foreign") if change.kind == "profile" and change.name in stays else change
+        for change in plan.changes
     ]
-    known = {each.name for each in changes}
+    known = {change.name for change in changes}
     more = [Change(f"profile {path}", "foreign") for path in stays if path not in known]
     amiss = "; ".join(part for part in said if not part.endswith(guard.STAYS))
     return replace(plan, changes=(*changes, *more), amiss=amiss)
 
 
-def verified(plan: Plan, found: Journal, run_id: str) -> Plan:
+def verified(plan: Plan, journal: Journal, run_id: str) -> Plan:
     """The plan once that run carried it out and the host was read again: what is not as it should be differs."""
-    run = found.find(run_id)
-    return replace(plan, changes=tuple(_verified(each, found, run) for each in plan.changes))
+    run = journal.find(run_id)
+    return replace(plan, changes=tuple(_verified(change, journal, run) for change in plan.changes))
 
 
-def _verified(change: Change, found: Journal, run: Run | None) -> Change:
-    now = found.current.get(change.item, ABSENT)
+def _verified(change: Change, journal: Journal, run: Run | None) -> Change:
+    now = journal.current.get(change.item, ABSENT)
     merged = ((run.wrote or {}) if run else {}).get(change.item, ())[-1:]
     wanted = {
         "put back": change.before,
@@ -118,7 +118,7 @@ def _short(value: str) -> str:
 
 def left_alone(name: str, plan: Plan) -> list[str]:
     """A sentence for each thing that is not put back on the host of that name."""
-    docker = {each.item for each in plan.changes if each.act in ("unfit", "failed")}
+    docker = {change.item for change in plan.changes if change.act in ("unfit", "failed")}
     rest = [each for each in left_behind(plan) if each.item not in docker]
     said = [f"{_named(each.item)} of {name} is not put back ({each.why})" for each in rest]
     return [*_refused_by_docker(name, plan), *said]
@@ -137,8 +137,8 @@ def _refused_by_docker(name: str, plan: Plan) -> list[str]:
         "failed": ("is back as it was, for docker did not start", log),
     }
     return [
-        f"{each.name} of {name} {words[each.act][0]} with what stood there before ({each.why}). "
-        f"Try: {words[each.act][1]}"
-        for each in plan.changes
-        if each.act in words
+        f"{change.name} of {name} {words[change.act][0]} with what stood there before ({change.why}). "
+        f"Try: {words[change.act][1]}"
+        for change in plan.changes
+        if change.act in words
     ]

@@ -128,7 +128,7 @@ def is_list(name: str) -> bool:
 
 def _words(name: str) -> list[str]:
     parts = (each.strip("0123456789") for each in re.split("[^A-Z0-9]+", name.upper()))
-    return [each for each in parts if each]
+    return [part for part in parts if part]
 
 
 def _is_secret(words: list[str]) -> bool:

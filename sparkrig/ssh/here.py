@@ -73,8 +73,8 @@ class HereConnector(LocalConnector):
             prefix = self.host.print_prefix
             return _run(made.get_raw_value(), stdin, timeout, prefix if print_output else None)
 
-        code, told = execute_command_with_sudo_retry(self.host, arguments, execute)  # type: ignore[arg-type]
-        return code in good, told
+        code, command_output = execute_command_with_sudo_retry(self.host, arguments, execute)  # type: ignore[arg-type]
+        return code in good, command_output
 
 
 def _run(command: str, stdin: Any, timeout: float | None, prefix: str | None) -> tuple[int, CommandOutput]:
@@ -90,8 +90,8 @@ def _run(command: str, stdin: Any, timeout: float | None, prefix: str | None) ->
     )
     reading, feeding = _Reading(process, prefix), spawn(_feed, process.stdin, stdin)
     try:
-        told = reading.to_its_end(timeout)
-        return (1 if reading.cut_off else process.wait()), told
+        command_output = reading.to_its_end(timeout)
+        return (1 if reading.cut_off else process.wait()), command_output
     finally:
         feeding.kill()
         # also where the wait was given up: what still writes learns that nothing reads, as where a connection ends
@@ -136,7 +136,7 @@ class _Reading:
 
     def _cut(self) -> None:
         self.cut_off = True
-        killall([each for each in self._readers if each is not getcurrent()], block=False)
+        killall([reader for reader in self._readers if reader is not getcurrent()], block=False)
 
 
 class _Stream:

@@ -32,12 +32,13 @@ def in_turn(*commands: StringCommand) -> StringCommand:
     stands around each command of a step (templates/programs/runs/journal_note.sh).
     """
     given: dict[str, Any] = {}
-    for each in commands:
-        given.update(each.connector_arguments)
+    for string_command in commands:
+        given.update(string_command.connector_arguments)
     parts = [
-        each if each.connector_arguments.get("_stdin") else StringCommand(each, "</dev/null") for each in commands
+        command if command.connector_arguments.get("_stdin") else StringCommand(command, "</dev/null")
+        for command in commands
     ]
-    bits = [bit for each in parts for bit in ("&& goes_on &&", each)][1:]
+    bits = [bit for part in parts for bit in ("&& goes_on &&", part)][1:]
     return StringCommand(*bits, **given)
 
 

@@ -93,9 +93,9 @@ def figures(subject: Subject) -> Figures:
         containers=Containers(state.containers.toolkit, state.containers.registered),
         environment=_gid_lines(state),
         differs=[
-            Differs(each.id, each.status, plain(each.want), plain(each.found))
-            for each in resources.checks(subject)
-            if each.told and each.id not in _BESIDE
+            Differs(check.id, check.status, plain(check.want), plain(check.found))
+            for check in resources.checks(subject)
+            if check.told and check.id not in _BESIDE
         ],
     )
 

@@ -117,8 +117,8 @@ def host(found: Journal, state: Figures | Unread, runs: int) -> Host:
 def hosts(seen: Mapping[str, Seen | Unread], shared: Mapping[str, Journal], runs: int) -> dict[str, Host | Unread]:
     """The document of each host. shared: each journal with what those of the others know (journal.shared)."""
     return {
-        name: host(shared[name], each.state, runs) if isinstance(each, Seen) else each
-        for name, each in seen.items()
+        name: host(shared[name], unread.state, runs) if isinstance(unread, Seen) else unread
+        for name, unread in seen.items()
     }
 
 

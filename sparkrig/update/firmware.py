@@ -273,7 +273,7 @@ def _enter(entries: dict[Which, Entry], words: Sequence[str]) -> None:
     known = _GUIDS.get(_GUID.held(guid.lower()))
     if len(numbers) != 4:
         raise ValueError("an entry of the ESRT has another form than is expected")
-    told = [None if _RAW.held(each) == "-" else int(each) for each in numbers]
+    told = [None if _RAW.held(number) == "-" else int(number) for number in numbers]
     if known:
         entries.setdefault(known[0], Entry(known[1], *told))
 
@@ -450,7 +450,9 @@ def _best(device: Device | None, way: str) -> str:
     """The newest release in that direction, as fwupd writes it; one below the device's lowest is none."""
     if device is None:
         return ""
-    fit = [each.version for each in device.offers if each.way == way and _plausible(each.version, device.lowest)]
+    fit = [
+        offer.version for offer in device.offers if offer.way == way and _plausible(offer.version, device.lowest)
+    ]
     return max(fit, key=_numbers, default="")
 
 

@@ -159,25 +159,25 @@ def _unfit(seen: Seen, plan: Plan | None, waits: str) -> list[Refusal]:
 
 def _before_a_reboot(seen: Seen) -> list[Refusal]:
     """What a reboot would set going besides, which nothing takes back, or which reboots once more."""
-    found = []
+    refusals = []
     upgrade, boot_mb = seen.preflight.upgrade, seen.preflight.room_mb.get("/boot")
     if upgrade.later:
-        found.append(Refusal(upgrade.later, upgrade.cure))
+        refusals.append(Refusal(upgrade.later, upgrade.cure))
     if staged := firmware.staged(seen.firmware):
-        found.append(
+        refusals.append(
             Refusal(
                 f"firmware is handed over ({listed(staged)}), and any reboot writes it",
                 "--only firmware first, which reboots for it",
             )
         )
     if boot_mb is not None and boot_mb < _BOOT_MB:
-        found.append(
+        refusals.append(
             Refusal(
                 f"/boot has {boot_mb} MB of room, and {_BOOT_MB} MB are expected for another kernel",
                 on_host("ls -l /boot; sudo apt-get autoremove"),
             )
         )
-    return found
+    return refusals
 
 
 def _absent(found: Foreseen, behind: Behind | None, branch: int) -> tuple[str, ...]:
@@ -378,7 +378,7 @@ def document(name: str, found: Prospect) -> UpdatedHost:
         kernels_without_module=plan.bare if plan else (),
         firmware=found.parts,
         steps=found.steps,
-        refusals=[each.told for each in found.refusals],
+        refusals=[refusal.told for refusal in found.refusals],
         seconds=found.seconds,
         exit_code=found.exit,
     )

@@ -103,7 +103,7 @@ def boots(packages: Packages, known: Repositories) -> grub.Boot:
 
 def bootable(packages: Packages, known: Repositories) -> set[str]:
     """The releases of the kernels that could boot: those in /boot, for a package alone boots nothing."""
-    return {each.release for each in known.kernels} or {*driver.kernels(packages)}
+    return {kernel.release for kernel in known.kernels} or {*driver.kernels(packages)}
 
 
 def waits(packages: Packages, known: Repositories, kernel: str) -> str:

@@ -23,22 +23,22 @@ MENU = (
 )
 
 
-def refusals(found: Plan, known: Repositories, branch: int) -> list[Refusal]:
+def refusals(plan: Plan, known: Repositories, branch: int) -> list[Refusal]:
     """Every reason not to carry a plan out, the most severe first."""
     made = []
-    if found.later:
-        made.append(_later(found, branch))
-    if found.driver.before and not found.driver.after:
+    if plan.later:
+        made.append(_later(plan, branch))
+    if plan.driver.before and not plan.driver.after:
         made.append(
             Refusal(
-                f"the upgrade would remove driver {found.driver.before} ({some(found.removed)})",
+                f"the upgrade would remove driver {plan.driver.before} ({some(plan.removed)})",
                 on_host("sudo apt-get -s dist-upgrade"),
             )
         )
-    if found.unknown and found.core:
-        made.append(Refusal(f"which kernel boots after the update is unknown: {found.unknown}", on_host(*MENU)))
-    if found.amiss:
-        made.append(_torn(found, known, branch))
+    if plan.unknown and plan.core:
+        made.append(Refusal(f"which kernel boots after the update is unknown: {plan.unknown}", on_host(*MENU)))
+    if plan.amiss:
+        made.append(_torn(plan, known, branch))
     return made
 
 
@@ -64,12 +64,12 @@ def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:
     return Refusal(what, _mend(found, known, branch))
 
 
-def _mend(found: Plan, known: Repositories, branch: int) -> str:
-    release = found.boot.kernel
-    if "initrd" in found.amiss:
+def _mend(plan: Plan, known: Repositories, branch: int) -> str:
+    release = plan.boot.kernel
+    if "initrd" in plan.amiss:
         return on_host(f"sudo update-initramfs -c -k {quoted(release)}")
     module = driver.modules_package(release, branch)
-    if not found.core:
+    if not plan.core:
         return driver.modules_cure(release, branch)
     look = on_host(f"apt-cache policy {quoted(module)}")
     if module in known.versions or module in known.builds:

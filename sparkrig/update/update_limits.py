@@ -74,27 +74,27 @@ def _kernel(version: str) -> list[tuple[int, int, str]]:
     return driver.newer(found[0]) if found else []
 
 
-def short_of(found: Plan, recipe: Recipe) -> tuple[bool, bool]:
+def short_of(plan: Plan, recipe: Recipe) -> tuple[bool, bool]:
     """Whether an update would not reach a release's driver, and its kernel."""
     return (
-        driver.newer(found.driver.after) < driver.newer(recipe.driver),
-        _kernel(found.kernel.after) < _kernel(recipe.kernel),
+        driver.newer(plan.driver.after) < driver.newer(recipe.driver),
+        _kernel(plan.kernel.after) < _kernel(recipe.kernel),
     )
 
 
 def out_of_reach(
-    found: Plan, packages: Packages, known: Repositories, recipe: Recipe, branch: int
+    plan: Plan, packages: Packages, known: Repositories, recipe: Recipe, branch: int
 ) -> list[Refusal]:
     """Why an update would not reach the driver and kernel of a release; empty where it reaches both."""
     ours = driver.hold_set(packages, branch)
-    no_driver, no_kernel = short_of(found, recipe)
+    no_driver, no_kernel = short_of(plan, recipe)
     reasons: dict[tuple[str, str], list[str]] = {}
     if no_driver:
         names = [name for name in ours if driver.carries(name) and not name.startswith("linux-")]
-        reasons.setdefault(_why(found, names, known, recipe, ours), []).append(f"driver {recipe.driver}")
-    if no_kernel and not (found.unknown and found.core):  # which is a refusal of its own
+        reasons.setdefault(_why(plan, names, known, recipe, ours), []).append(f"driver {recipe.driver}")
+    if no_kernel and not (plan.unknown and plan.core):  # which is a refusal of its own
         names = [name for name in ours if name.startswith("linux-image-") and not driver.kernel_of(name)]
-        why = _why_in_menu(found, packages, known, recipe) or _why(found, names, known, recipe, ours)
+        why = _why_in_menu(plan, packages, known, recipe) or _why(plan, names, known, recipe, ours)
         reasons.setdefault(why, []).append(f"kernel {recipe.kernel}")
     return [Refusal(f"{recipe.shown} has {listed(parts)}, {why}", cure) for (why, cure), parts in reasons.items()]
 

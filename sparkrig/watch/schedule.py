@@ -109,17 +109,17 @@ def after_run(before: Sequence[Problem], report: Report | None, trouble: str) ->
 
 
 def _of_hosts(before: Sequence[Problem], report: Report) -> list[Problem]:
-    found = []
+    problems = []
     for host in report.hosts:
         if host.unread is not None:
-            found.append(Problem(host=host.name, id="unread", said=f"cannot be read: {host.unread}"))
-            found += [each for each in before if each.host == host.name and each.id != "unread"]
-        found += [
+            problems.append(Problem(host=host.name, id="unread", said=f"cannot be read: {host.unread}"))
+            problems += [each for each in before if each.host == host.name and each.id != "unread"]
+        problems += [
             Problem(host=host.name, id=row.id, said=f"{row.found}; want: {row.want}")
             for row in host.rows
             if row.counts
         ]
-    return found
+    return problems
 
 
 # --- what a notice says
@@ -142,7 +142,7 @@ def notice(schedule: Schedule, before: Sequence[Problem], after: Sequence[Proble
     return Notice(
         f"{PurePath(schedule.inventory).name}: {', '.join(counted) if now else 'in spec again'}",
         _body(lines, schedule.inventory, machine),
-        ("failure" if any(not each.host or each.id == "unread" for each in new) else "warning")
+        ("failure" if any(not problem.host or problem.id == "unread" for problem in new) else "warning")
         if new
         else ("info" if now else "success"),
     )

@@ -44,7 +44,7 @@ def all_measured(
         )
         measured += shares
         sums += _sum(case, shares, bench.expected)
-    if any(not each.verdict.healthy for each in measured if each.gbps is not None):
+    if any(not measurement.verdict.healthy for measurement in measured if measurement.gbps is not None):
         sums = []  # a rail's own verdict shows it already
     return measured, sums
 
@@ -57,7 +57,7 @@ def _alone(bench: Bench, case: Case, before: Sequence[Measurement], progress: Pr
     progress.started(case)
     shares = measure.run(bench, case)
     unwell = {each.rail for each in before if not each.verdict.healthy}
-    if bench.pace.virtual and any(_too_little(each) for each in shares if each.rail not in unwell):
+    if bench.pace.virtual and any(_too_little(share) for share in shares if share.rail not in unwell):
         shares = measure.run(bench, case)
     progress.finished(shares)
     return shares
@@ -124,7 +124,7 @@ def _stays(share: Measurement) -> bool:
 
 def _sum(case: Case, shares: Sequence[Measurement], expected: Expected) -> list[Finding]:
     """What several rails at once came to together; nothing where one of them has no figure."""
-    figures = [each.gbps for each in shares if each.together and each.gbps is not None]
+    figures = [share.gbps for share in shares if share.together and share.gbps is not None]
     if not case.together or len(figures) < len(case.rails):
         return []
     subject = f"rails {' and '.join(map(str, case.rails))}, {case.sender} to {case.receiver}"

@@ -180,16 +180,18 @@ def _errors(seen: Survey, hosts: Mapping[str, Host], pace: Pace) -> list[Finding
     """The RDMA errors that the measurement brought on; a host without hardware that counts them is not asked."""
     before = {name: _real(seen.found[name].nics) for name in hosts}
     asked = {name: at for name, at in hosts.items() if before[name]}
-    found = []
+    findings = []
     looks = remote.each(asked, lambda at: remote.read(at, Nics(), seconds=pace.script))
     for name, now in looks.items():
         if isinstance(now, (Failed, Lost)):
-            found.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
+            findings.append(Finding(name, Verdict("unknown", "unread", str(now), over_ssh(name, "true"))))
             continue
         both = [netdev for netdev in _real(now) if netdev in before[name]]
         grew = {netdev: nic.errors_grew(before[name][netdev], now[netdev]) for netdev in both}
-        found += [Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy]
-    return found
+        findings += [
+            Finding(f"{name} {netdev}", verdict) for netdev, verdict in grew.items() if not verdict.healthy
+        ]
+    return findings
 
 
 def _real(nics: Mapping[str, nic.Nic]) -> dict[str, nic.Nic]:
@@ -221,8 +223,8 @@ def _explained(made: _Check, edge: Edge) -> Edge:
     rail = next(each for each in made.fleet.between(*edge.hosts) if each.number == edge.number)
     causes = {edge.verdict.cause, *(_SHARED_PORT if edge.verdict.cause == "pair-reduced" else ())}
     same = [each for each in made.seen.about(rail) if each.verdict.cause in causes]
-    gids = [each for each in made.seen.gids() if each.verdict == edge.verdict]
-    return replace(edge, because=next((each.subject for each in (*same, *gids)), ""))
+    gids = [gid for gid in made.seen.gids() if gid.verdict == edge.verdict]
+    return replace(edge, because=next((finding.subject for finding in (*same, *gids)), ""))
 
 
 def _ends(made: _Check, pair: Meeting) -> dict[int, Mapping[str, End]]:
@@ -266,7 +268,7 @@ def _judged(made: _Check, edge: Edge) -> Edge:
     shares = measurement.of(edge, made.measured)
     gone = [made.lost[name] for name in edge.hosts if name in made.lost]
     if gone:
-        figures = [each.verdict for each in shares if each.gbps is not None]
+        figures = [share.verdict for share in shares if share.gbps is not None]
         return replace(edge, verdict=worst([_lost(gone[0]), *figures]))
     return _explained(made, replace(edge, verdict=measurement.overall(shares)))
 

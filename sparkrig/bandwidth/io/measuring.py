@@ -68,10 +68,10 @@ class Measuring:
         if not self._live:
             self._told(self._who, what)
 
-    def surveyed(self, found: Survey, edges: Sequence[Edge], rounds: int) -> None:
-        self.topology = found.topology
+    def surveyed(self, survey: Survey, edges: Sequence[Edge], rounds: int) -> None:
+        self.topology = survey.topology
         self._edges, self._rounds = [*edges], rounds
-        self._console.print(Drawing(found.topology, findings=False))
+        self._console.print(Drawing(survey.topology, findings=False))
 
     def round(self, number: int, meetings: Sequence[Meeting]) -> None:
         if not self.of_two:
@@ -82,11 +82,11 @@ class Measuring:
         self._meetings[hosts] = _Meeting(self, cases)
         return self._meetings[hosts]
 
-    def met(self, found: Sequence[Edge]) -> None:
-        done = {(edge.hosts, edge.number): edge for edge in found}
+    def met(self, edges: Sequence[Edge]) -> None:
+        done = {(edge.hosts, edge.number): edge for edge in edges}
         self._edges = [done.get((edge.hosts, edge.number), edge) for edge in self._edges]
         if not self._live and not self.of_two:
-            self._console.print(outcome.sentence(found), soft_wrap=True)
+            self._console.print(outcome.sentence(edges), soft_wrap=True)
 
     def measured(self, shares: Sequence[Measurement]) -> None:
         """Figures of one case, which a pair has room for."""
@@ -98,7 +98,7 @@ class Measuring:
         if not self._step:
             return self._figures()
         said = row(self._spinner, self._step, monotonic() - self._since)
-        busy = [each for each in self._meetings.values() if each.running and not self.of_two]
+        busy = [meeting for meeting in self._meetings.values() if meeting.running and not self.of_two]
         lines = [Text(f"  {each.words}", "dim", no_wrap=True, overflow="ellipsis") for each in busy]
         return Group(self._figures(), said, *lines) if self._edges else said
 

@@ -230,8 +230,8 @@ def _left(bench: Bench, why: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def _clamps(looks: Mapping[str, list[nvidia_smi.Gpu]]) -> Iterator[Finding]:
-    for name, found in looks.items():
-        verdict = gpu.power_clamp_under_load(found)
+    for name, gpus in looks.items():
+        verdict = gpu.power_clamp_under_load(gpus)
         if verdict:
             yield Finding(name, verdict)
 

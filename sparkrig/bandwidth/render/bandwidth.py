@@ -25,7 +25,7 @@ def table(
     ascii_only: bool = False,
 ) -> Table:
     """Rails and directions by what is measured on them; an open cell has a dot, a running one three."""
-    found = {(_way(each), kind(each)): each for each in measured}
+    found = {(_way(measurement), kind(measurement)): measurement for measurement in measured}
     columns = list(dict.fromkeys(kind(case) for case in cases))
     ways = sorted({way for case in cases for way in _ways(case)}, key=lambda way: (way[0], _first(cases, way)))
     grid = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)

@@ -55,9 +55,9 @@ def _cell(edge: Edge, way: tuple[str, str], measured: Sequence[Measurement]) -> 
         blocked = not edge.ends or edge.verdict.cause == "host-lost"
         return Cell(edge.verdict.level if blocked else "quiet")
     shown = [each for each in telling(mine) if each.test == "ib_write_bw"]
-    most = max((each.queue_pairs for each in shown), default=0)
+    most = max((measurement.queue_pairs for measurement in shown), default=0)
     figures = [each.gbps for each in shown if each.queue_pairs == most and each.gbps is not None]
-    return Cell(worst(each.verdict for each in mine).level, min(figures, default=None))
+    return Cell(worst(measurement.verdict for measurement in mine).level, min(figures, default=None))
 
 
 def digits(gbps: float, *, brief: bool = False) -> str:

@@ -27,9 +27,9 @@ _LOOK_S = 90  # times `patience`; a healthy host answers within a few
 _TOGETHER = {"pair.cabling": "neighbours", "pair.halves": "journal", "pair.NETDEV.ping": "pings"}
 
 
-def limit_s(mine: Settings) -> int:
+def limit_s(settings: Settings) -> int:
     """How long a host may take for one look, in seconds."""
-    return int(_LOOK_S * mine.patience)
+    return int(_LOOK_S * settings.patience)
 
 
 def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
@@ -38,18 +38,18 @@ def look(at: Host, fleet: Fleet, keep: Keep | None = None) -> State:
 
 
 def together(
-    at: Host, fleet: Fleet, found: State, nouns: Collection[str], keep: Keep | None = None
+    at: Host, fleet: Fleet, state: State, nouns: Collection[str], keep: Keep | None = None
 ) -> Mapping[str, Part]:
     """What a host shows while its peers are asked, too, in one exec; of facts.together, by the names of its nouns.
 
     Pings go from each cabled netdev to each that it reaches on a peer.
     """
     mine = fleet[at.name]
-    live = cabled(mine, found.network)
+    live = cabled(mine, state.network)
     rails = [rail for rail in fleet.rails(at.name) if rail.netdev in live and "pings" in nouns]
     asked = Together(
         patience=mine.patience if "neighbours" in nouns else None,
-        targets=[each for rail in rails for each in targets(rail.netdev, rail.far.address.ip, mine.mtu)],
+        targets=[target for rail in rails for target in targets(rail.netdev, rail.far.address.ip, mine.mtu)],
         journal="journal" in nouns,
         fan=fleet.fan(at.name),
     )

@@ -80,8 +80,8 @@ class _Drawn:
         self.accepted = findings.accepted(self.report)
         self.holding = findings.holding(self.report) if screen.everything else ()
         self.rows = {host.name: {row.id: row for row in host.rows} for host in self.report.hosts}
-        shown = [each for mend in self.mends for each in mend.findings]
-        self.id_width = max((len(each.id) for each in (*shown, *self.accepted, *self.holding)), default=0)
+        shown = [finding for mend in self.mends for finding in mend.findings]
+        self.id_width = max((len(finding.id) for finding in (*shown, *self.accepted, *self.holding)), default=0)
         cells = sum(len(name) + 2 for name in self.rows)
         self.matrix = len(self.rows) > 1 and max(self.id_width, _LEAST) + cells <= width
 
@@ -89,7 +89,7 @@ class _Drawn:
         if self.matrix and self.id_width:
             yield Text("".join([" " * self.id_width, *(f"  {name}" for name in self.rows)]), "bold", no_wrap=True)
         yield from self._fresh()
-        left = len([each for mend in self.mends for each in mend.findings]) if self.everything else _FINDINGS
+        left = len([finding for mend in self.mends for finding in mend.findings]) if self.everything else _FINDINGS
         for mend in self.mends:
             if left > 0:
                 yield from self._mend(mend, left)
@@ -246,8 +246,8 @@ class _Drawn:
 
     def _fixed(self) -> Iterator[Text]:
         hosts: dict[str, list[str]] = {}
-        for each in self.report.fixed:
-            hosts.setdefault(each.id, []).append(each.host)
+        for fixed in self.report.fixed:
+            hosts.setdefault(fixed.id, []).append(fixed.host)
         said = [f"{id} on {self.names.on(names)}" for id, names in hosts.items()]
         if said:
             told = self.glyphs.signs["healthy"], STYLES["healthy"]

@@ -97,16 +97,16 @@ def show(
 
 def total(made: Mapping[str, Planned], patience: Mapping[str, float]) -> str:
     """`2 hosts, 34 changes, about 3 min`; hosts that a run cannot change are counted apart."""
-    due = {name: each for name, each in made.items() if each.due}
+    due = {name: planned for name, planned in made.items() if planned.due}
     parts = [f"{len(made)} host{'' if len(made) == 1 else 's'}"]
-    count = sum(each.count for each in due.values())
-    held_up = any(each.held_up and each.steps for each in made.values())
+    count = sum(planned.count for planned in due.values())
+    held_up = any(planned.held_up and planned.steps for planned in made.values())
     none = "nothing is done" if held_up else "nothing to change"
     parts.append(f"{count} change{'' if count == 1 else 's'}" if count else none)
-    parts += [roughly(max(each.seconds(patience[name]) for name, each in due.items()))] if due else []
+    parts += [roughly(max(planned.seconds(patience[name]) for name, planned in due.items()))] if due else []
     for what, number in (
-        ("refused", sum(bool(each.refusals) for each in made.values())),
-        ("not read", sum(bool(each.unread) for each in made.values())),
+        ("refused", sum(bool(planned.refusals) for planned in made.values())),
+        ("not read", sum(bool(planned.unread) for planned in made.values())),
     ):
         parts += [f"{number} {what}"] if number else []
     return ", ".join(parts)
@@ -164,7 +164,7 @@ def _step(sheet: Sheet, step: Step, *, everything: bool) -> None:
 
 def _held(changes: Sequence[Change], *, everything: bool) -> str:
     """All holds in one sentence: a set is held as a whole."""
-    names = [each.item for each in changes if each.kind == "hold"]
+    names = [change.item for change in changes if change.kind == "hold"]
     if not names:
         return ""
     if len(names) == 1:
@@ -185,7 +185,7 @@ def sentence(change: Change) -> str:
 def of_step(step: Step) -> list[str]:
     """The changes of a step, a sentence each; all holds in one."""
     held = _held(step.changes, everything=False)
-    return [*([held] if held else []), *(sentence(each) for each in step.changes if each.kind != "hold")]
+    return [*([held] if held else []), *(sentence(change) for change in step.changes if change.kind != "hold")]
 
 
 def _sign(change: Change) -> str:

@@ -49,10 +49,10 @@ def label(shown: Topology, cable: Cable) -> tuple[Shade, str]:
 
 def port(shown: Topology, end: End) -> tuple[Shade, str]:
     """How a port of a declared switch does, and its label: the worst that is said of the cage in it."""
-    said = [each.verdict for each in shown.findings if each.subject == f"{end.host} {end.cage}"]
-    if said:
-        found = worst(said)
-        return found.level, found.cause
+    verdicts = [finding.verdict for finding in shown.findings if finding.subject == f"{end.host} {end.cage}"]
+    if verdicts:
+        verdict = worst(verdicts)
+        return verdict.level, verdict.cause
     if not shown.read(end):
         return "unknown", "unread"
     return ("healthy", "reached") if shown.reached(end) else ("unknown", "no answer")

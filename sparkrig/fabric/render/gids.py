@@ -16,11 +16,11 @@ from sparkrig.network import environment, gid, gid_table
 _ANY = 1000  # columns: more than a table has
 
 
-def tables(found: Survey) -> Iterator[Gids]:
+def tables(survey: Survey) -> Iterator[Gids]:
     """One for each host that has a device."""
-    for name, fabric in found.found.items():
+    for name, fabric in survey.found.items():
         if fabric.rdma.gids:
-            yield Gids(found, name, fabric.rdma.gids)
+            yield Gids(survey, name, fabric.rdma.gids)
 
 
 class Gids:
@@ -80,18 +80,18 @@ class _Row:
     used: str
 
 
-def _row(found: Survey, name: str, slot: gid.Gid) -> _Row:
-    used = " ".join(_users(found, name, slot))
+def _row(survey: Survey, name: str, slot: gid.Gid) -> _Row:
+    used = " ".join(_users(survey, name, slot))
     address = Text(str(slot.ipv4 or slot.address), "bold" if used else "")
     return _Row((slot.netdev, slot.device), str(slot.index), slot.type.rpartition(" ")[2], address, used)
 
 
-def _users(found: Survey, name: str, slot: gid.Gid) -> Iterator[str]:
-    declared = found.fleet[name].fabric.get(slot.netdev)
+def _users(survey: Survey, name: str, slot: gid.Gid) -> Iterator[str]:
+    declared = survey.fleet[name].fabric.get(slot.netdev)
     if declared is None:
         return
     if slot.ipv4 == declared.ip and slot.type == gid.ROCE_V2:
         yield "rail"
-    file = found.found[name].files.get(environment.CONTAINER_ENV)
+    file = survey.found[name].files.get(environment.CONTAINER_ENV)
     if file and gid_table.written_index(file.content) == slot.index:
         yield "env"

@@ -77,13 +77,13 @@ def _subject(headline: Finding, run: Run) -> str:
 
 def heaviest(left: Iterable[Finding]) -> list[Finding]:
     """Findings, the weightiest first; alike ones as they came."""
-    rest, found = [*left], list[Finding]()
+    rest, findings = [*left], list[Finding]()
     while rest:
-        weightiest = worst(each.verdict for each in rest)
-        first = next(each for each in rest if each.verdict is weightiest)
-        found.append(first)
+        weightiest = worst(finding.verdict for finding in rest)
+        first = next(finding for finding in rest if finding.verdict is weightiest)
+        findings.append(first)
         rest.remove(first)
-    return found
+    return findings
 
 
 def _order(trend: Trend) -> tuple[bool, int, str, str]:
@@ -112,7 +112,7 @@ def _leading(rows: Sequence[Entry]) -> list[list[Entry]]:
     for row in rows:
         if row.test == "ib_write_bw":
             runs.setdefault(row.run, []).append(row)
-    return [_most_telling(each) for each in runs.values()]
+    return [_most_telling(run) for run in runs.values()]
 
 
 def _most_telling(rows: Sequence[Entry]) -> list[Entry]:

@@ -41,12 +41,12 @@ def past_first_upgrade(
     from sparkrig.facts.first_upgrade import FirstUpgrade
     from sparkrig.terminal import progress
 
-    found = entrance.door.read(FirstUpgrade(), seconds=_ASK_S)
-    if not found.under_way:
+    first_upgrade = entrance.door.read(FirstUpgrade(), seconds=_ASK_S)
+    if not first_upgrade.under_way:
         return entrance
     with progress.hosts([label], "Waiting for the new Spark") as told:
         entrance = waited(
-            label, entrance, found, lambda: again(stack, at, key, entrance, password), told, patience
+            label, entrance, first_upgrade, lambda: again(stack, at, key, entrance, password), told, patience
         )
         told.done(label)
     return entrance

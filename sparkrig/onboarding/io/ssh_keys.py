@@ -68,14 +68,14 @@ def _usable(file: Path) -> PublicKey:
     public_file = _public(file)
     again = f"ssh-keygen -y -f {quoted_path(file)} > {quoted_path(public_file)}"
     try:
-        found = public(public_file.read_text(encoding="utf-8"), str(public_file))
+        public_key = public(public_file.read_text(encoding="utf-8"), str(public_file))
     except UnicodeDecodeError:
         raise Refusal(f"{public_file} is no text in UTF-8", again) from None
     except OSError as error:
         cure = again if file.exists() else f"ssh-keygen -t ed25519 -f {quoted_path(file)}"
         raise Refusal(f"{public_file} cannot be read: {reason(error)}", cure) from None
-    if any(f"{key.get_name()} {key.get_base64()}" == found.bare for key in Agent().get_keys()):
-        return found
+    if any(f"{key.get_name()} {key.get_base64()}" == public_key.bare for key in Agent().get_keys()):
+        return public_key
     try:
         PKey.from_path(file)
     except (PasswordRequiredException, TypeError):  # the latter is how `cryptography` puts it
@@ -84,4 +84,4 @@ def _usable(file: Path) -> PublicKey:
         ) from None
     except (OSError, SSHException, ValueError) as error:
         raise Refusal(f"{file} cannot be used: {error}", "sparkrig onboard ADDRESS --key FILE") from None
-    return found
+    return public_key

@@ -63,11 +63,11 @@ def moved(moves: Sequence[Move]) -> RenderableType:
     """The addresses of a cluster that changes, by host and netdev."""
     grid = Table.grid(padding=(0, 2))
     before = ""
-    for each in moves:
-        name = Text("" if each.host == before else f"  {each.host}", "bold")
-        same = each.before == each.after
-        grid.add_row(name, each.netdev, Text(each.sentence, "dim" if same else "red" if each.before else "green"))
-        before = each.host
+    for move in moves:
+        name = Text("" if move.host == before else f"  {move.host}", "bold")
+        same = move.before == move.after
+        grid.add_row(name, move.netdev, Text(move.sentence, "dim" if same else "red" if move.before else "green"))
+        before = move.host
     return grid
 
 

@@ -166,21 +166,21 @@ def rows(plan: Plan) -> list[_Row]:
             told.append((_SAID.get(each.act, each.act), each.name + _why(each)))
             told += [("", row) for row in each.diff]
     told += [
-        ("left alone", f"{each.name} of the network (changed since by another one; --all takes it back too)")
-        for each in plan.changes
-        if each.kind == "profile" and each.act == "foreign"
+        ("left alone", f"{change.name} of the network (changed since by another one; --all takes it back too)")
+        for change in plan.changes
+        if change.kind == "profile" and change.act == "foreign"
     ]
     for act in ("release", "hold", "already", "foreign"):
-        held = [each for each in plan.changes if each.kind == "hold" and each.act == act]
+        held = [change for change in plan.changes if change.kind == "hold" and change.act == act]
         if held:
             said = f"hold of {listed(few([each.name for each in held]))}{_why(held[0])}"
             told.append((_SAID.get(act, act), said))
-    gone = [each for each in plan.changes if each.act == "stays" and each.kind in _STORED]
+    gone = [change for change in plan.changes if change.act == "stays" and change.kind in _STORED]
     told += [
         ("stays gone", f"{_STORED[each.kind]} {each.name}, which is kept nowhere; a deploy fetches it again")
         for each in gone
     ]
-    kept = [each.name for each in plan.changes if each.act == "stays" and each not in gone]
+    kept = [change.name for change in plan.changes if change.act == "stays" and change not in gone]
     if kept:
         ours = [name for name in kept if grammar.PACKAGE.fits(name)]  # another one is no package, or an option
         remove = f"; to remove: sudo apt-get remove {quoted(*ours)}" if ours else ""

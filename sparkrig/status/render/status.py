@@ -16,14 +16,14 @@ from sparkrig.value import Unread
 _MOST = 5  # as many differences are named; drift shows all of them
 
 
-def host(name: str, figures: Figures | Unread, found: Journal, runs: int, *, ascii_only: bool) -> RenderableType:
+def host(name: str, figures: Figures | Unread, journal: Journal, runs: int, *, ascii_only: bool) -> RenderableType:
     """One host on a terminal."""
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
     for label, text in rows(figures):
         grid.add_row(f"  {label}", text)
-    return Group(Text(name, "bold"), grid, picture.newest(found, runs, ascii_only=ascii_only))
+    return Group(Text(name, "bold"), grid, picture.newest(journal, runs, ascii_only=ascii_only))
 
 
 def lines(name: str, figures: Figures | Unread, found: Journal, runs: int) -> list[str]:
@@ -48,9 +48,9 @@ def rows(figures: Figures | Unread) -> Iterator[tuple[str, Text]]:
         yield "environment", Text(", ".join(figures.environment) or "no RDMA on this Spark")
     for rail in figures.rails:
         yield "rail", _rail(rail, figures.differs)
-    for each in figures.differs[:_MOST]:
-        style = "yellow" if each.status == "unknown" else "red"
-        yield "differs", Text(f"{each.id}: {each.found} (declared: {each.want})", style)
+    for aspect in figures.differs[:_MOST]:
+        style = "yellow" if aspect.status == "unknown" else "red"
+        yield "differs", Text(f"{aspect.id}: {aspect.found} (declared: {aspect.want})", style)
     if len(figures.differs) > _MOST:
         yield "differs", Text(f"{len(figures.differs) - _MOST} more", "red")
 
@@ -62,5 +62,5 @@ def _rail(rail: Rail, differs: list[Differs]) -> Text:
     text = f"{rail.netdev}: {rail.address}, MTU {rail.mtu}, {rail.device or 'no RDMA device'}, {slot}"
     if rail.gbps is None:
         return Text(f"{text}, not measured")
-    doubtful = any(each.id == f"bandwidth.{rail.netdev}" for each in differs)
+    doubtful = any(aspect.id == f"bandwidth.{rail.netdev}" for aspect in differs)
     return Text(f"{text}, {rail.gbps:.2f} Gb/s{' ?' if doubtful else ''}")

@@ -52,14 +52,16 @@ class Shown:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
         disk, seen = self.disk, self.disk.seen
         yield Text(self.name, "bold cyan")
-        checkpoints = sorted(seen.checkpoints, key=lambda each: (-(each.size or 0), each.name))
-        yield _part(f"checkpoints in {seen.given}", [_of_checkpoint(disk, each) for each in checkpoints], signs)
-        images = [_of_image(disk, each) for each in sorted(seen.images, key=lambda each: -each.size)]
+        checkpoints = sorted(seen.checkpoints, key=lambda checkpoint: (-(checkpoint.size or 0), checkpoint.name))
+        yield _part(
+            f"checkpoints in {seen.given}", [_of_checkpoint(disk, checkpoint) for checkpoint in checkpoints], signs
+        )
+        images = [_of_image(disk, image) for image in sorted(seen.images, key=lambda each: -each.size)]
         yield _part("images of docker", images, signs, _DOCKERS.get(seen.docker, "none"))
         caches: list[_Row] = [("quiet", path, size(count)) for path, count in sorted(seen.caches.items())]
         yield _part("caches", caches, signs)
         rooms: list[_Row] = [
-            ("quiet", each.path, f"{size(each.free)} of {size(each.size)}") for each in seen.rooms
+            ("quiet", room.path, f"{size(room.free)} of {size(room.size)}") for room in seen.rooms
         ]
         yield _part("free room", rooms, signs)
         yield from (Text(f"  {line}", "yellow") for line in _notes(disk))
@@ -87,7 +89,7 @@ def _of_checkpoint(disk: Disk, item: Checkpoint) -> _Row:
 
 
 def _of_image(disk: Disk, item: Image) -> _Row:
-    names = [each for each in item.names if "@" not in each] or list(item.names)
+    names = [name for name in item.names if "@" not in name] or list(item.names)
     return _row(disk, item, f"{listed(names) or 'dangling, no name'} ({item.short})", size(item.size))
 
 
@@ -99,8 +101,10 @@ def _row(disk: Disk, item: Checkpoint | Image, name: str, about: str) -> _Row:
 
 def _notes(disk: Disk) -> Iterator[str]:
     seen = disk.seen
-    free = [each for each in seen.checkpoints if each.bar == "none" and not disk.needs(each)]
-    spare = [each for each in seen.images if not disk.needs(each)]
+    free = [
+        checkpoint for checkpoint in seen.checkpoints if checkpoint.bar == "none" and not disk.needs(checkpoint)
+    ]
+    spare = [image for image in seen.images if not disk.needs(image)]
     if (free or spare) and not disk.unknown:
         most = f"{size(sum(each.size or 0 for each in free))} and up to {size(sum(each.size for each in spare))}"
         count = f"{_several(len(free), 'checkpoint')} and {_several(len(spare), 'image')}"

@@ -46,7 +46,7 @@ def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], m
         sheet.put(
             f"{len(due)} of {len(order)} to update, {roughly(sum(made[name].seconds for name in due))}", "bold"
         )
-    elif all(each.exit == 0 for each in made.values()):
+    elif all(prospect.exit == 0 for prospect in made.values()):
         sheet.put("Nothing to update", "bold")
 
 
@@ -63,20 +63,20 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
         sheet.put(f"{number}. {step.what} ({roughly(step.seconds)})", "", 2, 5)
 
 
-def _rows(found: Prospect) -> Iterator[tuple[str, str]]:
-    yield "release", " · ".join(_release(found))
-    if found.left_out:
-        yield "recipes", "; ".join(f"{file} left out: {why}" for file, why in sorted(found.left_out.items()))
-    if found.plan:
-        yield "driver", _moved(found.plan.driver)
-        yield "kernel", _kernel(found.plan)
-    if found.waits:
-        yield "reboot", f"due: {found.waits}"
-    if found.plan:
-        yield "packages", f"{_packages(found.plan)} · {_lists(found.lists_s)}"
-        yield from _amiss(found)
-        yield "way back", _way_back(found.plan)
-    for part in found.parts:
+def _rows(prospect: Prospect) -> Iterator[tuple[str, str]]:
+    yield "release", " · ".join(_release(prospect))
+    if prospect.left_out:
+        yield "recipes", "; ".join(f"{file} left out: {why}" for file, why in sorted(prospect.left_out.items()))
+    if prospect.plan:
+        yield "driver", _moved(prospect.plan.driver)
+        yield "kernel", _kernel(prospect.plan)
+    if prospect.waits:
+        yield "reboot", f"due: {prospect.waits}"
+    if prospect.plan:
+        yield "packages", f"{_packages(prospect.plan)} · {_lists(prospect.lists_s)}"
+        yield from _amiss(prospect)
+        yield "way back", _way_back(prospect.plan)
+    for part in prospect.parts:
         yield part.which, _firmware(part)
 
 
@@ -128,18 +128,18 @@ def _lists(seconds: int | None) -> str:
     return f"lists fetched {ago(seconds)}{old}"
 
 
-def _amiss(found: Prospect) -> Iterator[tuple[str, str]]:
+def _amiss(prospect: Prospect) -> Iterator[tuple[str, str]]:
     """What is not as a user may expect it."""
-    if found.plan and found.plan.removed:
-        yield "remove", _some(found.plan.removed)
-    if found.plan and found.plan.kept:
-        yield "kept back", _some(found.plan.kept)
-    if found.absent:
-        yield "no offer", f"{_some(found.absent)}, of the release"
-    if found.held:
-        yield "held", f"{_some(found.held)}, by others, and stays"
-    if found.behind and found.behind.removed:
-        yield "left out", f"{_some(found.behind.removed)}, which its owner removed"
+    if prospect.plan and prospect.plan.removed:
+        yield "remove", _some(prospect.plan.removed)
+    if prospect.plan and prospect.plan.kept:
+        yield "kept back", _some(prospect.plan.kept)
+    if prospect.absent:
+        yield "no offer", f"{_some(prospect.absent)}, of the release"
+    if prospect.held:
+        yield "held", f"{_some(prospect.held)}, by others, and stays"
+    if prospect.behind and prospect.behind.removed:
+        yield "left out", f"{_some(prospect.behind.removed)}, which its owner removed"
 
 
 def _way_back(plan: Plan) -> str:

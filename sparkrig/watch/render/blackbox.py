@@ -128,9 +128,9 @@ def _at_last(reset: Reset) -> Iterator[str]:
     yield from (f"kernel: {line}" for line in [*dict.fromkeys(logged)][-_LINES:])
 
 
-def none(found: BlackBox) -> str:
+def none(black_box: BlackBox) -> str:
     """Why a black box without a reset shows nothing."""
-    return NO_RESET if found.runs else NO_BOX
+    return NO_RESET if black_box.runs else NO_BOX
 
 
 def _clock(reset: Reset, at: float) -> str:
