@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -34,7 +34,31 @@ class Screen(Console):
         return super().render_str(lines(text), **{**how, "markup": False, "emoji": False})
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """The segments of anything."""
-        for segment in super().render(renderable, options):
-            text, style, control = segment
-            yield segment if control or text.isprintable() else Segment(lines(text), style)
+        """The segments of anything; in a pipe or a file no line ends in the blanks of a table's last column."""
+        cleaned = map(_cleaned, super().render(renderable, options))
+        yield from cleaned if self.is_terminal else _unpadded(cleaned)
+
+
+def _cleaned(segment: Segment) -> Segment:
+    text, style, control = segment
+    return segment if control or text.isprintable() else Segment(lines(text), style)
+
+
+def _unpadded(segments: Iterable[Segment]) -> Iterator[Segment]:
+    """The segments without blanks at the end of a line; those of a style that shows on blanks stay."""
+    blanks: list[Segment] = []
+    for segment in segments:
+        text, style, control = segment
+        if control or text.startswith("\n"):
+            yield from blanks if control else ()
+            blanks = []
+            yield segment
+            continue
+        shown = text if style and (style.bgcolor or style.underline or style.reverse) else text.rstrip(" ")
+        if shown:
+            yield from blanks
+            blanks = []
+            yield Segment(shown, style)
+        if len(shown) < len(text):
+            blanks.append(Segment(text[len(shown) :], style))
+    yield from blanks

@@ -134,6 +134,16 @@ def test_a_screen_shows_text_of_any_kind_without_its_codes_and_reads_no_markup()
     assert not codes(panel) and "[/x]" in panel
 
 
+def test_no_line_ends_in_blanks_in_a_pipe() -> None:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row("a  b", "long enough to be broken off where sixty columns end, which they do")
+    grid.add_row("c", Text.assemble(("d ", "underline"), "  "))
+    rows = shown(grid).split("\n")
+    assert rows[0].startswith("a  b  long") and len(rows) == 4
+    assert [row for row in rows if row.endswith(" ")] == [rows[2]] and rows[2].endswith("d ")
+    assert shown(grid, force_terminal=True, color_system=None).split("\n")[0].endswith(" ")
+
+
 def test_a_screen_keeps_its_own_colours_and_moves_its_own_cursor() -> None:
     terminal_ = {"force_terminal": True, "color_system": "standard"}
     said = shown(Text("a\x1b[8mb\x9bc", "red"), **terminal_)
@@ -226,7 +236,7 @@ def test_a_letter_that_the_terminal_lacks_is_no_error() -> None:
     """Of a terminal in Latin-1; the program itself, for its streams are Python's own."""
     program = (
         "from sparkrig.terminal import screen, terminal; terminal.encodings();"
-        "terminal.echo('\\u65e5\\udce9'); screen.Screen().print('\\u65e5\\udce9')"
+        "terminal.echo('\\u65e5\\udce9x'); screen.Screen().print('\\u65e5\\udce9x')"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -235,7 +245,7 @@ def test_a_letter_that_the_terminal_lacks_is_no_error() -> None:
         text=True,
         timeout=60,
     )
-    assert (done.returncode, done.stdout) == (0, "\\u65e5 \n" * 2), done
+    assert (done.returncode, done.stdout) == (0, "\\u65e5 x\n" * 2), done
 
 
 def test_json_has_its_codes_as_escapes() -> None:
