@@ -10,8 +10,8 @@ from ipaddress import IPv4Address
 
 from sparkrig.cure import advice, is_here, login
 from sparkrig.refusal import Refusal
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import runtime
-from sparkrig.serving.served import Record
 from sparkrig.settings import Settings
 
 KEY = "VLLM_API_KEY"  # vLLM asks each request below /v1 for it (vllm/envs.py)

@@ -15,14 +15,13 @@ from dataclasses import dataclass, replace
 from math import inf
 
 from sparkrig.cure import advice, local, on_host, quoted
-from sparkrig.files import Found
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, spread
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import VLLM, runtime
 from sparkrig.serving.runtimes.runtime import Flags, Free
-from sparkrig.serving.served import ASIDE, Record, Service, Serving
+from sparkrig.serving.served import ASIDE, Service, Serving
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.text import listed
 
@@ -56,14 +55,12 @@ class Beside:
         return f"{self.service} ({self.share:.1f} GiB)"
 
 
-def beside(
-    found: Serving, records: Mapping[str, Record], service: Service, memory_gib: float | None = None
-) -> tuple[Beside, ...]:
-    """The other servers that a host has, or will have after a reboot. memory_gib: as `room` has it."""
+def beside(found: Serving, others: Mapping[str, Record], memory_gib: float | None = None) -> tuple[Beside, ...]:
+    """The servers that a host has, or will have after a reboot, by their records. memory_gib: as `room` has it."""
     total = memory_gib or (found.memory.total if found.memory else MEMORY_GIB)
     there = []
-    for name, record in records.items():
-        if name != service.name and record.rank != ASIDE:
+    for name, record in others.items():
+        if record.rank != ASIDE:
             seen = found.of(Service(name))
             loaded = seen.active and seen.health in (None, 200)
             engine = runtime(record.engine)
@@ -122,47 +119,22 @@ def room(
     model; others: the other servers of ours. What of them is not loaded yet is taken all the same, and together
     they never count as less than their shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
     """
-    drafts = found.weights[draft].size / GIB if draft in found.weights else 0.0
-    seen = _room(found, unit, memory_gib, where, record)
-    if gguf:
-        seen = replace(seen, weights=(found.gguf(gguf) or 0) / GIB)
-    free = min(
-        seen.free - sum(each.whole for each in others if not each.loaded),
-        seen.total - sum(each.whole for each in others),
-    )
-    return replace(seen, free=max(0.0, free), draft=drafts, services=tuple(others))
-
-
-def of_host(
-    found: Serving,
-    files: Mapping[str, Found],
-    service: Service,
-    memory_gib: float | None,
-    asked: Wish,
-    where: str = "this host",
-) -> Room:
-    """The memory of a host for a server, beside the other ones of ours. found: as the service sees it."""
-    unit, records = files.get(service.of(served.SERVICE)), served.records(files, found)
-    return room(
-        found,
-        unit.content if unit else "",
-        memory_gib,
-        where,
-        asked.draft,
-        beside(found, records, service, memory_gib),
-        served.load(files.get(service.record)),
-        asked.gguf,
-    )
-
-
-def _room(found: Serving, unit: str, memory_gib: float | None, where: str, record: Record | None) -> Room:
     seen = found.memory
-    if seen is None:
-        total = memory_gib or MEMORY_GIB
-        return Room(total, total, where, found.others)
-    total = memory_gib or seen.total
-    taken = seen.total - seen.available - _held(found, unit, record)
-    return Room(total, min(total, max(0.0, total - taken)), where, found.others)
+    total = memory_gib or (seen.total if seen else MEMORY_GIB)
+    taken = seen.total - seen.available - _held(found, unit, record) if seen else 0.0
+    free = min(
+        min(total, max(0.0, total - taken)) - sum(each.whole for each in others if not each.loaded),
+        total - sum(each.whole for each in others),
+    )
+    return Room(
+        total,
+        max(0.0, free),
+        where,
+        found.others,
+        draft=found.weights[draft].size / GIB if draft in found.weights else 0.0,
+        services=tuple(others),
+        weights=(found.gguf(gguf) or 0) / GIB if gguf else None,
+    )
 
 
 def _held(found: Serving, unit: str, record: Record | None) -> float:

@@ -8,12 +8,14 @@ from typing import Any
 
 from sparkrig import programs
 from sparkrig.files import SECRETS_FILE, File, Found
+from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import draft, listen, served, service_settings
+from sparkrig.serving import draft, last_deploy, listen, served, service_settings
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import VLLM
-from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving.served import Service, Serving
 from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
@@ -83,7 +85,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         weights=mine.weights,
         ray=chosen.ray,
         vllm=chosen.vllm,
-        files={file.path: served.digest(file.content) for file in made},
+        files={file.path: last_deploy.digest(file.content) for file in made},
         wish=asked.digest if chosen.sizing else "",
         utilization=chosen.sizing.utilization if chosen.sizing else 0.0,
         context=chosen.sizing.context if chosen.sizing else 0,
@@ -120,7 +122,7 @@ def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving |
     known by what the head's image holds, or as the image of the last deploy, for neither name ever moves.
     """
     there = found.find(asked.image)
-    if there or not ("@" in asked.image or served.is_id(asked.image)):
+    if there or not ("@" in asked.image or images.is_id(asked.image)):
         return there
     if head and (theirs := head.find(asked.image)):
         return found.copy_of(theirs)

@@ -11,7 +11,7 @@ from sparkrig.clusters import serving_order
 from sparkrig.files import File, Found
 from sparkrig.resources import trust
 from sparkrig.resources.trust import TRUST
-from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving import last_deploy, plan, served, unit_files
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.unit_files import texts
@@ -61,7 +61,7 @@ class Serving:
     def _up(self, place: int) -> Spark:
         files = self.files(place)
         (kept,) = [file.content for file in files if file.path == served.RECORD]
-        record = served.load(Found(kept, "0644", "root:root"))
+        record = last_deploy.load(Found(kept, "0644", "root:root"))
         assert record is not None
         if record.rank == served.ASIDE:
             return ready(self.model, files=files)

@@ -9,32 +9,14 @@ from typing import get_args
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving import layout
-from sparkrig.serving.budget import (
-    BESIDE_GIB,
-    GIB,
-    MOST_UTILIZATION,
-    Budget,
-    Use,
-    budget,
-    fewest_nodes,
-    where,
-)
-from sparkrig.serving.model import (
-    IMAGE,
-    Checkpoint,
-    Figure,
-    Launch,
-    Model,
-    Nodes,
-    Source,
-    Standing,
-)
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MOST_UTILIZATION, Budget, Use, budget, fewest_nodes, where
+from sparkrig.serving.model import IMAGE, Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
 
 _SHADES: dict[Standing, Shade] = {
     "recommended": "healthy",
@@ -159,11 +141,7 @@ def _speed(model: Model) -> str:
     measured = [each.value for each in rates if each.kind == "measured"]
     if measured:
         return f"{max(measured):.0f}"
-    return f"({_range(rates[0])})" if rates else "?"
-
-
-def _range(figure: Figure) -> str:
-    return f"{figure.value:g}" + (f"-{figure.high:g}" if figure.high else "")
+    return f"({_span([rates[0].value, rates[0].high or rates[0].value])})" if rates else "?"
 
 
 class _Indented:
@@ -232,11 +210,8 @@ class Page:
 
     def _memory(self, drawn: _Drawn) -> RenderableType:
         made = [budget(self.model, self.checkpoint, self.use.shared(nodes)) for nodes in self.sizes]
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(no_wrap=True)
-        for _ in made:
-            grid.add_column(justify="right", no_wrap=True)
-        grid.add_column()
+        figures = (Column(justify="right", no_wrap=True) for _ in made)
+        grid = Table.grid(Column(no_wrap=True), *figures, Column(), padding=(0, 2))
         grid.add_row("", *(Text(where(each.use.nodes), "dim") for each in made), "")
         for name, told, meaning in _SHARES:
             grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
@@ -250,9 +225,7 @@ class Page:
         )
 
     def _checkpoints(self, drawn: _Drawn) -> RenderableType:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
+        grid = _grid()
         for each in self.model.checkpoints:
             nodes = fewest_nodes(self.model, each, self.use)
             shade: Shade = "fault" if each.bad else "healthy" if nodes else "degraded"
@@ -268,9 +241,7 @@ class Page:
         return grid
 
     def _claims(self, drawn: _Drawn) -> RenderableType:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
+        grid = _grid()
         for each in self.model.claims:
             grid.add_row(drawn.sign("unknown" if each.against else "quiet"), f"{each.says} ({each.source})")
             if each.against:
@@ -278,14 +249,17 @@ class Page:
         return grid
 
     def _sources(self) -> RenderableType:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
+        grid = _grid()
         for key in sorted(self.model.sources()):
             source = self.sources[key]
             told = filter(None, (source.title, source.dated, source.versions, source.where))
             grid.add_row(key, Text("; ".join(told), "dim", overflow="fold"))
         return grid
+
+
+def _grid() -> Table:
+    """A name, and what is said of it."""
+    return Table.grid(Column(no_wrap=True), Column(), padding=(0, 1))
 
 
 def _held(made: Budget) -> str:
@@ -396,9 +370,7 @@ def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
     rows: dict[tuple[str, str, int, str], list[Figure]] = {}
     for each in figures:
         rows.setdefault((each.metric, each.kind, each.nodes, each.source), []).append(each)
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column()
+    grid = _grid()
     for (metric, kind, nodes, source), row in rows.items():
         told = drawn.dot.join(
             f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()

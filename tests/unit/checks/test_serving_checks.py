@@ -19,7 +19,7 @@ from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC
 from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, files, in_another_store, serving
 from tests.plan.serving_clusters import Serving
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 A, B = "spark-a", "spark-b"
 PAIR = {name: {"pair": "sparks", "fabric": FABRIC[f"@fake/{name}"]} for name in (A, B)}
@@ -121,7 +121,7 @@ UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*
         (both("a", health=0), both("b"), {"serve.answer": "/health gives nothing yet"}),
         (both("a", port="inactive"), both("b"), {"serve.answer": "answers, port 8000 is closed"}),
         (ray("a", token=""), ray("b"), {"serve.token": "none"}),
-        (ray("a"), ray("b", token=""), {"serve.token": "its peer has none"}),
+        (ray("a"), ray("b", token=""), {"serve.token": "spark-b has none"}),
         (ray("a", token=""), ray("b", token=""), {"serve.token": "none"}),
         (ray("a", token="77"), ray("b"), {"serve.token": "another"}),
         (both("a", events=(STUCK,)), both("b"), {"serve.stuck": STOOD}),
@@ -195,18 +195,7 @@ def test_the_commit_of_the_weights_is_the_declared_one_else_that_of_the_peer() -
         a, b = both("a", commit=mine), both("b", commit=theirs)
         assert wrong(a, b, serve_revision=declared) == expected
 
-    each_row(
-        [
-            (COMMIT, COMMIT, None, {}),
-            (COMMIT, "", None, {}),
-            ("", COMMIT, None, {}),
-            (COMMIT, LATER, None, {"serve.revision": "b5c939de8f75"}),
-            (COMMIT, LATER, COMMIT, {}),
-            (COMMIT, COMMIT, LATER, {"serve.revision": "b5c939de8f75"}),
-            ("", "", LATER, {"serve.revision": "not known"}),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "the commit of the weights is the declared one else that of the peer"), holds)
 
 
 @pytest.mark.parametrize(
