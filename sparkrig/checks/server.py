@@ -149,10 +149,9 @@ class Server:
 
     def room(self, where: str = "this host") -> Room:
         """The memory of the host beside its other servers. where: of which host, in words."""
-        unit, memory_gib = self.host.found.files.get(self.service.of(served.SERVICE)), self.mine.memory_gib
+        memory_gib = self.mine.memory_gib
         return sizing.room(
             self.found,
-            unit.content if unit else "",
             memory_gib,
             where,
             self.wish.draft,
@@ -175,7 +174,7 @@ class Server:
         node = Node(self.rank, management=self._management)
         if self.wish.nodes > 1:
             node = replace(node, head=self._head, address=_address(self.host))
-        return unit_files.files(self.wish, chosen, node, self.mine, unit_files.texts(self.service))
+        return unit_files.files(self.wish, chosen, node, self.mine)
 
     @property
     def _management(self) -> IPv4Address | None:
@@ -227,7 +226,7 @@ class Server:
                 f"container needs",
                 "pyinfra INVENTORY deploys/cluster.py",
             )
-        plan.refuse(self.lint(known))
+        plan.refuse(self.lint(known and replace(known, sizing=self.sizing)))
         form = unit_files.form(wish, known, self.mine) if known else self.mine.serve_form
         if self.rank == 0 and form and wish.nodes > 1:
             self.meets(form)

@@ -67,7 +67,7 @@ class Server(Resource[Serving]):
         _kind(
             "serve.memory",
             "the server has the memory and context that were decided, on all nodes",
-            "an older version deployed it, which left the memory to vLLM's own default",
+            "one of the nodes was deployed without the others",
             "memory-and-context",
         ),
         _kind(
@@ -100,8 +100,7 @@ class Server(Resource[Serving]):
         _kind(
             "serve.access",
             "the API answers where it should, and asks for a declared key",
-            "an older version opened it to everybody, the host has another address, or a key was added "
-            "or taken away",
+            "the host has another address, or a key was added or taken away",
             "who-reaches-it",
         ),
         _kind(
@@ -313,8 +312,7 @@ def _memory(subject: _Subject, record: Record) -> Check:
     peer = subject.other(lambda each: not each.record or each.record.sizing in (None, mine))
     theirs = peer.record if peer and record.nodes > 1 else None
     want = theirs.sizing if theirs and theirs.sizing else mine
-    said = f"{want}" if want else "a share of the memory that was decided for it"
-    return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
+    return check("serve.memory", mine == want, f"{want}", f"{mine}", subject.serve)
 
 
 def _access(subject: _Subject, record: Record) -> Check:
@@ -322,8 +320,8 @@ def _access(subject: _Subject, record: Record) -> Check:
     found, own = subject.serving, subject.found.network
     addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
     key = listen.asks(subject.settings, record.engine)
-    want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
-    seen = listen.said(listen.seen(found.bound) or listen.before(record), key=record.key)
+    want = listen.said(record.at, key=key)
+    seen = listen.said(listen.seen(found.bound) or record.at, key=record.key)
     lost = record.management and record.management not in addresses
     said = f"{seen}, and {record.management} is no address of this host" if lost else seen
     return check("serve.access", said == want, want, said, subject.serve)

@@ -27,9 +27,9 @@ class Record:
     was asked for; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
     image, empty where it is unknown; files: SHA-256 of each file of ours by its path; wish: digest of what the
     memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
-    where it is the default; at: ADDRESS:PORT of each place where it answers, empty of a version that opened all;
+    where it is the default; at: ADDRESS:PORT of each place where it answers;
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
-    it, None of a version that did not look for it; draft: of its draft model, as `serve_draft` has it, empty for
+    it; draft: of its draft model, as `serve_draft` has it, empty for
     none; service: its name, empty for the server without one; settings: of a named service, those that were given
     for it alone; engine: its id; share, held: as Sizing has them; gguf: OWNER/NAME/FILE of its weights, empty
     where they are no such file; on: the setting serve_on, empty for the inventory's order.
@@ -55,7 +55,7 @@ class Record:
     at: tuple[str, ...] = ()
     management: str = ""
     key: bool = False
-    entrypoint: str | None = None
+    entrypoint: str = ""
     draft: str = ""
     service: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Record:
 
     @property
     def sizing(self) -> Sizing | None:
-        """What was decided; None of a version that decided nothing."""
+        """What was decided; None for a host that has no part in it."""
         decided = Sizing(self.utilization, self.context, self.engine, self.share, self.held)
         return decided if self.utilization else None
 

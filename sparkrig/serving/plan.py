@@ -79,7 +79,6 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
         image,
         (*_notes(engine, mine, model, checkpoint, base, flags, recipe),),
         draft.wanted(mine),
-        draft.by_hand(mine),
         engine.id,
         (mine.serve_gguf or "") if engine.file else "",
     )
@@ -146,8 +145,7 @@ def _fewest(engine: Runtime, model: Model, checkpoint: Checkpoint, sparks: int) 
     least: Nodes = max(model.nodes, checkpoint.nodes)
     if sparks < 3 or engine is not runtimes.VLLM:
         return min(engine.most_nodes, least)
-    there = [each for each in NODES if least <= each <= sparks]
-    sizes = [each for each in there if layout.divides(layout.usual(each).tensor, model.shape)]
+    sizes = [each for each in NODES if least <= each <= sparks]
     sizes.sort(key=lambda each: (layout.usual(each).stages, each))
     return fewest_nodes(model, checkpoint, Use(), sizes) or least
 

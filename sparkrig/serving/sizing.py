@@ -9,7 +9,6 @@ is less than desired GPU memory utilization"). On a Spark its free memory is the
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -25,13 +24,11 @@ from sparkrig.serving.served import ASIDE, Service, Serving
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.text import listed
 
-_VLLM = 0.92  # vLLM's own default
 _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
 _UNKNOWN = 32768  # where the KV cache of a model is not known
 _ROUNDING = 1e-9  # of floats
-_GIVEN = re.compile(rf"--{VLLM.share}[= ]([0-9.]+)")
 
 
 @dataclass(frozen=True)
@@ -64,7 +61,7 @@ def beside(found: Serving, others: Mapping[str, Record], memory_gib: float | Non
             seen = found.of(Service(name))
             loaded = seen.active and seen.health in (None, 200)
             engine = runtime(record.engine)
-            share = (record.utilization or _VLLM) * total
+            share = record.utilization * total
             there.append(Beside(Service(name), share, loaded, engine.share or engine.context))
     return tuple(there)
 
@@ -105,7 +102,6 @@ class Room:
 
 def room(
     found: Serving,
-    unit: str,
     memory_gib: float | None,
     where: str = "this host",
     draft: str = "",
@@ -115,13 +111,13 @@ def room(
 ) -> Room:
     """The memory of a host as it was seen.
 
-    unit: text of our own unit there; memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft
-    model; others: the other servers of ours. What of them is not loaded yet is taken all the same, and together
-    they never count as less than their shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
+    memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft model; others: the other servers of
+    ours. What of them is not loaded yet is taken all the same, and together they never count as less than their
+    shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
     """
     seen = found.memory
     total = memory_gib or (seen.total if seen else MEMORY_GIB)
-    taken = seen.total - seen.available - _held(found, unit, record) if seen else 0.0
+    taken = seen.total - seen.available - _held(found, record) if seen else 0.0
     free = min(
         min(total, max(0.0, total - taken)) - sum(each.whole for each in others if not each.loaded),
         total - sum(each.whole for each in others),
@@ -137,17 +133,14 @@ def room(
     )
 
 
-def _held(found: Serving, unit: str, record: Record | None) -> float:
-    """GiB that our own server gives back when it stops; vLLM takes what its command has.
+def _held(found: Serving, record: Record | None) -> float:
+    """GiB that our own server gives back when it stops.
 
     One that has not loaded yet has not taken it: then that much more would be more than there is.
     """
-    if found.memory is None or not found.active or found.health not in (None, 200):
+    if found.memory is None or record is None or not found.active or found.health not in (None, 200):
         return 0.0
-    given = _GIVEN.search(unit)
-    share = (float(given[1]) if given else _VLLM) * found.memory.total if unit else 0.0
-    if record and record.held:
-        share = record.held
+    share = record.held or record.utilization * found.memory.total
     return share if found.memory.available + share <= found.memory.total else 0.0
 
 

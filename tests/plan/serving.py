@@ -13,7 +13,6 @@ from sparkrig.fleet import Fleet
 from sparkrig.serving import plan, served, unit_files
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
-from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node, Sizing
 from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.trusting import trusting
@@ -141,7 +140,7 @@ def files(
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
     room = Room(121.7, 116.7, weights=GGUF_GIB if asked.gguf else None)
     chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, room))
-    return unit_files.files(asked, chosen, node, mine, texts(served.Service(mine.serve_name)))
+    return unit_files.files(asked, chosen, node, mine)
 
 
 EMBED = "nvidia/Qwen3-30B-A3B-NVFP4"

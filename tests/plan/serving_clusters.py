@@ -14,7 +14,6 @@ from sparkrig.resources.trust import TRUST
 from sparkrig.serving import last_deploy, plan, served, unit_files
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
-from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import Host, joined, sections
@@ -87,7 +86,7 @@ class Serving:
         if asked.nodes > 1 and rank != served.ASIDE:
             node = Node(rank, self.address(order[0]), self.address(name))
         chosen = Chosen(IMAGE, False, "0.19.0", sizing=plan.size(asked, mine, Room(121.7, 116.7)))
-        return unit_files.files(asked, chosen, node, mine, texts())
+        return unit_files.files(asked, chosen, node, mine)
 
     def address(self, name: str) -> IPv4Address:
         """Where its control sockets live: the management network in a ring, else its first rail."""

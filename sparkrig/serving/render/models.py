@@ -56,7 +56,8 @@ class Listing:
             left = heading in ("", "model", "*", "format")
             table.add_column("" if heading == "*" else heading, justify="left" if left else "right", no_wrap=True)
         kinds: tuple[Nodes | None, ...] = (*self.sizes, None)
-        groups = {nodes: [each for each in self.models if self._takes(each) == nodes] for nodes in kinds}
+        takes = {each.name: fewest_nodes(each, each.best(), self.use, self.sizes) for each in self.models}
+        groups = {nodes: [each for each in self.models if takes[each.name] == nodes] for nodes in kinds}
         for nodes, fitting in groups.items():
             if fitting:
                 table.add_row("", Text(_group(nodes, self.sizes), "bold"))
@@ -73,14 +74,6 @@ class Listing:
             yield Text("* deploys/serve.py does not start it by its name alone: its page says why", "dim")
         first = next(model for fitting in groups.values() for model in fitting)
         yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
-
-    def _takes(self, model: Model) -> Nodes | None:
-        return fewest_nodes(model, model.best(), self.use, _possible(model, self.sizes))
-
-
-def _possible(model: Model, sizes: Sequence[Nodes]) -> list[Nodes]:
-    """Those numbers of Sparks that the heads of a model allow; for one and two that is vLLM's to judge."""
-    return [each for each in sizes if each in _PAIR or layout.divides(layout.usual(each).tensor, model.shape)]
 
 
 def _group(nodes: Nodes | None, sizes: Sequence[Nodes]) -> str:
@@ -286,7 +279,7 @@ def _verdict(model: Model, made: Budget, drawn: _Drawn) -> Text:
     shades: dict[str, Shade] = {"fits": "healthy", "tight": "degraded", "no": "fault", "unknown": "unknown"}
     use = made.use
     on = {1: "one Spark", 2: "a pair"}.get(use.nodes, f"{use.nodes} Sparks ({layout.usual(use.nodes)})")
-    if not _possible(model, [use.nodes]):
+    if not layout.divides(layout.usual(use.nodes).tensor, model.shape):
         return Text.assemble(drawn.sign("fault"), f" cannot be shared by {on}: it does not divide its heads")
     each = "" if use.nodes == 1 else " on each"
     wanted = f"{use.sequences} sequences of {use.context:,} tokens take {_gib(made.needed)}{each}"

@@ -29,7 +29,7 @@ from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import SettingsError
 from sparkrig.storage import report as storage
 from tests.tables import each_row, table
-from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
+from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 from tests.unit.startups import logged, seen
 
 BIG = "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
@@ -116,28 +116,6 @@ def test_heads_that_do_not_divide_are_refused_with_the_numbers_and_what_would_wo
 
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "checkpoints"
-# entries of the catalogue by their own config.json, or that of the checkpoint that theirs was quantized of
-HEADS = {
-    "gemma-4-26b-a4b": "google/gemma-4-26B-A4B",
-    "gemma-4-31b": "nvidia/Gemma-4-31B-IT-NVFP4",
-    "gpt-oss-120b": "openai/gpt-oss-120b",
-    "llama-3.3-70b": "meta-llama/Llama-3.3-70B-Instruct",
-    "minimax-m2.7": "MiniMaxAI/MiniMax-M2.7",
-    "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1",
-    "nemotron-3-nano": "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4",
-    "nemotron-3-super": "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4",
-    "nemotron-3.5-lightning": "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4",
-    "qwen3-235b-a22b": "Qwen/Qwen3-235B-A22B",
-    "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
-    "qwen3-next-80b-a3b": "Qwen/Qwen3-Next-80B-A3B-Thinking",
-    "qwen3-vl-30b-a3b": "Qwen/Qwen3-VL-30B-A3B-Instruct",
-    "qwen3.5-122b-a10b": "Qwen/Qwen3.5-122B-A10B",
-    "qwen3.5-35b-a3b": "Qwen/Qwen3.5-35B-A3B",
-    "qwen3.5-397b-a17b": "Qwen/Qwen3.5-397B-A17B",
-    "qwen3.6-27b": "nvidia/Qwen3.6-27B-NVFP4",
-    "qwen3.6-35b-a3b": "nvidia/Qwen3.6-35B-A3B-NVFP4",
-    "step-3.7-flash": "stepfun-ai/Step-3.7-Flash-NVFP4",
-}
 
 
 def test_heads_of_the_catalogue_are_those_of_config_json() -> None:
@@ -146,9 +124,10 @@ def test_heads_of_the_catalogue_are_those_of_config_json() -> None:
         found, kept = checkpoint_files.read(id, checkpoint_files.Files(config)).shape, CATALOGUE.models[name].shape
         assert found and kept and found.heads == kept.heads
 
-    each_row(HEADS.items(), holds)
+    rows = table(__file__, "heads of the catalogue are those of config json")
+    each_row(rows, holds)
     have = {name for name, each in CATALOGUE.models.items() if each.shape and each.shape.heads}
-    assert have == {*HEADS}
+    assert have == {row["name"] for row in rows.values()}
     shapes = [each.shape for each in CATALOGUE.models.values() if each.shape and each.shape.heads]
     assert not any(layout.divides(3, shape) for shape in shapes), "docs/serving.md says so"
 
@@ -349,7 +328,7 @@ def test_the_order_of_the_hosts_is_kept_and_the_record_of_others_is_as_before() 
     kept = json.loads(made(wish, Node(0, HEAD, HEAD), model=BIG)[served.RECORD])
     assert "on" not in kept, "as every version wrote it"
     fleet = Fleet.parse({name: {**RING, "serve_on": "spark-c, spark-b"} for name in (A, B, C)})
-    files = unit_files.files(wish, Chosen(ID), Node(0, HEAD, HEAD), fleet[C], TEXTS)
+    files = unit_files.files(wish, Chosen(ID), Node(0, HEAD, HEAD), fleet[C])
     named = json.loads(next(file.content for file in files if file.path == served.RECORD))
     assert named["on"] == ["spark-c", "spark-b"]
     record = Record(**{**kept, "on": ("spark-c",)})

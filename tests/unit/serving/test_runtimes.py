@@ -170,10 +170,7 @@ def test_recurrent_and_sliding_layers_take_the_part_that_sglang_gives_them() -> 
 def test_a_server_that_runs_gives_back_what_was_recorded() -> None:
     record = Record(MODEL, CHECKPOINT, ID, "i:1", "solo", 1, 0, 8000, 18000, "/m", engine="sglang", held=80.0)
     up = Serving(unit={"ActiveState": "active"}, health=200, memory=Memory(121.7, 20.0))
-    assert sizing.room(up, "ExecStart=x", None, record=record).free == pytest.approx(100.0)
-    assert sizing.room(up, "ExecStart=x", None).free == pytest.approx(20.0), (
-        "0.92 of it would be more than there is"
-    )
+    assert sizing.room(up, None, record=record).free == pytest.approx(100.0)
 
 
 def test_one_budget_counts_each_engine() -> None:
@@ -186,7 +183,7 @@ def test_one_budget_counts_each_engine() -> None:
     up = Serving(memory=Memory(100.0, 90.0))
     (other,) = sizing.beside(up, {"": record})
     assert (other.share, other.flag) == (50.0, "ctx-size")
-    assert sizing.room(up, "", None, others=(other,)).free == pytest.approx(35.0), "90 less 50 + 5"
+    assert sizing.room(up, None, others=(other,)).free == pytest.approx(35.0), "90 less 50 + 5"
 
 
 @pytest.mark.parametrize(("data", "room"), [(SGLANG, FREE), (LLAMA, OF_FILE)], ids=["sglang", "llama.cpp"])
@@ -242,7 +239,7 @@ def test_a_file_that_is_not_there_says_how_it_comes() -> None:
     assert f"hf download {folder} {FILE.rpartition('/')[2]} --local-dir /srv/models/{folder}" in refused.value.cure
     there = Serving(ggufs=dict.fromkeys(gguf.parts(FILE), 20 * 2**30))
     plan.judge(wish, there, "aarch64", own, leads=True)
-    assert sizing.room(there, "", 121.7, gguf=FILE).weights == 60.0
+    assert sizing.room(there, 121.7, gguf=FILE).weights == 60.0
 
 
 # --- recipes

@@ -206,8 +206,8 @@ def test_what_another_server_holds_or_will_hold_is_no_room() -> None:
     down = replace(there(), unit={"ActiveState": "inactive"}, health=None, memory=Memory(100.0, 95.0))
     beside = sizing.beside(down, records)
     assert [each.loaded for each in beside] == [False, True]
-    assert sizing.room(down, "", None, others=beside).free == pytest.approx(20.0), "100 less 60 + 5 and 10 + 5"
-    assert sizing.room(down, "", None).free == 95.0
+    assert sizing.room(down, None, others=beside).free == pytest.approx(20.0), "100 less 60 + 5 and 10 + 5"
+    assert sizing.room(down, None).free == 95.0
     aside = {"": record(rank=served.ASIDE)}
     assert sizing.beside(there(), aside) == ()
 
@@ -216,7 +216,7 @@ def test_the_shares_of_all_stay_within_the_memory_whatever_is_free_now() -> None
     """vLLM's own check is made anew after each boot, in any order."""
     records = {"": record(utilization=0.6)}
     beside = sizing.beside(replace(there(), memory=Memory(100.0, 90.0)), records)
-    room = sizing.room(replace(there(), memory=Memory(100.0, 90.0)), "", None, others=beside)
+    room = sizing.room(replace(there(), memory=Memory(100.0, 90.0)), None, others=beside)
     assert room.free == pytest.approx(35.0) and room.most == pytest.approx(0.3)
     with pytest.raises(Refusal) as caught:
         sizing.passes(Sizing(0.4, 8192), room)

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -41,7 +42,7 @@ from sparkrig.serving.served import Serving, Weights
 from sparkrig.serving.service_settings import remembered
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from tests.tables import each_row, table
-from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
+from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 
 GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 RELEASE = (
@@ -264,7 +265,7 @@ def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed()
 def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> None:
     wish, node = asked(), Node()
     chosen = Chosen(ID, sizing=Sizing(0.61, 8192))
-    files = {file.path: file.content for file in unit_files.files(wish, chosen, node, mine(), TEXTS)}
+    files = {file.path: file.content for file in unit_files.files(wish, chosen, node, mine())}
     flags = arguments.read(started(files[served.SERVICE])).flags
     assert (flags["gpu-memory-utilization"], flags["max-model-len"]) == ("0.61", "8192"), "not the catalogue's"
     record = last_deploy.load(Found(files[served.RECORD], "0644", "root:root"))
@@ -275,16 +276,13 @@ def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> N
 def test_an_image_that_starts_its_arguments_keeps_its_own_entrypoint() -> None:
     wish = asked()
     nvidia = Chosen(ID, entrypoint="/opt/nvidia/nvidia_entrypoint.sh")
-    files = {file.path: file.content for file in unit_files.files(wish, nvidia, Node(), mine(), TEXTS)}
+    files = {file.path: file.content for file in unit_files.files(wish, nvidia, Node(), mine())}
     words = started(files[served.SERVICE])
     assert "--entrypoint" not in words
     assert words[words.index(ID) :][:4] == [ID, "/sparkrig/start.sh", "vllm", "serve"]
     record = last_deploy.load(Found(files[served.RECORD], "0644", "root:root"))
     found = Serving(images=(Image(ID, "arm64", (wish.image,)),))
     assert record and unit_files.chosen(wish, found, record) == nvidia
-    assert unit_files.chosen(wish, found, replace(record, entrypoint=None)) is None, (
-        "an older one did not look for it"
-    )
 
 
 def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
@@ -363,8 +361,8 @@ def test_the_way_to_it_is_the_login_of_the_inventory(monkeypatch: pytest.MonkeyP
 
 
 def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
-    old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv")
     local, everywhere = ("127.0.0.1:8000",), ("*:8000",)
+    old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv", at=everywhere)
 
     def holds(data: dict[str, Any], record: Record | None, at: tuple[str, ...], *said: str) -> None:
         found = [*listen.warnings(mine(**data), record, at)]
@@ -374,7 +372,7 @@ def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
         {
             "a first one": ({}, None, local),
             "as before": ({}, replace(old, at=local), local),
-            "of an older version": ({}, old, local, "until now: every address, port 8000; asks for no key"),
+            "no longer everywhere": ({}, old, local, "until now: every address, port 8000; asks for no key"),
             "the other host answered nothing": ({}, replace(old, rank=1), local),
             "open, and no key": (
                 {"serve_listen": "all"},
@@ -470,29 +468,10 @@ def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None
 
 
 def test_a_draft_that_is_a_folder_has_to_be_one_of_the_first_host() -> None:
-    folder = f"/srv/models/{DRAFT}"
+    def holds(rows: Sequence[str], said: str) -> None:
+        assert judged(seen(*rows), serve_draft=f"/srv/models/{DRAFT}") == said
 
-    def holds(weights: dict[str, Weights], said: str) -> None:
-        found = Serving(images=FITS.images, weights=weights, room=900 * GIB)
-        assert judged(found, serve_draft=folder) == said
-
-    belong = "config.json and all safetensors belong into it"
-    each_row(
-        [
-            ({}, f"serve_draft is {folder}, and that folder is not there: {belong}"),
-            (
-                {DRAFT: Weights("partial", 1)},
-                f"serve_draft is {folder}, and that folder holds no whole checkpoint: {belong}",
-            ),
-            (
-                {DRAFT: Weights("linked", 1, "a.bin")},
-                f"{folder}/a.bin is a link that leads out of its folder, and a container would not find it",
-            ),
-            ({DRAFT: Weights("loose", 1)}, ""),
-            ({DRAFT: Weights("whole", 1)}, ""),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "a draft that is a folder"), holds)
     for elsewhere in ("/data/draft", "/srv/models/draft", "/srv/models/a/b/c"):
         said = f"serve_draft is {elsewhere}, and a folder OWNER/NAME in /srv/models is expected"
         assert refused(serve_draft=elsewhere) == said
@@ -510,8 +489,8 @@ def test_the_weights_of_a_draft_are_judged_and_counted_like_others() -> None:
     linked = Serving(images=FITS.images, weights={DRAFT: Weights("linked", GIB, "a.bin")}, room=900 * GIB)
     assert f"/srv/models/{DRAFT}/a.bin is a link that leads out" in judged(linked, serve_draft=DRAFT)
     found = Serving(weights={DRAFT: Weights("whole", 30 * GIB)})
-    room = sizing.room(found, "", 121.7, draft=DRAFT)
-    assert room.draft == 30 and sizing.room(found, "", 121.7).draft == 0
+    room = sizing.room(found, 121.7, draft=DRAFT)
+    assert room.draft == 30 and sizing.room(found, 121.7).draft == 0
     wish, own = asked(serve_draft=DRAFT), mine(serve_draft=DRAFT)
     tight = replace(room, free=85.0)
     assert plan.size(wish, own, replace(tight, draft=0.0)).utilization == 0.65
@@ -578,31 +557,16 @@ def test_what_fits_is_not_refused() -> None:
     assert judged(Serving(room=900 * GIB)) == "", "an image that is absent is pulled"
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    def holds(found: Serving, data: dict[str, Any], said: str) -> None:
-        assert said in judged(found, **data)
+def seen(*rows: str) -> Serving:
+    """What the fact makes of these rows, of a host that has image:1 and room."""
+    return served.parse(["looked", *rows, f"room {900 * GIB}", f"image {ID} arm64 image:1"])
 
-    each_row(
-        [
-            (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
-            (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
-            (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
-            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, "),
-            (
-                Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
-                {},
-                "image:1 is an image for amd64, and this host is arm64",
-            ),
-            (FITS, {"serve_image": f"sha256:{'b2' * 32}"}, "no registry can be asked for an ID"),
-            (Serving(room=900 * GIB, listening=(18000,)), {}, "another program listens on port 18000"),
-            (
-                Serving(room=900 * GIB, listening=(9000,)),
-                {"serve_port": 9000},
-                "another program listens on port 9000",
-            ),
-        ],
-        holds,
-    )
+
+def test_what_does_not_fit_is_refused() -> None:
+    def holds(said: str, rows: Sequence[str] = (), data: dict[str, Any] | None = None) -> None:
+        assert said in judged(seen(*rows), **data or {})
+
+    each_row(table(__file__, "what does not fit"), holds)
 
 
 def test_weights_that_a_container_would_not_find_are_refused() -> None:
@@ -668,29 +632,19 @@ def test_room_for_the_image_is_asked_of_dockers_own_disk() -> None:
 
 
 def test_a_port_at_which_the_nodes_meet_is_judged_on_the_head() -> None:
-    def holds(form: str, found: Serving, record: Record | None, said: str) -> None:
+    record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8000, 18000, "/srv")
+
+    def holds(form: str, said: str, rows: Sequence[str] = (), ours: bool = False) -> None:
+        taken = seen("listen 22", "listen 6379", "listen 29501", *rows)
         try:
-            neighbours.meets(form, found, record, {})
+            neighbours.meets(form, taken, record if ours else None, {})
         except Refusal as refusal:
             assert said and said in refusal.what
         else:
             assert not said
 
-    taken = Serving(listening=(22, 6379, 29501))
-    up = replace(taken, unit={"ActiveState": "active"})
-    ours = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8000, 18000, "/srv")
-    each_row(
-        {
-            "Ray": ("ray", taken, None, "port 6379 is taken by another program, and the nodes of ray meet there"),
-            "vLLM's own": ("multinode", taken, None, "port 29501 is taken"),
-            "one Spark": ("solo", taken, None, ""),
-            "free": ("ray", Serving(listening=(22,)), None, ""),
-            "our own": ("ray", up, ours, ""),
-            "our own ended": ("ray", taken, ours, "port 6379"),
-            "our own has the other one": ("multinode", up, ours, "port 29501"),
-        },
-        holds,
-    )
+    each_row(table(__file__, "where the nodes meet"), holds)
+    neighbours.meets("ray", seen("listen 22"), None, {})
     script = (Path(__file__).resolve().parents[3] / "templates/serving/start.sh").read_text()
     assert all(f"_PORT={port}\n" in script for port in neighbours.MEETING.values())
 

@@ -241,47 +241,35 @@ def test_the_refusal_names_what_to_stop() -> None:
     assert cure.startswith("nvidia-smi") and cure.endswith("or give it 0.83 at most")
 
 
-UNIT = "ExecStart=/usr/bin/docker run vllm serve /models/a/b --gpu-memory-utilization 0.8 --host 127.0.0.1\n"
+RECORD = last_deploy.Record(
+    *("m", "a/b", "sha256:1", "image:1", "solo"), 1, 0, 8000, 18000, "/srv", utilization=0.8
+)
 UP = Serving(unit={"ActiveState": "active"}, memory=Memory(TOTAL, 20.0), health=200)
 
 
 def test_what_our_own_server_holds_is_free_for_the_next_one() -> None:
-    def holds(found: Serving, unit: str, free: float) -> None:
-        assert sizing.room(found, unit, None).free == pytest.approx(free)
+    def holds(found: Serving, record: last_deploy.Record | None, free: float) -> None:
+        assert sizing.room(found, None, record=record).free == pytest.approx(free)
 
     down = replace(UP, unit={"ActiveState": "failed"})
     each_row(
         {
-            "it is up": (UP, UNIT, 20 + 0.8 * TOTAL),
-            "the other host, which has no health": (replace(UP, health=None), UNIT, 20 + 0.8 * TOTAL),
-            "it is down": (down, UNIT, 20),
-            "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), UNIT, 90),
-            "it ends again and again": (replace(UP, health=0), UNIT, 20),
-            "an older one had vLLM's default": (
-                replace(UP, memory=Memory(TOTAL, 5.0)),
-                UNIT.replace("--gpu-memory-utilization 0.8 ", ""),
-                5 + 0.92 * TOTAL,
-            ),
-            "no unit is there": (UP, "", 20),
-            "nothing was seen": (replace(UP, memory=None), UNIT, TOTAL),
+            "it is up": (UP, RECORD, 20 + 0.8 * TOTAL),
+            "the other host, which has no health": (replace(UP, health=None), RECORD, 20 + 0.8 * TOTAL),
+            "it is down": (down, RECORD, 20),
+            "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), RECORD, 90),
+            "it ends again and again": (replace(UP, health=0), RECORD, 20),
+            "none was deployed": (UP, None, 20),
+            "nothing was seen": (replace(UP, memory=None), RECORD, TOTAL),
         },
         holds,
     )
-    assert sizing.room(UP, "", 60.0) == Room(60.0, 0.0), "a setting counts in place of the host's memory"
-    assert sizing.room(replace(UP, memory=Memory(4.0, 3.0)), "", 121.7).free == pytest.approx(120.7)
+    assert sizing.room(UP, 60.0) == Room(60.0, 0.0), "a setting counts in place of the host's memory"
+    assert sizing.room(replace(UP, memory=Memory(4.0, 3.0)), 121.7).free == pytest.approx(120.7)
 
 
 def test_what_was_decided_is_kept_for_that_very_wish() -> None:
-    record = last_deploy.Record(
-        *("m", "a/b", "sha256:1", "image:1", "solo"),
-        1,
-        0,
-        8000,
-        18000,
-        "/srv",
-        wish=asked().digest,
-        utilization=0.7,
-    )
+    record = replace(RECORD, wish=asked().digest, utilization=0.7)
     assert record.sizing == Sizing(0.7, 0)
     for other in (
         asked(serve_flags={"seed": 1}),
