@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from secrets import token_hex
 
 from pyinfra import inventory
@@ -160,7 +160,7 @@ def _start_again(group: Group) -> None:
     on_all(group.names, lambda at: remote.shell(at, group.service.of(PLACED), seconds=group.seconds(STEP_S)))
     tell(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
     on_all(late, lambda at: remote.shell(at, group.service.of(START), seconds=group.seconds(STEP_S)))
-    reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
+    reason = _until_it_answers(group, group.names, group.mine.serve_trial_port, restarts)
     if reason:
         raise Refusal(
             f"{group.wish.model.name} was started and {reason}",
@@ -195,8 +195,8 @@ def _place(group: Group, wanted: Mapping[str, list[File]], token: str) -> None:
 def _try(group: Group, restarts: Mapping[str, str]) -> None:
     """Ask what is on trial, and keep it or take it back. Raises RolledBack."""
     try:
-        server = _Server(group.names, group.mine.serve_trial_port, restarts)
-        reason = _until_it_answers(group, server) or _asked(group)
+        port = group.mine.serve_trial_port
+        reason = _until_it_answers(group, group.names, port, restarts) or _asked(group)
     except (Failed, Lost) as error:
         reason = f"could not be asked ({error})"
     if reason:
@@ -236,19 +236,6 @@ def _reasons(lost: Mapping[str, Failed | Lost]) -> str:
 
 
 @dataclass(frozen=True)
-class _Server:
-    """What is waited for.
-
-    names: its hosts, the head first; port: of its API on the head; restarts: how often systemd had started it
-    again, by host, where that goes on.
-    """
-
-    names: Sequence[str]
-    port: int
-    restarts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class _Pulse:
     """How a unit is: systemd's words, the HTTP status of /health, and the last that it announced."""
 
@@ -258,18 +245,26 @@ class _Pulse:
     said: str
 
 
-def _until_it_answers(group: Group, server: _Server) -> str | None:
-    """Wait for the head's /health. In words, why that is in vain: a node that ended, or the time that is up."""
+def _until_it_answers(
+    group: Group, names: Sequence[str], port: int, restarts: Mapping[str, str] | None = None
+) -> str | None:
+    """Wait for the head's /health. In words, why that is in vain: a node that ended, or the time that is up.
+
+    names: its hosts, the head first; port: of its API there; restarts: how often systemd had started it again, by
+    host, where that goes on.
+    """
+    before = {name: (restarts or {}).get(name, "0") for name in names}
+    ports = {names[0]: str(port)}
     seconds = group.seconds(group.mine.serve_seconds)
     begun, said = time.monotonic(), ""
     while True:
-        pulses = remote.each(hosts(server.names), lambda at: _pulse(group, server, at))
+        pulses = remote.each(hosts(names), lambda at: _pulse(group, at, ports.get(at.name, ""), before[at.name]))
         for name, pulse in pulses.items():
             if isinstance(pulse, (Failed, Lost)):
                 return f"could not be watched on {name} ({pulse})"
-            if pulse.state not in ("active", "activating") or pulse.restarts != server.restarts.get(name, "0"):
+            if pulse.state not in ("active", "activating") or pulse.restarts != before[name]:
                 return f"ended on {name} ({_last_words(group, name)})"
-        head = pulses[server.names[0]]
+        head = pulses[names[0]]
         assert isinstance(head, _Pulse)
         if head.state == "active" and head.code == "200":
             return None
@@ -280,9 +275,8 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
             return f"did not answer within {seconds} s ({said or 'it announced no phase'})"
 
 
-def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
-    port = str(server.port) if at.name == server.names[0] else ""
-    words = (port, server.restarts.get(at.name, "0"), str(_PULSE_S))
+def _pulse(group: Group, at: Host, port: str, restarts: str) -> _Pulse:
+    words = (port, restarts, str(_PULSE_S))
     printed = remote.shell(at, group.service.of(PULSE), *words, seconds=group.seconds(LOOK_S))
     rows = dict(line.partition(" ")[::2] for line in printed.splitlines())
     try:
@@ -331,7 +325,7 @@ def _roll_back(group: Group, reason: str) -> None:
         left = {name: last_deploy.load(files.get(group.service.record)) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
         old = left[nodes[0][1]] if nodes else None
-        late = _until_it_answers(group, _Server([name for _, name in nodes], old.trial_port)) if old else None
+        late = _until_it_answers(group, [name for _, name in nodes], old.trial_port) if old else None
     except (Failed, Lost) as error:
         raise RolledBack(
             f"{tried}, and what was there before is not all back ({error}). Try: the same again with the old model"

@@ -17,7 +17,7 @@ from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Chosen, Node
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import Host, joined, sections
-from tests.plan.serving import DATA, IMAGE, Spark, ready
+from tests.plan.serving import DATA, IMAGE, Spark, ready, running
 
 CATALOGUE = catalogue()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1{}"
@@ -64,17 +64,7 @@ class Serving:
         assert record is not None
         if record.rank == served.ASIDE:
             return ready(self.model, files=files)
-        leads = record.rank == 0
-        return ready(
-            self.model,
-            unit={"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
-            port="active" if leads else "inactive",
-            image=IMAGE,
-            listening=(22, 8000, 18000),
-            bound=("127.0.0.1:8000",) if leads else (),
-            health=200 if leads else None,
-            files=files,
-        )
+        return ready(self.model, **running(record.rank == 0), files=files)
 
     def files(self, place: int) -> list[File]:
         fleet = self.cluster.fleet

@@ -12,7 +12,7 @@ from sparkrig.serving import served
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.wish import Sizing
-from tests.plan.conftest import A, B, Deploy, Host, barred
+from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
 from tests.plan.serve_runs import FILE, MODEL, PAIR, order, served_by, tail
 from tests.plan.serving import (
@@ -24,7 +24,7 @@ from tests.plan.serving import (
     OTHER,
     SOLO,
     Spark,
-    answers,
+    answering,
     files,
     hosts,
     in_another_store,
@@ -68,15 +68,18 @@ def test_a_first_server_is_planned_on_those_that_have_a_part(deploy: Deploy) -> 
 
 
 def started(a: Spark, b: Spark, model: str, **changes: Any) -> list[Host]:
-    found = hosts(a, b)
-    for host in found:
-        host.responses = {**host.responses, **answers(model, **changes)}
-    return found
+    return answering(hosts(a, b), model, **changes)
+
+
+def paired(deploy: Deploy, a: Spark, b: Spark, *flags: str) -> Run:
+    """A run that serves the large model on both, and ends well."""
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *flags, *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    return run
 
 
 def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> None:
-    run = deploy(started(ready(BOTH), ready(BOTH), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, ready(BOTH), ready(BOTH))
     order(
         run,
         "spark-a",
@@ -254,8 +257,7 @@ def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatc
 
 def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: Deploy) -> None:
     a, b = ready(BOTH), ready(BOTH, memory=(121.7, 90.0))
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, a, b)
     said = "--gpu-memory-utilization 0.69, --max-model-len 32768: 116.7 of 121.7 GiB are free on spark-a; "
     assert f"{said}90.0 of 121.7 GiB are free on spark-b" in run.stderr, tail(run)
 
@@ -335,8 +337,7 @@ def test_an_image_that_the_other_half_has_no_room_for_is_not_copied(deploy: Depl
 
 def test_what_a_half_lacks_crosses_the_fabric_and_is_no_download(deploy: Deploy) -> None:
     lacks = ready(BOTH, weights={})
-    run = deploy(started(ready(BOTH), lacks, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, ready(BOTH), lacks)
     (copy,) = [
         command for host, command in run.commands if host == "spark-b" and "came in another size" in command
     ]
@@ -396,9 +397,7 @@ def test_an_image_that_is_pinned_settles_on_both(deploy: Deploy) -> None:
 
 def test_a_copy_that_was_never_served_yet_is_not_copied_again(deploy: Deploy) -> None:
     found = hosts(*(ready(BOTH, images={name: IMAGE}) for name in (PINNED, "other:1")), serve_image=PINNED)
-    for host in found:
-        host.responses = {**host.responses, **answers("qwen3-235b-a22b")}
-    run = deploy(found, "-y", "-v", *PAIR, file=FILE)
+    run = deploy(answering(found, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
     assert run.code == 0, tail(run)
     assert run.stderr.count(f"noop: {PINNED} is there") == 2
 
@@ -425,8 +424,7 @@ def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(dep
     """Files that named it by the ID of the other host's store would be written anew."""
     a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
     b = in_another_store(serving(BOTH, "b", 2, unit=STOPPED.unit), BOTH, 1, 2)
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, a, b)
     starts, writes = (
         [host for host, command in run.commands if piece in command]
         for piece in ("start sparkrig-serve.service", WRITE)
@@ -436,8 +434,7 @@ def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(dep
 
 def test_an_image_in_another_store_is_not_copied_again(deploy: Deploy) -> None:
     a, b = ready(BOTH, contents={IMAGE: HELD}), in_another_store(ready(BOTH), BOTH, 1, 2)
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, a, b, "-v")
     assert not [command for _, command in run.commands if "docker save" in command or "docker tag" in command]
 
 
@@ -523,13 +520,11 @@ def test_a_deploy_makes_up_for_what_the_watch_did_and_then_has_nothing_to_do(dep
     """A server that it restarted is up: what is left is the note of it, which goes with the commit."""
     pair = serving(BOTH, "a", 2, events=(STOOD,)), serving(BOTH, "b", 2)
     assert served_by(deploy, *pair, "--dry", "--json", *PAIR).plan[SERVER]
-    run = deploy(started(*pair, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, *pair)
     assert [name for name, text in run.commands if served.EVENTS in text and "serve/trial" in text], run.commands
     assert not [text for _, text in run.commands if "docker rm -f" in text], "it goes on serving"
     stopped = replace(STOPPED, events=(STOOD, GONE)), serving(BOTH, "b", 2)
-    run = deploy(started(*stopped, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, *stopped)
     order(run, "spark-a", "systemctl start sparkrig-serve.service", "port=$1 before=$2", f"/{served.EVENTS[1:]}")
 
 

@@ -20,7 +20,7 @@ from tests.plan.serving import (
     NAME,
     SOLO,
     Spark,
-    answers,
+    answering,
     beside,
     embed_files,
     files,
@@ -56,10 +56,7 @@ def two(letter: str = "a", memory: float = 10.0, **changes: Any) -> Spark:
 
 
 def started(*sparks: Spark, **said: Any) -> list[Host]:
-    found = hosts(*sparks, serve_flags=HALF)
-    for host in found:
-        host.responses = {**host.responses, **answers("qwen3-30b-a3b", **said)}
-    return found
+    return answering(hosts(*sparks, serve_flags=HALF), "qwen3-30b-a3b", **said)
 
 
 def acting(run: Run) -> list[str]:

@@ -30,7 +30,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, container, launch_text
 from sparkrig.serving.budget import Use, fewest_nodes
 from sparkrig.serving.io import catalogue_files
-from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, find
+from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model
 from sparkrig.serving.render.models import Listing, Page
 from tests.tables import each_row, table
 from tests.unit import launches
@@ -177,7 +177,7 @@ def test_no_checkpoint_is_of_two_models() -> None:
 
 def test_a_model_is_found_by_name_title_checkpoint_and_path() -> None:
     def holds(wanted: str, name: str | None) -> None:
-        model = find(KNOWN.models.values(), wanted)
+        model = KNOWN.find(wanted)
         assert (model.name if model else None) == name
 
     each_row(table(__file__, "a model is found by name title checkpoint and path"), holds)
