@@ -22,7 +22,7 @@ from sparkrig.fleet import Fleet
 from sparkrig.operations import plan as reports
 from sparkrig.refusal import Refusal
 from sparkrig.resources.state import State
-from sparkrig.serving import served
+from sparkrig.serving import last_deploy
 
 # pyinfra 3.10 works the kinds of its arguments out anew for each operation of each host, from its own source: a
 # third of the time that the plan of a fleet takes
@@ -103,7 +103,7 @@ def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> P
 
 def _services(spark: Spark) -> list[str]:
     """The names of what a host serves: what is declared, and what was deployed there."""
-    records = served.records(spark.found.files, spark.found.serving)
+    records = last_deploy.records(spark.found.files, spark.found.serving)
     declared = [spark.settings.serve_name] if spark.settings.model else []
     return list(dict.fromkeys([*declared, *records]))
 

@@ -19,13 +19,10 @@ from sparkrig.operations import image, serving, weights
 from sparkrig.operations.group import Group, together
 from sparkrig.operations.journal import close
 from sparkrig.refusal import Refusal
-from sparkrig.resources import trust
-from sparkrig.serving import plan
 from sparkrig.serving.io import lint_rules, recipe_file, vllm_flags
 from sparkrig.serving.io.catalogue_files import catalogue, own
 from sparkrig.serving.model import Catalogue
 from sparkrig.serving.recipe import Recipe
-from sparkrig.serving.wish import Chosen
 
 _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step ends sooner by itself
 
@@ -71,7 +68,7 @@ def model_served(spark: Spark, service: str | None = None) -> None:
         _removed(server)
         return
     wish = server.wish
-    step = partial(together, leader=server.group[0], group=lambda: _group(server), _timeout=_SECONDS)
+    step = partial(together, leader=server.group[0], group=lambda: Group(server.members), _timeout=_SECONDS)
     of = f" of {server.name}" if server.name else ""
     step(
         name=f"image{of}",
@@ -98,42 +95,12 @@ def _removed(server: Server) -> None:
     together(
         name=f"remove {server.service}",
         leader=server.group[0],
-        group=lambda: serving.Removal(
-            tuple(each.host.name for each in server.members),
-            server.service,
-            max(each.mine.patience for each in server.members),
-        ),
+        group=lambda: Group(server.members),
         due=lambda: not all(each.gone for each in server.members),
         act=serving.removed,
         settled=f"{server.service} is not there",
         _timeout=_SECONDS,
     )
-
-
-def _group(server: Server) -> Group:
-    servers = {member.host.name: member for member in server.members}
-    head = server.members[0]
-
-    def errors(chosen: Chosen) -> None:
-        plan.refuse(head.lint(chosen))
-
-    return Group(
-        names=tuple(name for name, each in servers.items() if not each.idle),
-        idle=tuple(name for name, each in servers.items() if each.idle),
-        settings={name: each.mine for name, each in servers.items()},
-        users={name: each.host.found.trust.user for name, each in servers.items() if _trusted(each)},
-        wish=server.wish,
-        wanted=lambda name, chosen: servers[name].files(chosen),
-        size=lambda rooms: plan.size(server.wish, head.mine, min(rooms, key=lambda room: room.most)),
-        errors=errors,
-        service=head.service,
-    )
-
-
-def _trusted(server: Server) -> bool:
-    """Whether its host's ssh user may log in to the others."""
-    found = server.host.found
-    return server.host.settings.node_ssh and trust.settled(found.trust, found.files, None)
 
 
 def refusals(spark: Spark, service: str | None = None) -> list[Refusal]:

@@ -63,6 +63,10 @@ class Spark:
     def settings(self) -> Settings:
         return self.fleet[self.name]
 
+    def as_seen(self, found: State) -> Spark:
+        """The same by another look at it."""
+        return replace(self, found=found)
+
     @property
     def peers(self) -> tuple[str, ...]:
         return self.fleet.peers(self.name)

@@ -10,17 +10,16 @@ from pyinfra import host, inventory, logger
 from pyinfra import state as run
 from pyinfra.api import FunctionCommand, Host, State, operation
 
+from sparkrig.checks.server import Server
 from sparkrig.cure import on_host, quoted
 from sparkrig.facts.serving import Serving as ServingFact
-from sparkrig.files import File
 from sparkrig.operations import unit
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing, say
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
-from sparkrig.serving.served import UNNAMED, Service, Serving
-from sparkrig.serving.sizing import Room
-from sparkrig.serving.wish import Chosen, Sizing, Wish
+from sparkrig.serving.served import Service, Serving
+from sparkrig.serving.wish import Wish
 from sparkrig.settings import Settings
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed, Lost
@@ -37,36 +36,44 @@ class RolledBack(Exception):
 
 @dataclass(frozen=True)
 class Group:
-    """The hosts that one server is for, its head first.
+    """The hosts that one server is for: the server on each, that of the head first, the idle ones last."""
 
-    idle: the others of a cluster, which have no part in it; settings: of each host; users: whom ssh logs in as,
-    by host, where they trust one another; wish: what is to be served; wanted: the files of a host, once the
-    image is known; size: what the server takes of each host's memory, by that of all; errors: raises Refusal for
-    what sparkrig lint holds against that image with that launch; service: which of their servers it is.
-    """
-
-    names: tuple[str, ...]
-    idle: tuple[str, ...]
-    settings: Mapping[str, Settings]
-    users: Mapping[str, str]
-    wish: Wish
-    wanted: Callable[[str, Chosen], list[File]]
-    size: Callable[[Sequence[Room]], Sizing]
-    errors: Callable[[Chosen], None]
-    service: Service = UNNAMED
+    servers: Sequence[Server]
 
     @property
-    def all(self) -> tuple[str, ...]:
-        return self.names + self.idle
+    def busy(self) -> list[Server]:
+        """The servers of the hosts that have a part in it."""
+        return [server for server in self.servers if not server.idle]
+
+    @property
+    def names(self) -> list[str]:
+        """The hosts that have a part in it."""
+        return [server.host.name for server in self.busy]
+
+    @property
+    def all(self) -> list[str]:
+        return [server.host.name for server in self.servers]
+
+    @property
+    def leader(self) -> Server:
+        return self.servers[0]
 
     @property
     def head(self) -> str:
-        return self.names[0]
+        return self.leader.host.name
 
     @property
     def mine(self) -> Settings:
         """What all of them have in common."""
-        return self.settings[self.head]
+        return self.leader.mine
+
+    @property
+    def wish(self) -> Wish:
+        return self.leader.wish
+
+    @property
+    def service(self) -> Service:
+        return self.leader.service
 
     @property
     def switched(self) -> bool:
@@ -74,7 +81,7 @@ class Group:
         return self.mine.form == "switch"
 
     def seconds(self, base: float) -> int:
-        return int(base * max(each.patience for each in self.settings.values()))
+        return int(base * max(server.mine.patience for server in self.servers))
 
 
 T = TypeVar("T")
@@ -84,7 +91,7 @@ T = TypeVar("T")
 @refusing
 @recorded
 def together(
-    due: Callable[[], bool], leader: str, act: Callable[[T], None], group: Callable[[], T], settled: str
+    due: Callable[[], bool], leader: str, act: Callable[[Group], None], group: Callable[[], Group], settled: str
 ) -> Commands:
     """Something that is one for all hosts of a server, done from the host that leads.
 
@@ -104,7 +111,7 @@ def together(
         yield f"# done together with {leader}"
 
 
-def _lead(state: State, host: Host, act: Callable[[T], None], group: Callable[[], T]) -> bool:  # noqa: ARG001
+def _lead(state: State, host: Host, act: Callable[[Group], None], group: Callable[[], Group]) -> bool:  # noqa: ARG001
     try:
         act(group())
     except Refusal as refusal:
@@ -183,9 +190,10 @@ def copied(
 
 def user(group: Group, name: str, source: str) -> str:
     """Whom the source knows. Raises Refusal where they do not trust one another."""
-    if name not in group.users:
+    host = next(server.host for server in group.servers if server.host.name == name)
+    if not (host.settings.node_ssh and trust.settled(host.found.trust, host.found.files, None)):
         raise Refusal(
             f"{name} would get it from {source} over the fabric, and cannot log in there",
-            trust.wanted(len(group.all)),
+            trust.wanted(len(group.servers)),
         )
-    return group.users[name]
+    return host.found.trust.user

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from sparkrig import programs
 from sparkrig.cure import quoted
+from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.operations.group import LOOK_S, Group, copied, hosts, long, look, tell, user
 from sparkrig.refusal import Refusal
-from sparkrig.serving import copies, plan, served
+from sparkrig.serving import copies, plan
 from sparkrig.ssh import remote
 from sparkrig.text import bare_name
 
@@ -30,7 +31,7 @@ def image(group: Group) -> None:
     there = found[group.head].find(wanted)
     if there is None:
         raise Refusal(f"{wanted} was pulled and is not there", "docker image ls -a --digests")
-    tag = "" if "@" in wanted or served.is_id(wanted) else wanted
+    tag = "" if "@" in wanted or images.is_id(wanted) else wanted
     have = {group.head: there}
     have |= {name: copy for name in group.names[1:] if (copy := found[name].copy_of(there, tag))}
     lacking = [name for name in group.names if name not in have]

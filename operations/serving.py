@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from secrets import token_hex
 
 from pyinfra import inventory
@@ -18,14 +18,14 @@ from pyinfra.api import Host
 from sparkrig import login, programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.facts.files import Files
-from sparkrig.files import File, Found, stale
+from sparkrig.facts.serving import Serving as ServingFact
+from sparkrig.files import File, Found
 from sparkrig.operations.files import write
-from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, look, on_all, tell
+from sparkrig.operations.group import LOOK_S, STEP_S, Group, RolledBack, hosts, on_all, tell
 from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
 from sparkrig.runs.journal import TRIAL
-from sparkrig.serving import listen, neighbours, plan, served, sizing, smoke, startup, unit_files
-from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving import last_deploy, listen, plan, served, smoke, startup, unit_files
 from sparkrig.serving.wish import Chosen, Sizing
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed, Lost
@@ -61,92 +61,81 @@ def server(group: Group) -> None:
 
     Raises Refusal before anything was changed, RolledBack after it was taken back.
     """
-    found, files = look(group), _files(group)
-    chosen = _chosen(group, found, files)
-    group.errors(chosen)
-    form = unit_files.form(group.wish, chosen, group.mine)
-    records = served.records(files[group.head], found[group.head])
-    mine = records.pop(group.service.name, None)
-    neighbours.meets(form, records)
-    plan.meets(form, found[group.head], mine)
-    ids = _ids(group, found)
-    wanted = {name: group.wanted(name, replace(chosen, id=ids.get(name, ""))) for name in group.all}
-    changed = [
-        name
-        for name in group.all
-        if stale(wanted[name], files[name]) or unit_files.surplus(wanted[name], files[name], group.service)
-    ]
-    token = _token(group, chosen, found)
-    if not changed and not token and not any(each.trial for each in found.values()):
-        _start_again(group, found)
+    group = _now(group)
+    leader, ids = group.leader, _ids(group)
+    chosen = _chosen(group, ids)
+    plan.refuse(leader.lint(chosen))
+    leader.meets(unit_files.form(group.wish, chosen, group.mine))
+    wanted = {
+        each.host.name: each.files(replace(chosen, id=ids.get(each.host.name, ""))) for each in group.servers
+    }
+    changed = any(each.stale(wanted[each.host.name]) for each in group.servers)
+    token = _token(group, chosen)
+    if not changed and not token and not any(each.found.trial for each in group.servers):
+        _start_again(group)
         return
-    restarts = _restarts(group, found)
+    restarts = _restarts(group)
     if changed or token or len(restarts) < len(group.names):
-        _place(group, wanted, files, token)
+        _place(group, wanted, token)
         restarts = {}
     _try(group, restarts)
 
 
-def _restarts(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
+def _now(group: Group) -> Group:
+    """The same by a look of now."""
+    seconds = group.seconds(LOOK_S)
+    seen = on_all(group.all, lambda at: remote.read(at, ServingFact(), group.mine.weights, seconds=seconds))
+    files = _files(group)
+    return Group([each.now(seen[each.host.name], files[each.host.name]) for each in group.servers])
+
+
+def _files(group: Group) -> dict[str, dict[str, Found]]:
+    return on_all(group.all, lambda at: remote.read(at, Files(), seconds=group.seconds(LOOK_S)))
+
+
+def _restarts(group: Group) -> dict[str, str]:
     """How often systemd had started it again, on the hosts where it is up."""
-    return {name: found[name].unit.get("NRestarts", "0") for name in group.names if found[name].active}
+    return {each.host.name: each.found.unit.get("NRestarts", "0") for each in group.busy if each.found.active}
 
 
-def _token(group: Group, chosen: Chosen, found: Mapping[str, Serving]) -> str:
+def _token(group: Group, chosen: Chosen) -> str:
     """A new one for the nodes of Ray; empty where they need none, or have one that is the same on all."""
     needed = served.makes_token(unit_files.form(group.wish, chosen, group.mine), group.mine.secrets)
-    if not needed or served.one_token(found[name] for name in group.names):
+    if not needed or served.one_token(each.found for each in group.busy):
         return ""
     return served.token(token_hex(32))
 
 
-def _files(group: Group) -> dict[str, dict[str, Found]]:
-    fact = Files()
-    return on_all(group.all, lambda at: remote.read(at, fact, seconds=group.seconds(LOOK_S)))
+def _chosen(group: Group, ids: Mapping[str, str]) -> Chosen:
+    """The image as the head has it, looked into if it never was. Raises Refusal where a host lacks it.
 
-
-def _record(group: Group, files: Mapping[str, Found]) -> Record | None:
-    return served.load(files.get(group.service.record))
-
-
-def _chosen(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Chosen:
-    """The image as the head has it, looked into if it never was. Raises Refusal where a host lacks it."""
-    ids = _ids(group, found)
+    ids: of the image on each host that has it.
+    """
     lacking = [name for name in group.names if name not in ids]
     if lacking:
         raise Refusal(
             f"{', '.join(lacking)} has no image {group.wish.image}, or another one", "docker image ls -a"
         )
-    known = unit_files.chosen(group.wish, found[group.head], _record(group, files[group.head]))
-    if known and (kept := _decided(group, files)):
-        return replace(known, sizing=kept)
-    chosen = known or _probe(group, ids[group.head])
-    return replace(chosen, sizing=_sizing(group, found, files))
+    known = unit_files.chosen(group.wish, group.leader.found, group.leader.record)
+    kept = {unit_files.decided(group.wish, each.record) for each in group.busy}
+    if known and len(kept) == 1 and (decided := kept.pop()):
+        return replace(known, sizing=decided)
+    return replace(known or _probe(group, ids[group.head]), sizing=_sizing(group))
 
 
-def _decided(group: Group, files: Mapping[str, Mapping[str, Found]]) -> Sizing | None:
-    """What was decided for this wish on all of them; None where it was not, or not the same."""
-    records = (_record(group, files[name]) for name in group.names)
-    kept = {unit_files.decided(group.wish, record) for record in records}
-    return kept.pop() if len(kept) == 1 else None
-
-
-def _sizing(group: Group, found: Mapping[str, Serving], files: Mapping[str, Mapping[str, Found]]) -> Sizing:
+def _sizing(group: Group) -> Sizing:
     """One and the same for all hosts, by the one with the least room. Raises Refusal with the figures."""
-    service, wish, settings = group.service, group.wish, group.settings
-    rooms = [
-        sizing.of_host(found[name], files[name], service, settings[name].memory_gib, wish, bare_name(name))
-        for name in group.names
-    ]
-    made = group.size(rooms)
+    rooms = [each.room(bare_name(each.host.name)) for each in group.busy]
+    made = plan.size(group.wish, group.mine, min(rooms, key=lambda room: room.most))
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
     return made
 
 
-def _ids(group: Group, found: Mapping[str, Serving]) -> dict[str, str]:
+def _ids(group: Group) -> dict[str, str]:
     """The image by the ID that each host has for it; without those that have none."""
-    there = found[group.head].find(group.wish.image)
-    copies = {name: found[name].copy_of(there, group.wish.image) for name in group.names} if there else {}
+    wanted = group.wish.image
+    there = group.leader.found.find(wanted)
+    copies = {each.host.name: each.found.copy_of(there, wanted) for each in group.busy} if there else {}
     return {name: copy.id for name, copy in copies.items() if copy}
 
 
@@ -164,14 +153,14 @@ def _probe(group: Group, id: str) -> Chosen:
     return Chosen(id, "ray" in rows, vllm, plain(entrypoint))
 
 
-def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
+def _start_again(group: Group) -> None:
     """What stopped, or is not started with the host any more, although it is as it should be."""
-    late = [name for name in group.names if not found[name].runs]
-    restarts = _restarts(group, found)
+    late = [each.host.name for each in group.busy if not each.found.runs]
+    restarts = _restarts(group)
     on_all(group.names, lambda at: remote.shell(at, group.service.of(PLACED), seconds=group.seconds(STEP_S)))
     tell(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
     on_all(late, lambda at: remote.shell(at, group.service.of(START), seconds=group.seconds(STEP_S)))
-    reason = _until_it_answers(group, _Server(group.names, group.mine.serve_trial_port, restarts))
+    reason = _until_it_answers(group, group.names, group.mine.serve_trial_port, restarts)
     if reason:
         raise Refusal(
             f"{group.wish.model.name} was started and {reason}",
@@ -180,11 +169,13 @@ def _start_again(group: Group, found: Mapping[str, Serving]) -> None:
     _commit(group, group.names)
 
 
-def _place(
-    group: Group, wanted: Mapping[str, list[File]], files: Mapping[str, Mapping[str, Found]], token: str
-) -> None:
+def _place(group: Group, wanted: Mapping[str, list[File]], token: str) -> None:
     """Stop what runs, and start the new configuration on trial. Raises RolledBack where that broke off."""
-    limit, old = group.seconds(STEP_S), _record(group, files[group.head])
+    limit, old = group.seconds(STEP_S), group.leader.record
+    surplus = {
+        each.host.name: unit_files.surplus(wanted[each.host.name], each.host.found.files, group.service)
+        for each in group.servers
+    }
     tell(group, f"stop {old.model if old else 'nothing'}, start {group.wish.model.name} on trial ...")
 
     def place(at: Host) -> None:
@@ -192,12 +183,7 @@ def _place(
         remote.execute(at, write(*wanted[at.name]), limit)
         if token and at.name in group.names:
             remote.shell(at, group.service.of(NEW_TOKEN), seconds=limit, stdin=token)
-        remote.shell(
-            at,
-            group.service.of(PLACED),
-            *unit_files.surplus(wanted[at.name], files[at.name], group.service),
-            seconds=limit,
-        )
+        remote.shell(at, group.service.of(PLACED), *surplus[at.name], seconds=limit)
 
     try:
         on_all(group.all, place)
@@ -209,8 +195,8 @@ def _place(
 def _try(group: Group, restarts: Mapping[str, str]) -> None:
     """Ask what is on trial, and keep it or take it back. Raises RolledBack."""
     try:
-        server = _Server(group.names, group.mine.serve_trial_port, restarts)
-        reason = _until_it_answers(group, server) or _asked(group)
+        port = group.mine.serve_trial_port
+        reason = _until_it_answers(group, group.names, port, restarts) or _asked(group)
     except (Failed, Lost) as error:
         reason = f"could not be asked ({error})"
     if reason:
@@ -250,19 +236,6 @@ def _reasons(lost: Mapping[str, Failed | Lost]) -> str:
 
 
 @dataclass(frozen=True)
-class _Server:
-    """What is waited for.
-
-    names: its hosts, the head first; port: of its API on the head; restarts: how often systemd had started it
-    again, by host, where that goes on.
-    """
-
-    names: Sequence[str]
-    port: int
-    restarts: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class _Pulse:
     """How a unit is: systemd's words, the HTTP status of /health, and the last that it announced."""
 
@@ -272,18 +245,26 @@ class _Pulse:
     said: str
 
 
-def _until_it_answers(group: Group, server: _Server) -> str | None:
-    """Wait for the head's /health. In words, why that is in vain: a node that ended, or the time that is up."""
+def _until_it_answers(
+    group: Group, names: Sequence[str], port: int, restarts: Mapping[str, str] | None = None
+) -> str | None:
+    """Wait for the head's /health. In words, why that is in vain: a node that ended, or the time that is up.
+
+    names: its hosts, the head first; port: of its API there; restarts: how often systemd had started it again, by
+    host, where that goes on.
+    """
+    before = {name: (restarts or {}).get(name, "0") for name in names}
+    ports = {names[0]: str(port)}
     seconds = group.seconds(group.mine.serve_seconds)
     begun, said = time.monotonic(), ""
     while True:
-        pulses = remote.each(hosts(server.names), lambda at: _pulse(group, server, at))
+        pulses = remote.each(hosts(names), lambda at: _pulse(group, at, ports.get(at.name, ""), before[at.name]))
         for name, pulse in pulses.items():
             if isinstance(pulse, (Failed, Lost)):
                 return f"could not be watched on {name} ({pulse})"
-            if pulse.state not in ("active", "activating") or pulse.restarts != server.restarts.get(name, "0"):
+            if pulse.state not in ("active", "activating") or pulse.restarts != before[name]:
                 return f"ended on {name} ({_last_words(group, name)})"
-        head = pulses[server.names[0]]
+        head = pulses[names[0]]
         assert isinstance(head, _Pulse)
         if head.state == "active" and head.code == "200":
             return None
@@ -294,9 +275,8 @@ def _until_it_answers(group: Group, server: _Server) -> str | None:
             return f"did not answer within {seconds} s ({said or 'it announced no phase'})"
 
 
-def _pulse(group: Group, server: _Server, at: Host) -> _Pulse:
-    port = str(server.port) if at.name == server.names[0] else ""
-    words = (port, server.restarts.get(at.name, "0"), str(_PULSE_S))
+def _pulse(group: Group, at: Host, port: str, restarts: str) -> _Pulse:
+    words = (port, restarts, str(_PULSE_S))
     printed = remote.shell(at, group.service.of(PULSE), *words, seconds=group.seconds(LOOK_S))
     rows = dict(line.partition(" ")[::2] for line in printed.splitlines())
     try:
@@ -342,10 +322,10 @@ def _roll_back(group: Group, reason: str) -> None:
     if lost:
         raise RolledBack(_partly_back(group, tried, lost))
     try:
-        left = {name: _record(group, files) for name, files in _files(group).items()}
+        left = {name: last_deploy.load(files.get(group.service.record)) for name, files in _files(group).items()}
         nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
         old = left[nodes[0][1]] if nodes else None
-        late = _until_it_answers(group, _Server([name for _, name in nodes], old.trial_port)) if old else None
+        late = _until_it_answers(group, [name for _, name in nodes], old.trial_port) if old else None
     except (Failed, Lost) as error:
         raise RolledBack(
             f"{tried}, and what was there before is not all back ({error}). Try: the same again with the old model"
@@ -382,17 +362,8 @@ def _note(group: Group, tried: str) -> None:
     )
 
 
-@dataclass(frozen=True)
-class Removal:
-    """A service that goes from its hosts. patience: the most of theirs."""
-
-    names: tuple[str, ...]
-    service: Service
-    patience: float
-
-
-def removed(removal: Removal) -> None:
+def removed(group: Group) -> None:
     """Stop a server and take its files away; images, weights and what it compiled stay. Raises Failed or Lost."""
-    inventory.get_host(removal.names[0]).log(f"stop and remove {removal.service} ...")
-    text, paths = removal.service.of(REMOVE), removal.service.paths
-    on_all(removal.names, lambda at: remote.shell(at, text, *paths, seconds=int(STEP_S * removal.patience)))
+    tell(group, f"stop and remove {group.service} ...")
+    text, paths = group.service.of(REMOVE), group.service.paths
+    on_all(group.all, lambda at: remote.shell(at, text, *paths, seconds=group.seconds(STEP_S)))

@@ -9,7 +9,7 @@ from sparkrig.cure import over_ssh, quoted
 from sparkrig.files import SECRETS_FILE
 from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all, tell, user
 from sparkrig.refusal import Refusal
-from sparkrig.serving import copies, served
+from sparkrig.serving import copies, draft, served
 from sparkrig.serving.served import Weights
 from sparkrig.ssh import remote
 from sparkrig.text import bare_name, listed
@@ -38,7 +38,7 @@ def _on_all(group: Group, checkpoint: str) -> None:
     for name in (each for each, state in standing.items() if state == "loose"):
         _seal(group, name, folder)
     whole = [name for name, state in standing.items() if state in ("whole", "loose")]
-    if not whole and checkpoint == group.wish.draft and group.wish.draft_by_hand:
+    if not whole and checkpoint == group.wish.draft and draft.by_hand(group.mine):
         raise Refusal(
             f"{folder} of serve_draft is not there any more", over_ssh(group.head, f"ls -l {quoted(folder)}")
         )

@@ -13,13 +13,13 @@ from ipaddress import IPv4Address, IPv4Interface
 from typing import TYPE_CHECKING, Protocol
 
 from sparkrig.clusters import serving_order
-from sparkrig.files import File, stale
+from sparkrig.files import File, Found, stale
 from sparkrig.fleet import Fleet
 from sparkrig.host import targets
 from sparkrig.host.images import Image, one
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import listen, neighbours, plan, served, service_settings, sizing, unit_files
+from sparkrig.serving import last_deploy, listen, neighbours, plan, served, service_settings, sizing, unit_files
 from sparkrig.serving.flags import Knowledge
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.rule import Rule
@@ -48,6 +48,7 @@ class Host(Protocol):
     def settings(self) -> Settings: ...
     @property
     def cabled(self) -> Mapping[str, IPv4Interface]: ...
+    def as_seen(self, found: State) -> Host: ...
 
 
 @dataclass(frozen=True)
@@ -80,13 +81,13 @@ class Server:
         return Service(self.name)
 
     @property
-    def record(self) -> served.Record | None:
-        return served.load(self.host.found.files.get(self.service.record))
+    def record(self) -> last_deploy.Record | None:
+        return last_deploy.load(self.host.found.files.get(self.service.record))
 
     @property
-    def others(self) -> dict[str, served.Record]:
+    def others(self) -> dict[str, last_deploy.Record]:
         """What was deployed last of the other services of this host."""
-        records = served.records(self.host.found.files, self.host.found.serving)
+        records = last_deploy.records(self.host.found.files, self.host.found.serving)
         return {name: record for name, record in records.items() if name != self.name}
 
     @cached_property
@@ -98,7 +99,8 @@ class Server:
     def mine(self) -> Settings:
         """Raises Refusal."""
         given = service_settings.of(self.host.settings, self.name, self.record, self.sources.typed())
-        return plan.of_engine(plan.remembered(given, self.record), self.sources.recipe(given.recipe))
+        remembered = service_settings.remembered(given, self.record)
+        return service_settings.of_engine(remembered, self.sources.recipe(given.recipe))
 
     @property
     def goes(self) -> bool:
@@ -138,14 +140,25 @@ class Server:
 
         Raises Refusal with the figures, also where what was decided would not start any more.
         """
-        files, memory_gib = self.host.found.files, self.mine.memory_gib
-        room = sizing.of_host(self.found, files, self.service, memory_gib, self.wish)
-        kept = unit_files.decided(self.wish, self.record)
+        room, kept = self.room(), unit_files.decided(self.wish, self.record)
         if kept is None:
             return self._sized(room)
         if not self.found.image:  # no container runs: systemd may be about to try again
             sizing.passes(kept, room)
         return kept
+
+    def room(self, where: str = "this host") -> Room:
+        """The memory of the host beside its other servers. where: of which host, in words."""
+        memory_gib = self.mine.memory_gib
+        return sizing.room(
+            self.found,
+            memory_gib,
+            where,
+            self.wish.draft,
+            sizing.beside(self.found, self.others, memory_gib),
+            self.record,
+            self.wish.gguf,
+        )
 
     def _sized(self, room: Room) -> Sizing:
         try:
@@ -161,7 +174,7 @@ class Server:
         node = Node(self.rank, management=self._management)
         if self.wish.nodes > 1:
             node = replace(node, head=self._head, address=_address(self.host))
-        return unit_files.files(self.wish, chosen, node, self.mine, unit_files.texts(self.service))
+        return unit_files.files(self.wish, chosen, node, self.mine)
 
     @property
     def _management(self) -> IPv4Address | None:
@@ -213,11 +226,14 @@ class Server:
                 f"container needs",
                 "pyinfra INVENTORY deploys/cluster.py",
             )
-        plan.refuse(self.lint(known))
+        plan.refuse(self.lint(known and replace(known, sizing=self.sizing)))
         form = unit_files.form(wish, known, self.mine) if known else self.mine.serve_form
         if self.rank == 0 and form and wish.nodes > 1:
-            neighbours.meets(form, others)
-            plan.meets(form, self.found, self.record)
+            self.meets(form)
+
+    def meets(self, form: str) -> None:
+        """Raise Refusal where the nodes cannot meet at the port of that form on this host, which leads."""
+        neighbours.meets(form, self.found, self.record, self.others)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.
@@ -250,18 +266,26 @@ class Server:
     @property
     def settled(self) -> bool:
         """Whether the server is what it should be, and up."""
-        found, standing = self.found, self.host.found.files
+        found = self.found
         known = Chosen("") if self.idle else unit_files.chosen(self.wish, found, self.record)
         if known is None or (known.sizing is None and not self.idle):
             return False
-        wanted = self.files(known)
-        if stale(wanted, standing) or unit_files.surplus(wanted, standing, self.service):
+        if self.stale(self.files(known)):
             return False
         if self.idle:
             return not found.trial
         if found.trial or found.events or not found.runs or found.image != known.id:
             return False
         return self.rank > 0 or (found.port == "active" and found.health == 200)
+
+    def stale(self, wanted: Sequence[File]) -> bool:
+        """Whether a file of it is not as wanted, or stands there and is none of those."""
+        standing = self.host.found.files
+        return bool(stale(wanted, standing) or unit_files.surplus(wanted, standing, self.service))
+
+    def now(self, serving: served.Serving, files: Mapping[str, Found]) -> Server:
+        """The same by a newer look at the host."""
+        return replace(self, host=self.host.as_seen(replace(self.host.found, serving=serving, files=files)))
 
     def barred(self) -> list[Refusal]:
         """Why a file of it cannot be put in its place. Raises Refusal where its files are not known."""

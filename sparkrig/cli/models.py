@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from sparkrig.serving.budget import Use
-    from sparkrig.serving.model import Catalogue, Checkpoint, Model, Nodes
+    from sparkrig.serving.model import Catalogue, Model, Nodes
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
 _CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
@@ -89,10 +89,14 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
         _must_be_typed_behind(ctx)
         return
     sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
+    every = list(known.models.values())
     if as_json:
-        _print(use, known, known.models.values(), sizes)
-    else:
-        _list(use, known, sizes)
+        _print(use, known, every, sizes)
+        return
+    from sparkrig.serving.render.models import Listing
+    from sparkrig.terminal.screen import Screen
+
+    Screen().print(Listing(every, use, sizes))
 
 
 @models.command(
@@ -111,12 +115,12 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     A checkpoint that is not in the catalogue is computed from its own small files, and is not verified by anyone:
     NAME is then OWNER/NAME on the hub, or a folder. For one that is not public, set HF_TOKEN in the environment.
     """
-    sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
+    sizes, known = _sizes(asked), files.catalogue()
     model = _kept(name, known) if id_ is None else None
     further = "" if model is None or model.obstacle else _served(model.name)
     if model is None:
         model, revision = _computed(name, id_, known)
-        known = _beside(known, model)
+        known = known.model_copy(update={"models": {model.name: model, **known.models}})
         further = _served(model.best().id) if save else f"{_shown(name, id_)} --save"
         if save:
             _save(model, revision)
@@ -124,12 +128,19 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
         raise click.ClickException(
             f"{model.name} is in the catalogue already. Try: sparkrig models show {quoted(model.name)}"
         )
-    if asked["context"] is None and model.assumed and model.context:
-        use = _shorter(use, model.context)
+    use = _use(asked, model.context if model.assumed else None)
     if as_json:
         _print(use, known, [model], sizes)
-    else:
-        _show(use, known, model, model.checkpoint(name), further, sizes)
+        return
+    from rich.text import Text
+
+    from sparkrig.serving.render.models import Page
+    from sparkrig.terminal.screen import Screen
+
+    screen = Screen()
+    screen.print(Page(model, model.checkpoint(name), known.sources, use, sizes))
+    if further:
+        screen.print(Text.assemble("\nNext: ", (further, "bold")), soft_wrap=True)
 
 
 def _served(model: str) -> str:
@@ -171,7 +182,7 @@ def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]
     path = Path(name)
     local = path.is_dir() and ("/" in name or id_ is not None)
     id = id_ or ("/".join(path.resolve().parts[-2:]) if local else name)
-    if not local and (not hub.ID.fullmatch(name) or _absent(name, known)):
+    if not local and not hub.ID.fullmatch(name):
         raise click.ClickException(_unknown(name, known))
     if not local and sys.stderr.isatty():
         terminal.echo(f"Asking the hub for {name} ...", err=True)
@@ -195,11 +206,6 @@ def _named(model: Model, known: Catalogue) -> Model:
     return model.model_copy(update={"name": checkpoint_files.entry_name(f"{model.name}-{owner}")})
 
 
-def _beside(known: Catalogue, model: Model) -> Catalogue:
-    """The catalogue with one model more."""
-    return known.model_copy(update={"models": {model.name: model, **known.models}})
-
-
 def _save(model: Model, revision: str) -> None:
     from datetime import UTC, datetime
     from pathlib import Path
@@ -218,13 +224,6 @@ def _save(model: Model, revision: str) -> None:
     terminal.echo(f"Saved as {file}.", err=True)
 
 
-def _shorter(use: Use, longest: int) -> Use:
-    """The same with a context that is not longer than the model's own."""
-    from dataclasses import replace
-
-    return replace(use, context=min(use.context, longest))
-
-
 def _must_be_typed_behind(ctx: click.Context) -> None:
     """An option before `show` would be lost silently."""
     given = [name for name, value in ctx.params.items() if value]
@@ -233,11 +232,14 @@ def _must_be_typed_behind(ctx: click.Context) -> None:
         raise click.UsageError(f"{option} belongs behind NAME.", ctx)
 
 
-def _use(asked: dict[str, Any]) -> Use:
+def _use(asked: dict[str, Any], longest: int | None = None) -> Use:
+    """longest: tokens that the context has at the most, where it is not asked for."""
     from sparkrig.serving.budget import Use
 
     names = {"kv_cache": "kv", "draft": "drafted"}
     given = {name: value for name, value in asked.items() if value is not None and name != "sparks"}
+    if longest:
+        given.setdefault("context", min(Use.context, longest))
     return Use(**{names.get(name, name): value for name, value in given.items()})
 
 
@@ -259,40 +261,10 @@ def _unknown(name: str, known: Catalogue) -> str:
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
     if Path(name).is_dir():
         cure = f"{_shown(f'./{name}', None)}, for the folder of that name"
-    absent = _absent(name, known)
-    said = f": {absent}" if absent else ""
-    return f"the catalogue has no model and no checkpoint {name}{said}. Try: {cure}"
-
-
-def _absent(name: str, known: Catalogue) -> str:
-    """What a source says of a model that does not exist; empty where none does."""
-    last = name.lower().rpartition("/")[2]
-    said = (claim.says for model in known.models.values() for claim in model.claims)
-    return next((each for each in said if f"there is no {last};" in each.lower()), "")
+    return f"the catalogue has no model and no checkpoint {name}. Try: {cure}"
 
 
 def _print(use: Use, known: Catalogue, chosen: Iterable[Model], sizes: Sequence[Nodes]) -> None:
     from sparkrig.serving.catalogue_report import report
 
     files.print_json(report(use, known, chosen, sizes))
-
-
-def _list(use: Use, known: Catalogue, sizes: Sequence[Nodes]) -> None:
-    from sparkrig.serving.render.models import Listing
-    from sparkrig.terminal.screen import Screen
-
-    Screen().print(Listing(list(known.models.values()), use, sizes))
-
-
-def _show(
-    use: Use, known: Catalogue, model: Model, checkpoint: Checkpoint, further: str, sizes: Sequence[Nodes]
-) -> None:
-    from rich.text import Text
-
-    from sparkrig.serving.render.models import Page
-    from sparkrig.terminal.screen import Screen
-
-    screen = Screen()
-    screen.print(Page(model, checkpoint, known.sources, use, sizes))
-    if further:
-        screen.print(Text.assemble("\nNext: ", (further, "bold")), soft_wrap=True)

@@ -65,3 +65,20 @@ def contents(rows: Iterable[str]) -> dict[str, str]:
 def known(id: str, rows: Iterable[str]) -> Image | None:
     """The image of that ID with its content from the rows of `content_of`; None for no ID."""
     return Image(id, content=contents(rows).get(id, "")) if id else None
+
+
+def find(images: Iterable[Image], wanted: str) -> Image | None:
+    """The image of that name, digest or ID."""
+    named = _whole_name(wanted)
+    return next((each for each in images if wanted == each.id or named in map(_whole_name, each.names)), None)
+
+
+def _whole_name(name: str) -> str:
+    """A name as docker completes it: a tag, but not beside a digest, and no registry where it is docker's own."""
+    short = re.sub(r":[^:/@]+@", "@", re.sub(r"^(docker\.io/)?(library/)?", "", name))
+    return short if "@" in short or ":" in short.rpartition("/")[2] else f"{short}:latest"
+
+
+def is_id(name: str) -> bool:
+    """Whether an image is named by its content, so that no registry can be asked for it."""
+    return name.startswith("sha256:")

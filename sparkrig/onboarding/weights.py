@@ -9,8 +9,8 @@ from sparkrig.cure import Cure, Setting, deploy, handed_on, on_host, quoted, quo
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust
 from sparkrig.resources.state import State
-from sparkrig.serving import plan, served, service_settings
-from sparkrig.serving.served import Record
+from sparkrig.serving import last_deploy, service_settings
+from sparkrig.serving.last_deploy import Record
 from sparkrig.settings import Settings
 from sparkrig.text import bare_name
 
@@ -62,7 +62,7 @@ def _copied(mine: Settings, here: Host, there: Host, name: str, declared: Collec
         return trust.wanted(2 if mine.form == "cable" else 3)
     if name.lower() in declared:
         return deploy(what="serve")
-    records = served.records(there.seen.files, there.seen.serving).values()
+    records = last_deploy.records(there.seen.files, there.seen.serving).values()
     if record := next((each for each in records if each.nodes > 1 and name in each.ids), None):
         try:
             return deploy(what="serve", data=_of_last_deploy(mine, record))
@@ -79,7 +79,7 @@ def _copied(mine: Settings, here: Host, there: Host, name: str, declared: Collec
 def _of_last_deploy(mine: Settings, record: Record) -> Mapping[str, Setting]:
     """What a deploy has to be given for what was served last: the replaced host keeps no record of it."""
     given = service_settings.of(mine, record.service, record, ()) if record.service else mine
-    values = service_settings.given(plan.remembered(given, record))
+    values = service_settings.given(service_settings.remembered(given, record))
     told = {"serve_name": record.service} if record.service else {}
     return told | {
         name: value if isinstance(value, Mapping) else str(value)

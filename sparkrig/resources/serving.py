@@ -10,8 +10,9 @@ from sparkrig.cure import Cure, deploy
 from sparkrig.files import Managed
 from sparkrig.resources.check import Check, Subject, check, there
 from sparkrig.resources.kind import Kind
-from sparkrig.serving import listen, served
-from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving import last_deploy, listen, served
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Service, Serving
 from sparkrig.serving.service_settings import NONE
 from sparkrig.settings import Settings
 from sparkrig.signatures import of
@@ -21,117 +22,97 @@ if TYPE_CHECKING:
 from sparkrig.resources.resource import Resource
 
 
+def _kind(id: str, meaning: str, cause: str, part: str = "drift-and-undo") -> Kind:
+    """part: of docs/serving.md."""
+    return Kind(id, "containers", meaning, cause, f"docs/serving.md#{part}")
+
+
 class Server(Resource[Serving]):
     """The model that a host serves: by what was deployed there last, and by what is declared."""
 
     name = "serving"
     files = tuple(map(Managed, served.PATHS))
     kinds = (
-        Kind(
+        _kind(
             "serve.model",
-            "containers",
             "the model that is declared is the one that is served",
             "deploys/serve.py was not run after the inventory changed, or the server was undone",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.files",
-            "containers",
             "the files of the server are as they were deployed",
             "a unit was edited or removed by hand",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.unit",
-            "containers",
             "the server is up, and will be after a reboot",
-            "it was stopped by hand or by its watch, or ended five times in six hours: "
-            "journalctl -u sparkrig-serve",
-            "docs/serving.md#drift-and-undo",
+            "it was stopped by hand or by its watch, or ended five times in six hours: journalctl -u "
+            "sparkrig-serve",
         ),
-        Kind(
+        _kind(
             "serve.image",
-            "containers",
             "the image that was deployed is there and runs",
             "docker image rm or prune took it, or the container was started by hand",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.alike",
-            "containers",
             "all nodes of a server run the same image",
             "it was pulled anew by hand on one of them",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.token",
-            "containers",
             "all nodes of a server with Ray have the same token, for root alone",
             "it was removed, or opened to others",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.memory",
-            "containers",
             "the server has the memory and context that were decided, on all nodes",
-            "an older version deployed it, which left the memory to vLLM's own default",
-            "docs/serving.md#memory-and-context",
+            "one of the nodes was deployed without the others",
+            "memory-and-context",
         ),
-        Kind(
+        _kind(
             "serve.weights",
-            "containers",
             "every file of the weights is there in its size",
             "a file was removed, or the disk lost it",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.revision",
-            "containers",
             "the weights are of the declared commit, else of the other nodes' one",
             "they were downloaded anew by hand on one host, after their publisher had changed them",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.answer",
-            "containers",
             "the server answers, and its port leads to it",
             "it is still loading, or one of its nodes is lost: journalctl -u sparkrig-serve",
-            "docs/serving.md#drift-and-undo",
         ),
-        Kind(
+        _kind(
             "serve.stuck",
-            "containers",
             "the watch found no engine that stood still",
             "a deadlock in vLLM, NCCL or a kernel: requests ran, no token came, and the GPU idled",
-            "docs/serving.md#it-stays-up",
+            "it-stays-up",
         ),
-        Kind(
+        _kind(
             "serve.pressure",
-            "containers",
             "the watch found enough memory left for the host",
             "a longer context, or another program, took what the budget had left",
-            "docs/serving.md#it-stays-up",
+            "it-stays-up",
         ),
-        Kind(
+        _kind(
             "serve.access",
-            "containers",
             "the API answers where it should, and asks for a declared key",
-            "an older version opened it to everybody, the host has another address, "
-            "or a key was added or taken away",
-            "docs/serving.md#who-reaches-it",
+            "the host has another address, or a key was added or taken away",
+            "who-reaches-it",
         ),
-        Kind(
+        _kind(
             "serve.trial",
-            "containers",
             "no configuration was left on trial",
             "the deploy broke off before the new server had answered",
-            "docs/serving.md#drift-and-undo",
         ),
     )
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         """Those of the server that the inventory describes, and those of each other one that the host has."""
-        records = served.records(subject.found.files, subject.found.serving)
+        records = last_deploy.records(subject.found.files, subject.found.serving)
         for name in dict.fromkeys(("", subject.settings.serve_name, *records)):
             service = Service(name)
             for each in _of(_Subject(subject, service)):
@@ -167,13 +148,13 @@ class _Subject:
 
     @property
     def record(self) -> Record | None:
-        return served.load(self.found.files.get(self.service.record))
+        return last_deploy.load(self.found.files.get(self.service.record))
 
     @property
     def nodes(self) -> list[_Node]:
         """The other hosts that have a part in it, by rank, as far as they were read; that of a pair always."""
         read = [
-            _Node(name, state.serving.of(self.service), served.load(state.files.get(self.service.record)))
+            _Node(name, state.serving.of(self.service), last_deploy.load(state.files.get(self.service.record)))
             for name, state in self.host.peers.items()
         ]
         if self.pair:
@@ -189,10 +170,6 @@ class _Subject:
         """The first of them that differs, else the first; None where none was read."""
         nodes = self.nodes
         return next((each for each in nodes if not alike(each)), nodes[0] if nodes else None)
-
-    def called(self, node: _Node) -> str:
-        """That host in a sentence."""
-        return "its peer" if self.pair else node.name
 
     @property
     def serve(self) -> Cure:
@@ -274,7 +251,7 @@ def _files(subject: _Subject, record: Record) -> Check:
     odd = [
         path
         for path, digest in record.files.items()
-        if path not in standing or served.digest(standing[path].content) != digest
+        if path not in standing or last_deploy.digest(standing[path].content) != digest
     ]
     said = ", ".join(path.rpartition("/")[2] for path in odd)
     want = f"{len(record.files)} files as they were deployed"
@@ -297,12 +274,12 @@ def _image(subject: _Subject, record: Record) -> Check:
 
 def _alike(subject: _Subject, record: Record) -> Iterator[Check]:
     """The nodes of one server need the same image, and with Ray the same token."""
-    mine = served.running(subject.serving, record)
-    peer = subject.other(lambda each: mine.same(served.running(each.serving, each.record)))
+    mine = last_deploy.running(subject.serving, record)
+    peer = subject.other(lambda each: mine.same(last_deploy.running(each.serving, each.record)))
     if record.nodes < 2 or peer is None:
         return
-    theirs = served.running(peer.serving, peer.record)
-    want = f"the image of {subject.called(peer)} ({_short(theirs.id) or 'none'})"
+    theirs = last_deploy.running(peer.serving, peer.record)
+    want = f"the image of {peer.name} ({_short(theirs.id) or 'none'})"
     yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
     if served.makes_token(record.form, subject.settings.secrets):
         yield _token(subject)
@@ -312,7 +289,7 @@ def _token(subject: _Subject) -> Check:
     token = subject.serving.token
     peer = subject.other(lambda each: token == each.serving.token != "")
     assert peer is not None  # one was compared before
-    whose, other = subject.called(peer), peer.serving.token
+    whose, other = peer.name, peer.serving.token
     said = "another" if token and other else "none" if other or not token else f"{whose} has none"
     same = token == other != ""
     want = f"the token of Ray that {whose} has"
@@ -335,8 +312,7 @@ def _memory(subject: _Subject, record: Record) -> Check:
     peer = subject.other(lambda each: not each.record or each.record.sizing in (None, mine))
     theirs = peer.record if peer and record.nodes > 1 else None
     want = theirs.sizing if theirs and theirs.sizing else mine
-    said = f"{want}" if want else "a share of the memory that was decided for it"
-    return check("serve.memory", mine is not None and mine == want, said, f"{mine or 'none'}", subject.serve)
+    return check("serve.memory", mine == want, f"{want}", f"{mine}", subject.serve)
 
 
 def _access(subject: _Subject, record: Record) -> Check:
@@ -344,8 +320,8 @@ def _access(subject: _Subject, record: Record) -> Check:
     found, own = subject.serving, subject.found.network
     addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
     key = listen.asks(subject.settings, record.engine)
-    want = listen.said(record.at, key=key) if record.at else "a place that was decided for it"
-    seen = listen.said(listen.seen(found.bound) or listen.before(record), key=record.key)
+    want = listen.said(record.at, key=key)
+    seen = listen.said(listen.seen(found.bound) or record.at, key=record.key)
     lost = record.management and record.management not in addresses
     said = f"{seen}, and {record.management} is no address of this host" if lost else seen
     return check("serve.access", said == want, want, said, subject.serve)
@@ -366,7 +342,7 @@ def _revision(subject: _Subject, record: Record) -> Iterator[Check]:
         yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)
     elif peer and theirs and theirs.revision and mine.revision:
         same = served.one_revision((mine, theirs))
-        want = f"the commit of {subject.called(peer)} ({theirs.revision[:12]})"
+        want = f"the commit of {peer.name} ({theirs.revision[:12]})"
         yield check("serve.revision", same, want, mine.revision[:12], subject.serve)
 
 

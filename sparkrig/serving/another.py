@@ -1,14 +1,14 @@
-"""What is asked of another engine than vLLM: whether the settings fit it, and what it is to serve."""
+"""What is asked of another engine than vLLM: whether the settings fit it, and its flags."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from sparkrig.cure import on_host, quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.serving import gguf, runtimes
-from sparkrig.serving.model import Checkpoint, Launch, Model, Nodes, Scalar
-from sparkrig.serving.runtimes.runtime import Runtime
+from sparkrig.serving.model import Launch, Nodes, Scalar
+from sparkrig.serving.runtimes.runtime import Flags, Runtime
 from sparkrig.serving.served import Serving
 from sparkrig.serving.wish import Wish
 from sparkrig.settings import Settings
@@ -54,43 +54,22 @@ def own(engine: Runtime, mine: Settings) -> dict[str, Scalar | dict[str, Scalar]
     return given
 
 
-def wish(
-    engine: Runtime,
-    mine: Settings,
-    model: Model,
-    checkpoint: Checkpoint,
-    nodes: Nodes,
-    image: str,
-    base: Launch | None = None,
-    notes: Sequence[str] = (),
-) -> Wish:
-    """What another engine than vLLM is asked for. base: of a recipe. Raises Refusal."""
+def flags(engine: Runtime, mine: Settings, nodes: Nodes, base: Launch | None) -> Flags:
+    """What it is given. base: the launch of a recipe. Raises Refusal."""
     shares(engine, nodes)
-    if not image:
-        raise Refusal(
-            f"{engine.name} is to serve {checkpoint.id}, and no image is named: the catalogue's are of vLLM",
-            "the same with --data serve_image=IMAGE",
-        )
-    flags = {**engine.defaults, **engine.whole(base.flags if base else {})}
+    given = {**engine.defaults, **engine.whole(base.flags if base else {})}
     for name in (engine.names, *(engine.ours - engine.defaults.keys())):
-        flags.pop(name, None)
+        given.pop(name, None)
     if nodes > 1:
-        flags["tensor-parallel-size"] = nodes
-    flags |= own(engine, mine)
-    told = [*notes, f"the flags of {engine.name} are handed on, and not judged"]
+        given["tensor-parallel-size"] = nodes
+    return given | own(engine, mine)
+
+
+def notes(engine: Runtime) -> Iterator[str]:
+    """What a person should know of it."""
+    yield f"the flags of {engine.name} are handed on, and not judged"
     if engine.unwatched:
-        told.append(f"{engine.unwatched}: the watch judges the memory of the host alone")
-    return Wish(
-        model,
-        checkpoint,
-        nodes,
-        flags,
-        base.environment if base else {},
-        image,
-        (*told,),
-        engine=engine.id,
-        gguf=(mine.serve_gguf or "") if engine.file else "",
-    )
+        yield f"{engine.unwatched}: the watch judges the memory of the host alone"
 
 
 def there(asked: Wish, found: Serving, mine: Settings) -> None:

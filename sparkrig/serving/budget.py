@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from sparkrig.serving.layout import usual
+from sparkrig.serving.layout import divides, usual
 from sparkrig.serving.model import (
     Checkpoint,
     Format,
@@ -255,9 +255,10 @@ def overhead(use: Use, hidden: int | None) -> Overhead:
 def fewest_nodes(model: Model, checkpoint: Checkpoint, use: Use, sizes: Sequence[Nodes] = (1, 2)) -> Nodes | None:
     """How many Sparks it takes, of those numbers; None where all are too few, or it is unknown.
 
-    Without a shape the weights alone decide.
+    Without a shape the weights alone decide; else its heads have to divide as well.
     """
-    return next((n for n in sizes if budget(model, checkpoint, use.shared(n)).fit in ("fits", "tight")), None)
+    able = (nodes for nodes in sizes if divides(usual(nodes).tensor, model.shape))
+    return next((n for n in able if budget(model, checkpoint, use.shared(n)).fit in ("fits", "tight")), None)
 
 
 def page(shape: Shape, use: Use) -> Paging:

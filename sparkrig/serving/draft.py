@@ -44,11 +44,6 @@ def wanted(mine: Settings) -> str:
     return found[1]
 
 
-def kept(draft: str, weights: str, *, by_hand: bool) -> str:
-    """As a record keeps it, and the setting has it."""
-    return f"{weights}/{draft}" if by_hand else draft
-
-
 def judge(found: Serving, mine: Settings) -> None:
     """Raise Refusal where the folder is not on the first host, or does not hold a whole checkpoint."""
     id = wanted(mine)

@@ -71,9 +71,13 @@ def name(id: str) -> str:
     return OTHERS[id].name if id in OTHERS else "vLLM"
 
 
-def by_name(name: str) -> str:
-    """The id of the engine that is called so, empty where that is vLLM or unknown."""
-    return next((engine.id for engine in OTHERS.values() if engine.name == name), "")
+def of_runtime(name: str) -> str:
+    """The id of the engine that a recipe calls so (`llama_cpp`); empty where that is vLLM or unknown."""
+    return next((id for id in OTHERS if _letters(id) == _letters(name)), "")
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
 
 
 def of_image(image: str) -> str:

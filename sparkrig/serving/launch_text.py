@@ -79,16 +79,16 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
     """The launches in the command of a recipe; its script adds what containers need. Raises Unreadable."""
     found = Shell(made.source, made.environment).read(command)
     if not found:
-        raise Unreadable(f"the command of the recipe for {made.engine} has no server that is known")
+        raise Unreadable(f"the command of the recipe for {engines.name(made.engine)} has no server that is known")
     image = Container(made.image, whole=False) if made.image else None
-    engine = engines.by_name(made.engine)  # which its runtime names, where it has no command
     mended = "mods" in made.foreign  # they replace files of vLLM, as [@flash-next-tp-2]'s do
     return [
         replace(
             each,
             container=each.container or image,
             wrapper="recipe",
-            engine=engine or each.engine,
+            # which its runtime names, where it has no command
+            engine=each.engine if made.engine == engines.VLLM else made.engine,
             mods=mended,
         )
         for each in found

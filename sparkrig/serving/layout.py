@@ -8,7 +8,7 @@ equally many ranks (the attention of its models).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sparkrig.cure import advice
@@ -86,30 +86,20 @@ def judge(model: Model, layout: Layout) -> None:
         raise Refusal(
             f"{model.title} has {heads}{_either(shape.kv_heads, 'and')} heads of keys, and --{TENSOR} is "
             f"{layout.tensor}: each Spark would not get equally many",
-            _instead(model, layout.nodes),
+            _instead(shape, layout.nodes),
         )
     if layout.stages > shape.depth:
         raise Refusal(
             f"{model.title} has {shape.depth} layers, and --{STAGES} is {layout.stages}",
-            _instead(model, layout.nodes),
+            _instead(shape, layout.nodes),
         )
 
 
-def _instead(model: Model, nodes: int) -> str:
-    """The layouts of that many Sparks that can be, else fewer Sparks."""
-    flags = [f'{{"{TENSOR}": {each.tensor}, "{STAGES}": {each.stages}}}' for each in fitting(model, nodes)]
-    if flags:
-        return f"the same with --data 'serve_flags={flags[0]}'{''.join(f', or with {each}' for each in flags[1:])}"
-    fewer = next(each for each in range(nodes - 1, 0, -1) if any(True for _ in fitting(model, each)))
-    return f"the same with --data serve_nodes={fewer}"
-
-
-def fitting(model: Model, nodes: int) -> Iterator[Layout]:
-    """The layouts of that many Sparks which the model's heads and layers allow, fewest stages first."""
-    for stages in _divisors(nodes):
-        layout, shape = Layout(nodes // stages, stages), model.shape
-        if divides(layout.tensor, shape) and (shape is None or stages <= shape.depth):
-            yield layout
+def _instead(shape: Shape, nodes: int) -> str:
+    """A layout of that many Sparks that can be, stages alone, which divide no heads; else fewer Sparks."""
+    if nodes > shape.depth:
+        return f"the same with --data serve_nodes={shape.depth}"
+    return f'the same with --data \'serve_flags={{"{TENSOR}": 1, "{STAGES}": {nodes}}}\''
 
 
 def _divisors(number: int) -> list[int]:

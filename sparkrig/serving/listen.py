@@ -10,8 +10,8 @@ from ipaddress import IPv4Address
 
 from sparkrig.cure import advice, is_here, login
 from sparkrig.refusal import Refusal
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import runtime
-from sparkrig.serving.served import Record
 from sparkrig.settings import Settings
 
 KEY = "VLLM_API_KEY"  # vLLM asks each request below /v1 for it (vllm/envs.py)
@@ -76,16 +76,11 @@ def said(at: Collection[str], *, key: bool) -> str:
     return f"{places or 'nowhere'}; {f'asks for {KEY}' if key else 'asks for no key'}"
 
 
-def before(record: Record) -> tuple[str, ...]:
-    """Where it answered until now; a version that kept none of it opened the port on every address."""
-    return record.at or (f"{_EVERY}:{record.port}",)
-
-
 def warnings(mine: Settings, record: Record | None, at: tuple[str, ...]) -> Iterator[str]:
     """What a person should know before it is so, a sentence each. record: of the server until now."""
     key = asks(mine)
-    if record and record.rank == 0 and before(record) != at:
-        was = said(before(record), key=record.key or (key and not record.at))
+    if record and record.rank == 0 and record.at != at:
+        was = said(record.at, key=record.key)
         yield (
             f"the API answers elsewhere from now on: {said(at, key=key)}; until now: {was}. "
             f"serve_listen decides on it, and {KEY} under secrets (docs/serving.md#who-reaches-it)"

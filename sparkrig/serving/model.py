@@ -6,7 +6,7 @@ Every number and every claim names its source, by a key of models/sources.yaml.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import date
 from typing import Annotated, Literal
 
@@ -362,18 +362,13 @@ class Catalogue(_Strict):
     sources: Mapping[str, Source]
 
     def find(self, wanted: str) -> Model | None:
-        """The model of that name or checkpoint; None where it is not known."""
-        return find(self.models.values(), wanted)
+        """The model of that name, title or checkpoint, upper and lower case alike; None where it is not known.
 
-
-def find(models: Iterable[Model], wanted: str) -> Model | None:
-    """The model of that name, title or checkpoint, upper and lower case alike.
-
-    The last part of a path counts as well, since weights are served from local folders: /models/gpt-oss-120b.
-    """
-    known = {key: model for model in models for key in _keys(model)}
-    whole, last = _plain(wanted)
-    return known.get(whole) or known.get(last)
+        The last part of a path counts as well, since weights are served from local folders: /models/gpt-oss-120b.
+        """
+        known = {key: model for model in self.models.values() for key in _keys(model)}
+        whole, last = _plain(wanted)
+        return known.get(whole) or known.get(last)
 
 
 def _plain(wanted: str) -> tuple[str, str]:

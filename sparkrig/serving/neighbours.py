@@ -1,21 +1,23 @@
-"""What a server may not have, because another server of ours on the same host has it.
+"""What a server may not have, because another server of ours on the same host has it, or another program.
 
-The other one may be down, and need it after the next boot: so it is its record that counts, not what listens now.
+Another one of ours may be down, and need it after the next boot: its record counts, and not what listens now.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkrig.cure import deploy, quoted_path
+from sparkrig.cure import deploy, on_host, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
-from sparkrig.serving.plan import MEETING
-from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Service, Serving
 from sparkrig.serving.service_settings import NONE
 from sparkrig.settings import Settings
 
 _PORTS = ("serve_port", "serve_trial_port")
+# Where the nodes meet on the head, by form (templates/serving/start.sh).
+MEETING = {"ray": 6379, "multinode": 29501}
 
 
 def judge(found: Serving, mine: Settings, others: Mapping[str, Record], *, leads: bool) -> None:
@@ -46,13 +48,26 @@ def _ports(mine: Settings, service: Service, other: Record) -> None:
             )
 
 
-def meets(form: str, others: Mapping[str, Record]) -> None:
-    """Raise Refusal where the nodes of another service meet at the same port of the head."""
+def meets(form: str, found: Serving, record: Record | None, others: Mapping[str, Record]) -> None:
+    """Raise Refusal where the nodes cannot meet at the port of their form, on the head.
+
+    record: of the server until now; while that runs in the same form, the port is its own.
+    """
+    port = MEETING.get(form)
+    if port is None:
+        return
+    free = "multinode" if form == "ray" else "ray"
     for name, other in others.items():
-        if other.form == form and form in MEETING and other.rank != served.ASIDE:
-            free = "multinode" if form == "ray" else "ray"
+        if other.form == form and other.rank != served.ASIDE:
             raise Refusal(
-                f"the nodes of {form} meet at port {MEETING[form]}, which {Service(name)} has: its hosts have "
-                f"one server of each form",
+                f"the nodes of {form} meet at port {port}, which {Service(name)} has: its hosts have one server "
+                f"of each form",
                 f"the same with --data serve_form={free}, or with serve_nodes=1 where one Spark is enough",
             )
+    runs = found.unit.get("ActiveState") in ("active", "activating")
+    ours = runs and record is not None and record.form == form and record.rank == 0
+    if port in found.listening and not ours:
+        raise Refusal(
+            f"port {port} is taken by another program, and the nodes of {form} meet there",
+            on_host(f"sudo ss -ltnp sport = :{port:d}", f"; stop what listens there, or set serve_form to {free}"),
+        )

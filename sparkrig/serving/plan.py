@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import get_args
 
 from sparkrig.cure import local, on_host, quoted, quoted_path
+from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
@@ -26,7 +27,7 @@ from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Flags, Runtime
-from sparkrig.serving.served import Record, Serving
+from sparkrig.serving.served import Serving
 from sparkrig.serving.unit_files import docker_words
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.settings import Settings
@@ -39,71 +40,101 @@ _SPARE_GIB = 5.0  # that stay free on the disk of the weights
 # An image of vLLM is about 20 GB, and its layers lie beside it while it is unpacked: our own reckoning.
 _IMAGE_GIB = 30.0
 _COPIES = 2  # `docker load` unpacks what it was given beside it
-# Where the nodes meet on the head, by form (templates/serving/start.sh).
-MEETING = {"ray": 6379, "multinode": 29501}
 NODES: tuple[Nodes, ...] = get_args(Nodes)
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
-def remembered(mine: Settings, record: Record | None) -> Settings:
-    """The settings; without a `model` in them, those of the last deploy for a host that serves."""
-    if mine.model or mine.recipe or record is None:
-        return mine
-    return mine.model_copy(
-        update={
-            "model": record.checkpoint,
-            "serve_engine": record.engine,
-            "serve_gguf": mine.serve_gguf or record.gguf or None,
-            "serve_image": mine.serve_image or record.name,
-            "serve_nodes": record.nodes,
-            "serve_on": mine.serve_on or list(record.on),
-            "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
-            "serve_listen": mine.serve_listen or record.listen or None,
-            "serve_draft": mine.serve_draft or record.draft or None,
-            "serve_port": record.port,
-            "serve_trial_port": record.trial_port,
-            "weights": record.weights,
-        }
-    )
-
-
-def of_engine(mine: Settings, recipe: Recipe | None) -> Settings:
-    """The settings with the engine that a recipe is for, where they name none. Raises Refusal."""
-    if recipe is None:
-        return mine
-    asked, own = mine.serve_engine, recipe_launch.engine(recipe)
-    if asked not in (runtimes.VLLM.id, own.id):
-        raise Refusal(f"{recipe.source} is for {own.name}, and serve_engine is {asked}", "leave serve_engine out")
-    return mine.model_copy(update={"serve_engine": own.id})
-
-
 def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) -> Wish:
     """What the settings, or a recipe, ask for. sparks: hosts that can share it. Raises Refusal."""
-    if recipe:
-        return _of_recipe(find, mine, sparks, recipe)
-    if not mine.model:
+    if recipe is None and not mine.model:
         none = f"none as {mine.serve_name}" if mine.serve_name else "none"
         raise Refusal(
             f"no model is named, and this host serves {none} yet",
             "the same with --data model=NAME; sparkrig models",
         )
-    model, checkpoint = _known(find, mine.model)
-    engine = runtimes.runtime(mine.serve_engine)
+    engine = recipe_launch.engine(recipe) if recipe else runtimes.runtime(mine.serve_engine)
     another.fits(engine, mine)
-    nodes: Nodes = mine.serve_nodes or _fewest(engine, model, checkpoint, sparks)
+    if recipe:
+        nodes = recipe_launch.sparks(recipe, mine, sparks)
+        base: Launch | None = recipe_launch.launched(recipe, nodes, mine)
+        model, checkpoint = _of_recipe(find, mine, recipe, base.checkpoint if base else "")
+    else:
+        model, checkpoint = _known(find, mine.model or "")
+        nodes = mine.serve_nodes or _fewest(engine, model, checkpoint, sparks)
+        base = model.base(checkpoint, nodes) if engine is runtimes.VLLM else None
     _enough(checkpoint, model, nodes, sparks, mine)
-    if engine is not runtimes.VLLM:
-        notes = (*_unverified(model, checkpoint),)
-        return another.wish(engine, mine, model, checkpoint, nodes, mine.serve_image or "", None, notes)
-    base = model.base(checkpoint, nodes)
-    image = mine.serve_image or (base.pulled if base else "") or (IMAGE if model.assumed else "")
-    if not mine.serve_image and (why := hindrance(model, checkpoint, base)):
+    image = mine.serve_image or _image(engine, model, checkpoint, base, recipe)
+    if engine is runtimes.VLLM:
+        flags = _flags(model, checkpoint, base, nodes, mine)
+        if recipe is None and not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
+            flags = {**flags, "gpu-memory-utilization": _SHARE}
+    else:
+        flags = another.flags(engine, mine, nodes, base)
+    return Wish(
+        model,
+        checkpoint,
+        nodes,
+        flags,
+        base.environment if base else {},
+        image,
+        (*_notes(engine, mine, model, checkpoint, base, flags, recipe),),
+        draft.wanted(mine),
+        engine.id,
+        (mine.serve_gguf or "") if engine.file else "",
+    )
+
+
+def _of_recipe(find: Find, mine: Settings, recipe: Recipe, checkpoint: str) -> tuple[Model, Checkpoint]:
+    """The model of a recipe; that of the settings where the recipe's command names a file."""
+    if recipe_launch.engine(recipe).file:
+        return _known(find, mine.model or "")
+    found = _known(find, checkpoint)
+    if mine.model and (asked := _known(find, mine.model)[1]).id != found[1].id:
+        raise Refusal(f"{recipe.source} serves {found[1].id}, and model is {asked.id}", "name one of them alone")
+    return found
+
+
+def _image(
+    engine: Runtime, model: Model, checkpoint: Checkpoint, base: Launch | None, recipe: Recipe | None
+) -> str:
+    """The image, where the settings name none. Raises Refusal."""
+    if engine is not runtimes.VLLM and not (base and base.image):
+        raise Refusal(
+            f"{engine.name} is to serve {checkpoint.id}, and no image is named: the catalogue's are of vLLM",
+            "the same with --data serve_image=IMAGE",
+        )
+    if recipe is None and (why := hindrance(model, checkpoint, base)):
         raise Refusal(why, "the same with --data serve_image=IMAGE")
-    flags, variables = _flags(model, checkpoint, base, nodes, mine), base.environment if base else {}
-    if not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
-        flags = {**flags, "gpu-memory-utilization": _SHARE}
-    notes = (*_unverified(model, checkpoint), *_undrafted(base, flags, mine))
-    return Wish(model, checkpoint, nodes, flags, variables, image, notes, draft.wanted(mine), draft.by_hand(mine))
+    return (base.pulled if base else "") or IMAGE
+
+
+def _notes(
+    engine: Runtime,
+    mine: Settings,
+    model: Model,
+    checkpoint: Checkpoint,
+    base: Launch | None,
+    flags: Flags,
+    recipe: Recipe | None,
+) -> Iterator[str]:
+    """What a person should know before it is served, in sentences."""
+    if recipe:
+        yield from (f"{recipe.source}: {each}" for each in recipe.told)
+        if recipe.image and "/" not in recipe.image and not mine.serve_image:
+            yield f"{recipe.image} of {recipe.source} is in no registry: it has to be on the first host already"
+    if model.assumed:
+        yield (
+            f"{checkpoint.id} is not verified by anyone: its entry is computed from its own files; whether "
+            f"{engine.name} serves it on a Spark is what the trial shows"
+        )
+    drafts = base and draft.SPECULATION in base.flags and mine.serve_draft is None
+    if drafts and layout.STAGES in flags and draft.SPECULATION not in flags:
+        yield (
+            f"the draft of the launch is left out: vLLM does not start it with --{layout.STAGES} "
+            "(sparkrig docs serving)"
+        )
+    if engine is not runtimes.VLLM:
+        yield from another.notes(engine)
 
 
 def _fewest(engine: Runtime, model: Model, checkpoint: Checkpoint, sparks: int) -> Nodes:
@@ -114,43 +145,9 @@ def _fewest(engine: Runtime, model: Model, checkpoint: Checkpoint, sparks: int) 
     least: Nodes = max(model.nodes, checkpoint.nodes)
     if sparks < 3 or engine is not runtimes.VLLM:
         return min(engine.most_nodes, least)
-    there = [each for each in NODES if least <= each <= sparks]
-    sizes = [each for each in there if layout.divides(layout.usual(each).tensor, model.shape)]
+    sizes = [each for each in NODES if least <= each <= sparks]
     sizes.sort(key=lambda each: (layout.usual(each).stages, each))
     return fewest_nodes(model, checkpoint, Use(), sizes) or least
-
-
-def _of_recipe(find: Find, mine: Settings, sparks: int, recipe: Recipe) -> Wish:
-    nodes = recipe_launch.sparks(recipe, mine, sparks)
-    base = recipe_launch.launched(recipe, nodes, mine)
-    engine = recipe_launch.engine(recipe)
-    if engine is not runtimes.VLLM:
-        another.fits(engine, mine)
-        model, checkpoint = _known(find, (mine.model or "") if engine.file else base.checkpoint)
-        _enough(checkpoint, model, nodes, sparks, mine)
-        told = [f"{recipe.source}: {each}" for each in recipe.told] + [*_unverified(model, checkpoint)]
-        image = mine.serve_image or base.image
-        return another.wish(engine, mine, model, checkpoint, nodes, image, base, told)
-    model, checkpoint = _known(find, base.checkpoint)
-    if mine.model and (asked := _known(find, mine.model)[1]).id != checkpoint.id:
-        raise Refusal(f"{recipe.source} serves {checkpoint.id}, and model is {asked.id}", "name one of them alone")
-    _enough(checkpoint, model, nodes, sparks, mine)
-    notes = [f"{recipe.source}: {each}" for each in recipe.told]
-    if "/" not in base.image and not mine.serve_image and base.image:
-        notes.append(f"{base.image} of {recipe.source} is in no registry: it has to be on the first host already")
-    image = mine.serve_image or base.image or IMAGE
-    flags, notes = _flags(model, checkpoint, base, nodes, mine), [*notes, *_unverified(model, checkpoint)]
-    return Wish(
-        model,
-        checkpoint,
-        nodes,
-        flags,
-        base.environment,
-        image,
-        (*notes,),
-        draft.wanted(mine),
-        draft.by_hand(mine),
-    )
 
 
 def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
@@ -185,23 +182,6 @@ def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int, min
         raise Refusal(
             f"{checkpoint.id} is for {nodes} Sparks, and {there}",
             local(f"sparkrig models show {quoted(model.name)}"),
-        )
-
-
-def _unverified(model: Model, checkpoint: Checkpoint) -> Iterator[str]:
-    if model.assumed:
-        yield (
-            f"{checkpoint.id} is not verified by anyone: its entry is computed from its own files; whether vLLM "
-            "serves it on a Spark is what the trial shows"
-        )
-
-
-def _undrafted(base: Launch | None, flags: Flags, mine: Settings) -> Iterator[str]:
-    drafts = base and draft.SPECULATION in base.flags and mine.serve_draft is None
-    if drafts and layout.STAGES in flags and draft.SPECULATION not in flags:
-        yield (
-            f"the draft of the catalogue's launch is left out: vLLM does not start it with --{layout.STAGES} "
-            "(sparkrig docs serving)"
         )
 
 
@@ -255,10 +235,10 @@ def judge(
     machine: as uname calls it; leads: whether it answers the API.
     """
     image = found.find(asked.image)
-    if leads and image is None and not served.is_id(asked.image):
+    if leads and image is None and not images.is_id(asked.image):
         stores(asked.image, 0, found)
     _runs_here(asked.image, image, machine)
-    if leads and image is None and served.is_id(asked.image):
+    if leads and image is None and images.is_id(asked.image):
         raise Refusal(
             f"there is no image {asked.image[:19]}, and no registry can be asked for an ID",
             on_host("docker image ls -a"),
@@ -340,24 +320,6 @@ def _room(asked: Wish, there: served.Weights, room: int | None, mine: Settings) 
             on_host(
                 f"df -h {quoted_path(mine.weights)}",
                 "; then make room, or set weights to a folder on another disk",
-            ),
-        )
-
-
-def meets(form: str, found: Serving, record: Record | None) -> None:
-    """Raise Refusal where another program has the port on the head at which the nodes meet.
-
-    record: of the server until now; while that runs in the same form, the port is its own.
-    """
-    port = MEETING.get(form)
-    runs = found.unit.get("ActiveState") in ("active", "activating")
-    ours = runs and record is not None and record.form == form and record.rank == 0
-    if port in found.listening and not ours:
-        other = "multinode" if form == "ray" else "ray"
-        raise Refusal(
-            f"port {port} is taken by another program, and the nodes of {form} meet there",
-            on_host(
-                f"sudo ss -ltnp sport = :{port:d}", f"; stop what listens there, or set serve_form to {other}"
             ),
         )
 

@@ -14,24 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sparkrig.serving import engines
 from sparkrig.serving.launch import Unreadable
 
-VLLM = "vLLM"
 SPARK = "dgx_spark_gb10"  # vllm-project's name for it (taxonomy.yaml)
 _KEYED = (SPARK, "blackwell", "nvidia", "default")  # whichever comes first holds, as its builder has it
-_RUNTIMES = {
-    "sglang": "SGLang",
-    "llama-cpp": "llama.cpp",
-    "llama_cpp": "llama.cpp",
-    "trtllm": "TensorRT-LLM",
-    "atlas": "Atlas",
-}
-_COMMANDS = {
-    r"\bsglang\b": "SGLang",
-    r"\bllama-server\b": "llama.cpp",
-    r"\btrtllm-serve\b": "TensorRT-LLM",
-    r"^[ \t]*atlas\b": "Atlas",
-}
 # what sparkrun and eugr's script run of it, on the machine that they are typed on or in the container
 FOREIGN = ("mods", "pre_exec", "post_exec", "post_commands", "builder")
 # the names that sparkrun's defaults have for flags of another name; `-` for `_` makes all others
@@ -52,7 +39,7 @@ COMMAND_CHARS = 65_536  # of a command with its values
 class Recipe:
     """One recipe.
 
-    source: in words; engine: what serves; model: as it is named, empty where the command alone has it; image:
+    source: in words; engine: its id; model: as it is named, empty where the command alone has it; image:
     empty where none is named; template: the command with `{name}` for values; values: by those names; environment:
     of the container; fewest, most: Sparks, None for any number; foreign: its fields with programs that would run
     elsewhere than in the server; told: what else a person should know, in sentences.
@@ -162,13 +149,12 @@ def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
 
 
 def _engine(document: Mapping[str, Any], command: str) -> str:
-    named = _RUNTIMES.get(_text(document, "runtime").lower())
-    typed = (engine for sign, engine in _COMMANDS.items() if re.search(sign, command, re.MULTILINE))
-    found = named or next(typed, "")
     runtime = _text(document, "runtime")
+    typed = engines.served(command.split())
+    found = engines.of_runtime(runtime) or (typed.engine if typed else "")
     if runtime and not found and "vllm" not in runtime.lower() and not document.get("command"):
         raise Unreadable(f"the recipe is for {runtime}, which is no engine that is known, and has no command")
-    return found or VLLM
+    return found or engines.VLLM
 
 
 def _built(model: str, defaults: Mapping[str, Any]) -> str:
@@ -234,7 +220,7 @@ def _project_s(document: Mapping[str, Any], variant: str) -> Recipe:
         raise Unreadable("the recipe has no model_id")
     return Recipe(
         source=f"recipe {id}, variant {name}",
-        engine=VLLM,
+        engine=engines.VLLM,
         model=id,
         image=image,
         template=shlex.join(["vllm", "serve", id, *words]).replace("{", "{{").replace("}", "}}"),

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sparkrig.parsing import hub, safe_yaml
 from sparkrig.refusal import Refusal
 from sparkrig.secrecy.values import shows_a_secret
-from sparkrig.serving import arguments, launch, launch_text, layout, recipe, runtimes
+from sparkrig.serving import arguments, engines, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import Launch, Nodes, Scalar
@@ -40,16 +40,14 @@ def read(text: str, variant: str = "") -> Recipe:
         if not recipe.is_one(document):
             raise Unreadable("the file is no recipe: a command, or a model with variants, is expected")
         found = recipe.of(document, variant)
-        served = runtimes.by_name(found.engine)
+        served, called = runtimes.RUNTIMES.get(found.engine), engines.name(found.engine)
         more = launch_text.others(found.command(), served.id) if served else []
     except (yaml.YAMLError, Unreadable) as error:
         raise Refusal(_one_line(error), "compare it with docs/serving.md, Recipes") from None
     if served is None:
-        raise Refusal(
-            f"{found.source} is for {found.engine}, which deploys/serve.py does not start", "another recipe"
-        )
+        raise Refusal(f"{found.source} is for {called}, which deploys/serve.py does not start", "another recipe")
     if served is not runtimes.VLLM and not document.get("command"):
-        raise Refusal(f"{found.source} is for {found.engine}, and has no command of its own", "another recipe")
+        raise Refusal(f"{found.source} is for {called}, and has no command of its own", "another recipe")
     if found.foreign:
         raise Refusal(
             f"{found.source} has {' and '.join(found.foreign)}: programs of its authors, which are not run here",
@@ -57,17 +55,14 @@ def read(text: str, variant: str = "") -> Recipe:
         )
     if more:
         raise Refusal(
-            f"{found.source} starts more than {found.engine} ({', '.join(more[:3])}), which is not run here", _MEND
+            f"{found.source} starts more than {called} ({', '.join(more[:3])}), which is not run here", _MEND
         )
     return found
 
 
 def engine(found: Recipe) -> Runtime:
-    """What serves it. Raises Refusal where it is not served here."""
-    known = runtimes.by_name(found.engine)
-    if known is None:
-        raise Refusal(f"{found.source} is for {found.engine}, which is not served here", "another recipe")
-    return known
+    """What serves it; `read` refused what is not served here."""
+    return runtimes.RUNTIMES[found.engine]
 
 
 def sparks(found: Recipe, mine: Settings, there: int) -> Nodes:

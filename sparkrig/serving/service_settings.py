@@ -1,4 +1,4 @@
-"""The settings of one service of several on a host: the inventory describes one server, and a host may have more.
+"""The settings of one server of a host: the inventory describes one, and a host may have more.
 
 Which of a host's settings are of that other service cannot be seen in them. So those of a service that is named by
 `--data` are what `--data` has, else what its record kept; the inventory's are of the server that it describes.
@@ -13,7 +13,10 @@ from pydantic import ValidationError
 
 from sparkrig.cure import deploy
 from sparkrig.refusal import Refusal
-from sparkrig.serving.served import Record, Service
+from sparkrig.serving import recipe_launch, runtimes
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.recipe import Recipe
+from sparkrig.serving.served import Service
 from sparkrig.settings import DEFAULTS, Settings
 
 NONE = "none"  # in the place of a model: the service is to go
@@ -62,3 +65,35 @@ def of(mine: Settings, name: str, record: Record | None, typed: Collection[str])
         why = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         cure = deploy(what="serve", data={"serve_name": name, "model": "NAME", "serve_port": "PORT"})
         raise Refusal(f"the settings of {Service(name)} do not fit together: {why}", cure) from None
+
+
+def remembered(mine: Settings, record: Record | None) -> Settings:
+    """The settings; without a `model` in them, those of the last deploy for a host that serves."""
+    if mine.model or mine.recipe or record is None:
+        return mine
+    return mine.model_copy(
+        update={
+            "model": record.checkpoint,
+            "serve_engine": record.engine,
+            "serve_gguf": mine.serve_gguf or record.gguf or None,
+            "serve_image": mine.serve_image or record.name,
+            "serve_nodes": record.nodes,
+            "serve_on": mine.serve_on or list(record.on),
+            "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
+            "serve_listen": mine.serve_listen or record.listen or None,
+            "serve_draft": mine.serve_draft or record.draft or None,
+            "serve_port": record.port,
+            "serve_trial_port": record.trial_port,
+            "weights": record.weights,
+        }
+    )
+
+
+def of_engine(mine: Settings, recipe: Recipe | None) -> Settings:
+    """The settings with the engine that a recipe is for, where they name none. Raises Refusal."""
+    if recipe is None:
+        return mine
+    asked, own = mine.serve_engine, recipe_launch.engine(recipe)
+    if asked not in (runtimes.VLLM.id, own.id):
+        raise Refusal(f"{recipe.source} is for {own.name}, and serve_engine is {asked}", "leave serve_engine out")
+    return mine.model_copy(update={"serve_engine": own.id})

@@ -9,30 +9,26 @@ is less than desired GPU memory utilization"). On a Spark its free memory is the
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
 from sparkrig.cure import advice, local, on_host, quoted
-from sparkrig.files import Found
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB, MOST_UTILIZATION, Budget, Use, spread
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import VLLM, runtime
 from sparkrig.serving.runtimes.runtime import Flags, Free
-from sparkrig.serving.served import ASIDE, Record, Service, Serving
+from sparkrig.serving.served import ASIDE, Service, Serving
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.text import listed
 
-_VLLM = 0.92  # vLLM's own default
 _CONTEXTS = (131072, 65536, 32768, 16384, 8192, 4096)
 _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
 _UNKNOWN = 32768  # where the KV cache of a model is not known
 _ROUNDING = 1e-9  # of floats
-_GIVEN = re.compile(rf"--{VLLM.share}[= ]([0-9.]+)")
 
 
 @dataclass(frozen=True)
@@ -56,18 +52,16 @@ class Beside:
         return f"{self.service} ({self.share:.1f} GiB)"
 
 
-def beside(
-    found: Serving, records: Mapping[str, Record], service: Service, memory_gib: float | None = None
-) -> tuple[Beside, ...]:
-    """The other servers that a host has, or will have after a reboot. memory_gib: as `room` has it."""
+def beside(found: Serving, others: Mapping[str, Record], memory_gib: float | None = None) -> tuple[Beside, ...]:
+    """The servers that a host has, or will have after a reboot, by their records. memory_gib: as `room` has it."""
     total = memory_gib or (found.memory.total if found.memory else MEMORY_GIB)
     there = []
-    for name, record in records.items():
-        if name != service.name and record.rank != ASIDE:
+    for name, record in others.items():
+        if record.rank != ASIDE:
             seen = found.of(Service(name))
             loaded = seen.active and seen.health in (None, 200)
             engine = runtime(record.engine)
-            share = (record.utilization or _VLLM) * total
+            share = record.utilization * total
             there.append(Beside(Service(name), share, loaded, engine.share or engine.context))
     return tuple(there)
 
@@ -108,7 +102,6 @@ class Room:
 
 def room(
     found: Serving,
-    unit: str,
     memory_gib: float | None,
     where: str = "this host",
     draft: str = "",
@@ -118,64 +111,36 @@ def room(
 ) -> Room:
     """The memory of a host as it was seen.
 
-    unit: text of our own unit there; memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft
-    model; others: the other servers of ours. What of them is not loaded yet is taken all the same, and together
-    they never count as less than their shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
+    memory_gib: counted in place of the host's; draft: OWNER/NAME of a draft model; others: the other servers of
+    ours. What of them is not loaded yet is taken all the same, and together they never count as less than their
+    shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
     """
-    drafts = found.weights[draft].size / GIB if draft in found.weights else 0.0
-    seen = _room(found, unit, memory_gib, where, record)
-    if gguf:
-        seen = replace(seen, weights=(found.gguf(gguf) or 0) / GIB)
-    free = min(
-        seen.free - sum(each.whole for each in others if not each.loaded),
-        seen.total - sum(each.whole for each in others),
-    )
-    return replace(seen, free=max(0.0, free), draft=drafts, services=tuple(others))
-
-
-def of_host(
-    found: Serving,
-    files: Mapping[str, Found],
-    service: Service,
-    memory_gib: float | None,
-    asked: Wish,
-    where: str = "this host",
-) -> Room:
-    """The memory of a host for a server, beside the other ones of ours. found: as the service sees it."""
-    unit, records = files.get(service.of(served.SERVICE)), served.records(files, found)
-    return room(
-        found,
-        unit.content if unit else "",
-        memory_gib,
-        where,
-        asked.draft,
-        beside(found, records, service, memory_gib),
-        served.load(files.get(service.record)),
-        asked.gguf,
-    )
-
-
-def _room(found: Serving, unit: str, memory_gib: float | None, where: str, record: Record | None) -> Room:
     seen = found.memory
-    if seen is None:
-        total = memory_gib or MEMORY_GIB
-        return Room(total, total, where, found.others)
-    total = memory_gib or seen.total
-    taken = seen.total - seen.available - _held(found, unit, record)
-    return Room(total, min(total, max(0.0, total - taken)), where, found.others)
+    total = memory_gib or (seen.total if seen else MEMORY_GIB)
+    taken = seen.total - seen.available - _held(found, record) if seen else 0.0
+    free = min(
+        min(total, max(0.0, total - taken)) - sum(each.whole for each in others if not each.loaded),
+        total - sum(each.whole for each in others),
+    )
+    return Room(
+        total,
+        max(0.0, free),
+        where,
+        found.others,
+        draft=found.weights[draft].size / GIB if draft in found.weights else 0.0,
+        services=tuple(others),
+        weights=(found.gguf(gguf) or 0) / GIB if gguf else None,
+    )
 
 
-def _held(found: Serving, unit: str, record: Record | None) -> float:
-    """GiB that our own server gives back when it stops; vLLM takes what its command has.
+def _held(found: Serving, record: Record | None) -> float:
+    """GiB that our own server gives back when it stops.
 
     One that has not loaded yet has not taken it: then that much more would be more than there is.
     """
-    if found.memory is None or not found.active or found.health not in (None, 200):
+    if found.memory is None or record is None or not found.active or found.health not in (None, 200):
         return 0.0
-    given = _GIVEN.search(unit)
-    share = (float(given[1]) if given else _VLLM) * found.memory.total if unit else 0.0
-    if record and record.held:
-        share = record.held
+    share = record.held or record.utilization * found.memory.total
     return share if found.memory.available + share <= found.memory.total else 0.0
 
 

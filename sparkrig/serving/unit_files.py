@@ -8,12 +8,14 @@ from typing import Any
 
 from sparkrig import programs
 from sparkrig.files import SECRETS_FILE, File, Found
+from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import draft, listen, served, service_settings
+from sparkrig.serving import last_deploy, listen, served, service_settings
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import VLLM
-from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving.served import Service, Serving
 from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
@@ -32,14 +34,6 @@ _PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
 _HEAD = "# Written by sparkrig: docs/serving.md\n"
 
 
-def texts(service: Service = served.UNNAMED) -> dict[str, str]:
-    """The scripts of a service that land on a host, by their paths there."""
-    return {
-        service.of(path): service.of(programs.file(f"serving/{name}"))
-        for path, name in ((served.START, "start.sh"), (served.WATCHER, "watch.py"))
-    }
-
-
 def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:
     """How the nodes become one server. Raises Refusal for Ray in an image without it."""
     if asked.nodes == 1:
@@ -51,25 +45,26 @@ def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:
     return mine.serve_form or ("ray" if chosen.ray else "multinode")
 
 
-def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings, texts: Mapping[str, str]) -> list[File]:
-    """Every file of one host. texts: of start.sh and watch.py, by their paths."""
+def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]:
+    """Every file of one host."""
     if node.rank == served.ASIDE:
         return [_record(asked, Chosen(""), "", node, mine, [])]
     how, sized, at = form(asked, chosen, mine), asked.sized(chosen.sizing), Service(mine.serve_name).of
-    start, watcher = at(served.START), at(served.WATCHER)
     made = [
-        File(start, texts[start], "0755"),
+        File(at(served.START), at(programs.file("serving/start.sh")), "0755"),
         File(at(served.ENVIRONMENT), _environment(asked, how, node, mine)),
         File(at(served.SERVICE), _service(sized, chosen, how, node, mine)),
     ]
     if node.rank == 0:
         made += [File(at(served.SOCKET), _socket(mine, node)), File(at(served.PROXY), _proxy(mine))]
     if words := _watched(asked, how, node, mine):
-        made += [File(watcher, texts[watcher], "0755"), File(at(served.WATCH), _watch(words, mine))]
+        watcher = File(at(served.WATCHER), at(programs.file("serving/watch.py")), "0755")
+        made += [watcher, File(at(served.WATCH), _watch(words, mine))]
     return [*made, _record(asked, chosen, how, node, mine, made)]
 
 
 def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, made: Sequence[File]) -> File:
+    sized = chosen.sizing or Sizing(0.0, 0)
     return Record(
         model=asked.model.name,
         checkpoint=asked.checkpoint.id,
@@ -83,16 +78,16 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         weights=mine.weights,
         ray=chosen.ray,
         vllm=chosen.vllm,
-        files={file.path: served.digest(file.content) for file in made},
+        files={file.path: last_deploy.digest(file.content) for file in made},
         wish=asked.digest if chosen.sizing else "",
-        utilization=chosen.sizing.utilization if chosen.sizing else 0.0,
-        context=chosen.sizing.context if chosen.sizing else 0,
+        utilization=sized.utilization,
+        context=sized.context,
         **_access(node, mine),
         entrypoint=chosen.entrypoint,
-        draft=draft.kept(asked.draft, mine.weights, by_hand=asked.draft_by_hand),
+        draft=(mine.serve_draft or "") if asked.draft else "",
         engine=asked.engine,
-        share=chosen.sizing.share if chosen.sizing else 0.0,
-        held=chosen.sizing.held if chosen.sizing else 0.0,
+        share=sized.share,
+        held=sized.held,
         gguf=asked.gguf,
         on=tuple(mine.serve_on),
         service=mine.serve_name,
@@ -120,7 +115,7 @@ def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving |
     known by what the head's image holds, or as the image of the last deploy, for neither name ever moves.
     """
     there = found.find(asked.image)
-    if there or not ("@" in asked.image or served.is_id(asked.image)):
+    if there or not ("@" in asked.image or images.is_id(asked.image)):
         return there
     if head and (theirs := head.find(asked.image)):
         return found.copy_of(theirs)
@@ -130,7 +125,7 @@ def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving |
 def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
     """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
     there = image_of(asked, found, record)
-    if there is None or record is None or record.image != there.id or record.entrypoint is None:
+    if there is None or record is None or record.image != there.id:
         return None
     return Chosen(there.id, record.ray, record.vllm, record.entrypoint, decided(asked, record))
 
@@ -211,12 +206,11 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
     begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)
     script = [_SCRIPT] if chosen.entrypoint else []
     words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
-    where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
     wants = [f"{service.port_unit}.socket"] if node.rank == 0 else []
     wants += [f"{service.watch_unit}.service"] if _watched(asked, how, node, mine) else []
     rows = [
         "[Unit]",
-        f"Description={asked.runtime.name} serves {asked.gguf or asked.checkpoint.id} ({where})",
+        f"Description={_description(asked, node)}",
         "After=docker.service network-online.target",
         "Wants=network-online.target",
         "Requires=docker.service",
@@ -242,6 +236,11 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "WantedBy=multi-user.target",
     ]
     return _text(rows)
+
+
+def _description(asked: Wish, node: Node) -> str:
+    where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
+    return f"{asked.runtime.name} serves {asked.gguf or asked.checkpoint.id} ({where})"
 
 
 def unit_word(word: str) -> str:

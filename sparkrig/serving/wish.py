@@ -51,9 +51,8 @@ class Wish:
     """What is to be served, by catalogue, settings and a recipe alone.
 
     image: as it is asked for; notes: what a person should know before it is served, in sentences; draft:
-    OWNER/NAME of a model that speculates for it, empty for none of its own; draft_by_hand: whether that was put
-    there, and is never downloaded; engine: its id; gguf: OWNER/NAME/FILE of the weights, where they are such a
-    file.
+    OWNER/NAME of a model that speculates for it, empty for none of its own; engine: its id; gguf: OWNER/NAME/FILE
+    of the weights, where they are such a file.
     """
 
     model: Model
@@ -64,7 +63,6 @@ class Wish:
     image: str
     notes: tuple[str, ...] = ()
     draft: str = ""
-    draft_by_hand: bool = False
     engine: str = VLLM.id
     gguf: str = ""
 

@@ -16,11 +16,12 @@ from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.runs.journal import ABSENT, Journal, Run
 from sparkrig.runs.undo_target import stands
-from sparkrig.serving import gguf, launch_text, plan, served
+from sparkrig.serving import gguf, launch_text, plan, served, service_settings
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.plan import Find
 from sparkrig.serving.recipe import Recipe
-from sparkrig.serving.served import Record, Service
+from sparkrig.serving.served import Service
 from sparkrig.settings import DEFAULTS, Settings
 from sparkrig.storage.storage import Checkpoint, Docker, Kept, Room, Storage
 from sparkrig.text import listed
@@ -59,7 +60,7 @@ def declared(fleet: Fleet, name: str, find: Find, read: Read) -> Declared:
     why = f"the setting {setting} ({named})"
     try:
         recipe = read(mine.recipe) if mine.recipe else None
-        wish = plan.wish(find, plan.of_engine(mine, recipe), len(group), recipe)
+        wish = plan.wish(find, service_settings.of_engine(mine, recipe), len(group), recipe)
     except Refusal as refusal:  # nothing is served that way; what it means is kept all the same
         meant = dict.fromkeys(_meant(find, mine, recipe), why)
         if mine.recipe and recipe is None:

@@ -11,10 +11,11 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import Field
 
 from sparkrig.files import Found
-from sparkrig.host.images import Image
+from sparkrig.host.images import Image, find
 from sparkrig.parsing import bounds, grammar, hub, rows
-from sparkrig.serving import served
-from sparkrig.serving.served import Record, Service
+from sparkrig.serving import last_deploy, served
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Service
 from sparkrig.text import plain
 from sparkrig.value import Value
 
@@ -111,7 +112,7 @@ class Storage(Value):
 
     def find(self, wanted: str) -> Image | None:
         """The image of a name, a digest, an ID, or of the 12 or more digits of an ID that one image alone has."""
-        if image := served.find(self.images, wanted):
+        if image := find(self.images, wanted):
             return image
         short = wanted.removeprefix("sha256:")
         if len(short) < 12 or not set(short) <= set("0123456789abcdef"):
@@ -236,6 +237,6 @@ def _record(text: str) -> Record | None:
         content = base64.b64decode(text, validate=True).decode()
     except ValueError:
         return None
-    record = served.load(Found(content, "0644", "root:root"))
+    record = last_deploy.load(Found(content, "0644", "root:root"))
     names = (record.model, record.checkpoint, record.image, record.name, record.weights) if record else (None,)
     return record if all(isinstance(name, str) for name in names) else None

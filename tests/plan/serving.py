@@ -13,7 +13,6 @@ from sparkrig.fleet import Fleet
 from sparkrig.serving import plan, served, unit_files
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
-from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node, Sizing
 from tests.plan.conftest import FABRIC, A, B, Host, pair
 from tests.plan.trusting import trusting
@@ -100,19 +99,22 @@ def ready(model: str = SOLO, **changes: Any) -> Spark:
     return Spark(**{**given, **changes})
 
 
+def running(leads: bool = True) -> dict[str, Any]:
+    """What a host shows of a server that is up. leads: whether it answers the API."""
+    return {
+        "unit": {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
+        "port": "active" if leads else "inactive",
+        "image": IMAGE,
+        "listening": (22, 8000, 18000),
+        "bound": ("127.0.0.1:8000",) if leads else (),
+        "health": 200 if leads else None,
+    }
+
+
 def serving(model: str, letter: str = "a", nodes: int = 1, ray: bool = False, **changes: Any) -> Spark:
     """A host that serves it as this very code wants it."""
     rank = "ab".index(letter)
-    up: dict[str, Any] = {
-        "unit": {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
-        "port": "active" if rank == 0 else "inactive",
-        "image": IMAGE,
-        "listening": (22, 8000, 18000),
-        "bound": ("127.0.0.1:8000",) if rank == 0 else (),
-        "health": 200 if rank == 0 else None,
-        "files": files(model, rank, nodes, ray),
-        "token": "0123abcd" if ray else "",
-    }
+    up = {**running(rank == 0), "files": files(model, rank, nodes, ray), "token": "0123abcd" if ray else ""}
     if rank >= nodes:
         up = {"files": files(model, served.ASIDE, nodes, ray)}
     return ready(model, **{**up, **changes})
@@ -141,7 +143,7 @@ def files(
     node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
     room = Room(121.7, 116.7, weights=GGUF_GIB if asked.gguf else None)
     chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, room))
-    return unit_files.files(asked, chosen, node, mine, texts(served.Service(mine.serve_name)))
+    return unit_files.files(asked, chosen, node, mine)
 
 
 EMBED = "nvidia/Qwen3-30B-A3B-NVFP4"
@@ -150,14 +152,7 @@ SMALL = Sizing(0.2, 8192)
 
 def beside(first: Spark, **changes: Any) -> Spark:
     """A host that serves, with a service `embed` beside it."""
-    own: dict[str, Any] = {
-        "unit": {"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
-        "port": "active",
-        "image": IMAGE,
-        "bound": ("127.0.0.1:8001",),
-        "health": 200,
-        "files": embed_files(),
-    }
+    own = {**running(), "bound": ("127.0.0.1:8001",), "files": embed_files()}
     listening = (*first.listening, 8001, 18001)
     weights = {**first.weights, EMBED: ("whole", GIB)}
     return replace(first, named={"embed": Spark(**{**own, **changes})}, listening=listening, weights=weights)
@@ -184,3 +179,10 @@ def answers(
         "VLLM_API_KEY": [body, str(code)],
         "journalctl --sync; journalctl": ["RuntimeError: out of memory"],
     }
+
+
+def answering(found: list[Host], model: str, **changes: Any) -> list[Host]:
+    """The hosts, of which the head answers once it is started. changes: as `answers` takes them."""
+    for host in found:
+        host.responses = {**host.responses, **answers(model, **changes)}
+    return found

@@ -11,14 +11,13 @@ from sparkrig.clusters import serving_order
 from sparkrig.files import File, Found
 from sparkrig.resources import trust
 from sparkrig.resources.trust import TRUST
-from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving import last_deploy, plan, served, unit_files
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.sizing import Room
-from sparkrig.serving.unit_files import texts
 from sparkrig.serving.wish import Chosen, Node
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import Host, joined, sections
-from tests.plan.serving import DATA, IMAGE, Spark, ready
+from tests.plan.serving import DATA, IMAGE, Spark, ready, running
 
 CATALOGUE = catalogue()
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1{}"
@@ -61,21 +60,11 @@ class Serving:
     def _up(self, place: int) -> Spark:
         files = self.files(place)
         (kept,) = [file.content for file in files if file.path == served.RECORD]
-        record = served.load(Found(kept, "0644", "root:root"))
+        record = last_deploy.load(Found(kept, "0644", "root:root"))
         assert record is not None
         if record.rank == served.ASIDE:
             return ready(self.model, files=files)
-        leads = record.rank == 0
-        return ready(
-            self.model,
-            unit={"LoadState": "loaded", "ActiveState": "active", "UnitFileState": "enabled", "NRestarts": "0"},
-            port="active" if leads else "inactive",
-            image=IMAGE,
-            listening=(22, 8000, 18000),
-            bound=("127.0.0.1:8000",) if leads else (),
-            health=200 if leads else None,
-            files=files,
-        )
+        return ready(self.model, **running(record.rank == 0), files=files)
 
     def files(self, place: int) -> list[File]:
         fleet = self.cluster.fleet
@@ -87,7 +76,7 @@ class Serving:
         if asked.nodes > 1 and rank != served.ASIDE:
             node = Node(rank, self.address(order[0]), self.address(name))
         chosen = Chosen(IMAGE, False, "0.19.0", sizing=plan.size(asked, mine, Room(121.7, 116.7)))
-        return unit_files.files(asked, chosen, node, mine, texts())
+        return unit_files.files(asked, chosen, node, mine)
 
     def address(self, name: str) -> IPv4Address:
         """Where its control sockets live: the management network in a ring, else its first rail."""

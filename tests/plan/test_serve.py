@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from sparkrig.serving import served
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.wish import Sizing
-from tests.plan.conftest import A, B, Deploy, Host, barred
+from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
 from tests.plan.serve_runs import FILE, MODEL, PAIR, order, served_by, tail
 from tests.plan.serving import (
@@ -25,13 +24,14 @@ from tests.plan.serving import (
     OTHER,
     SOLO,
     Spark,
-    answers,
+    answering,
     files,
     hosts,
     in_another_store,
     ready,
     serving,
 )
+from tests.tables import each_row, table
 
 IMAGES, WEIGHTS, SERVER = "Serve | image", "Serve | weights", "Serve | server"
 WRITE = "while read -r folder name mode content"
@@ -68,15 +68,18 @@ def test_a_first_server_is_planned_on_those_that_have_a_part(deploy: Deploy) -> 
 
 
 def started(a: Spark, b: Spark, model: str, **changes: Any) -> list[Host]:
-    found = hosts(a, b)
-    for host in found:
-        host.responses = {**host.responses, **answers(model, **changes)}
-    return found
+    return answering(hosts(a, b), model, **changes)
+
+
+def paired(deploy: Deploy, a: Spark, b: Spark, *flags: str) -> Run:
+    """A run that serves the large model on both, and ends well."""
+    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *flags, *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    return run
 
 
 def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> None:
-    run = deploy(started(ready(BOTH), ready(BOTH), "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, ready(BOTH), ready(BOTH))
     order(
         run,
         "spark-a",
@@ -194,54 +197,48 @@ def test_what_fails_its_trial_goes_and_the_old_one_comes_back(
     assert sorted(noted) == ["spark-a", "spark-b"], "sparkrig status has it from there"
 
 
-@pytest.mark.parametrize(
-    ("a", "settings", "words", "said"),
-    [
-        (ready(room=3 * GIB, weights={}), {}, MODEL, "the weights of openai/gpt-oss-120b take 60.8 GiB"),
-        (ready(), {"serve_flags": {"gpu-memory-utilization": 0.95}}, MODEL, "utilization-refused: "),
-        (ready(images={}, store=9 * GIB), {}, MODEL, "the image vllm-standin:1 takes about 30.0 GiB"),
-        (ready(BOTH, listening=(6379,)), {"serve_form": "ray"}, PAIR, "port 6379 is taken by another program"),
-        (ready(), {}, ("--data", "model=gpt-oss-121b"), "the catalogue has no model gpt-oss-121b"),
-    ],
-    ids=["disk", "lint", "docker's disk", "Ray's port", "unknown"],
-)
-def test_what_cannot_be_served_is_refused_before_any_change(
-    deploy: Deploy, a: Spark, settings: dict[str, Any], words: tuple[str, ...], said: str
-) -> None:
-    run = served_by(deploy, a, Spark(), "-y", *words, **settings)
-    assert run.code == 1
-    assert f"Refused: {said}" in run.stderr, tail(run)
-    assert run.changes == [] and "Traceback" not in run.stderr
+DOWN: dict[str, Any] = {
+    "unit": {"ActiveState": "failed"},
+    "port": "inactive",
+    "listening": (22,),
+    "health": None,
+    "image": "",
+}
+
+
+def test_what_cannot_be_served_is_refused_before_the_old_server_stops(deploy: Deploy) -> None:
+    def holds(
+        said: str,
+        there: str = "ready",
+        changes: dict[str, Any] | None = None,
+        settings: dict[str, Any] | None = None,
+        model: str = "gpt-oss-120b",
+    ) -> None:
+        down = DOWN if there == "down" else {}
+        if there == "ready":
+            a, b = ready(BOTH if model == "qwen3-235b-a22b" else SOLO, **changes or {}), Spark()
+        else:
+            a, b = serving(SOLO, **{**down, **(changes or {})}), serving(SOLO, "b")
+        run = served_by(deploy, a, b, "-y", "--data", f"model={model}", **settings or {})
+        assert run.code == 1 and f"Refused: {said}" in run.stderr, tail(run)
+        assert run.changes == [] and "Traceback" not in run.stderr
+
+    each_row(table(__file__, "what cannot be served"), holds)
 
 
 # --- who reaches it
 
 
-def older(spark: Spark) -> Spark:
-    """A server that a version deployed which opened the port on every address, and decided no memory."""
-    record = json.loads(spark.files[-1].content)
-    for name in ("wish", "utilization", "context", "listen", "at", "management", "key", "entrypoint"):
-        del record[name]
-    files = [*spark.files[:-1], replace(spark.files[-1], content=json.dumps(record, indent=1) + "\n")]
-    return replace(spark, files=files, bound=("*:8000",) if spark.bound else ())
-
-
-def test_a_pair_of_the_version_before_is_told_that_its_port_moves(deploy: Deploy) -> None:
-    a, b = (older(serving(BOTH, each, 2)) for each in "ab")
-    said = (
-        "elsewhere from now on: 127.0.0.1:8000; asks for no key; until now: every address, port 8000; asks for no"
-    )
-    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
-    assert run.plan[SERVER] and said in run.stderr, tail(run)
-    run = served_by(deploy, a, b, "--dry", "--json", *PAIR, serve_listen="all")
-    assert "elsewhere" not in run.stderr, tail(run)
-    assert "every client that reaches *:8000 may use the model" in run.stderr, tail(run)
+def test_a_pair_whose_port_moves_is_told_so(deploy: Deploy) -> None:
+    open_ = files(BOTH, 0, 2, serve_listen="all")
+    a, b = serving(BOTH, "a", 2, files=open_, bound=("*:8000",)), serving(BOTH, "b", 2)
     run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
+    said = "elsewhere from now on: 127.0.0.1:8000; asks for no key; until now: every address, port 8000; asks for"
     assert run.code == 0 and said in run.stderr, tail(run)
-    assert (
-        "from here: ssh -fN -L 8000:127.0.0.1:8000 spark-a, then curl http://127.0.0.1:8000/v1/models"
-        in run.stderr
-    )
+    way = "from here: ssh -fN -L 8000:127.0.0.1:8000 spark-a, then curl http://127.0.0.1:8000/v1/models"
+    assert way in run.stderr
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR, serve_listen="all")
+    assert "elsewhere" not in run.stderr and "every client that reaches *:8000 may use the model" in run.stderr
 
 
 def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,19 +254,10 @@ def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatc
 
 # --- memory and context
 
-DOWN: dict[str, Any] = {
-    "unit": {"ActiveState": "failed"},
-    "port": "inactive",
-    "listening": (22,),
-    "health": None,
-    "image": "",
-}
-
 
 def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: Deploy) -> None:
     a, b = ready(BOTH), ready(BOTH, memory=(121.7, 90.0))
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, a, b)
     said = "--gpu-memory-utilization 0.69, --max-model-len 32768: 116.7 of 121.7 GiB are free on spark-a; "
     assert f"{said}90.0 of 121.7 GiB are free on spark-b" in run.stderr, tail(run)
 
@@ -303,41 +291,6 @@ def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
     run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2, files=other), "--dry", "--json", *PAIR)
     assert run.code == 0, tail(run)
     assert run.plan[SERVER], "what each host has is as it was deployed there"
-
-
-@pytest.mark.parametrize(
-    ("a", "settings", "said"),
-    [
-        (
-            serving(SOLO, memory=(121.7, 4.0), health=0),
-            {"serve_flags": {"gpu-memory-utilization": 0.85}},
-            "--gpu-memory-utilization 0.85 asks for 103.4 GiB, and 4.0 of 121.7 GiB are free on this host",
-        ),
-        (
-            ready(memory=(121.7, 50.0), others=("container comfyui",)),
-            {},
-            "50.0 of 121.7 GiB are free on this host, beside container comfyui",
-        ),
-        (
-            serving(SOLO, **{**DOWN, "memory": (121.7, 50.0)}),
-            {},
-            "--gpu-memory-utilization 0.8 asks for 97.4 GiB, and 50.0 of 121.7 GiB are free on this host",
-        ),
-        (
-            serving(SOLO, **{**DOWN, "memory": (121.7, 60.0), "unit": {"ActiveState": "activating"}}),
-            {},
-            "--gpu-memory-utilization 0.8 asks for 97.4 GiB, and 60.0 of 121.7 GiB are free on this host",
-        ),
-    ],
-    ids=["the user's", "others", "a stopped one of ours", "one that ends again and again"],
-)
-def test_what_vllm_would_not_start_is_refused_before_the_old_server_stops(
-    deploy: Deploy, a: Spark, settings: dict[str, Any], said: str
-) -> None:
-    run = served_by(deploy, a, serving(SOLO, "b"), "-y", *MODEL, **settings)
-    assert run.code == 1
-    assert said in run.stderr, tail(run)
-    assert run.changes == [] and "Traceback" not in run.stderr
 
 
 def test_memory_that_goes_while_the_weights_come_is_seen_again(deploy: Deploy) -> None:
@@ -382,18 +335,9 @@ def test_an_image_that_the_other_half_has_no_room_for_is_not_copied(deploy: Depl
     assert not [text for _, text in run.commands if "docker save" in text]
 
 
-def test_a_lone_spark_is_told_that_a_model_is_for_two(deploy: Deploy) -> None:
-    (host, _) = hosts(ready(BOTH), Spark())
-    alone = Host(A, host.seen, data={"serve_image": NAME, "memory_gib": 121.7})
-    run = deploy([alone], "-y", *PAIR, file=FILE)
-    assert run.code == 1
-    assert "is for 2 Sparks, and this one is on its own" in run.stderr
-
-
 def test_what_a_half_lacks_crosses_the_fabric_and_is_no_download(deploy: Deploy) -> None:
     lacks = ready(BOTH, weights={})
-    run = deploy(started(ready(BOTH), lacks, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, ready(BOTH), lacks)
     (copy,) = [
         command for host, command in run.commands if host == "spark-b" and "came in another size" in command
     ]
@@ -453,9 +397,7 @@ def test_an_image_that_is_pinned_settles_on_both(deploy: Deploy) -> None:
 
 def test_a_copy_that_was_never_served_yet_is_not_copied_again(deploy: Deploy) -> None:
     found = hosts(*(ready(BOTH, images={name: IMAGE}) for name in (PINNED, "other:1")), serve_image=PINNED)
-    for host in found:
-        host.responses = {**host.responses, **answers("qwen3-235b-a22b")}
-    run = deploy(found, "-y", "-v", *PAIR, file=FILE)
+    run = deploy(answering(found, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
     assert run.code == 0, tail(run)
     assert run.stderr.count(f"noop: {PINNED} is there") == 2
 
@@ -482,8 +424,7 @@ def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(dep
     """Files that named it by the ID of the other host's store would be written anew."""
     a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
     b = in_another_store(serving(BOTH, "b", 2, unit=STOPPED.unit), BOTH, 1, 2)
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, a, b)
     starts, writes = (
         [host for host, command in run.commands if piece in command]
         for piece in ("start sparkrig-serve.service", WRITE)
@@ -493,8 +434,7 @@ def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(dep
 
 def test_an_image_in_another_store_is_not_copied_again(deploy: Deploy) -> None:
     a, b = ready(BOTH, contents={IMAGE: HELD}), in_another_store(ready(BOTH), BOTH, 1, 2)
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, a, b, "-v")
     assert not [command for _, command in run.commands if "docker save" in command or "docker tag" in command]
 
 
@@ -525,14 +465,6 @@ def test_a_peer_that_may_not_log_in_gets_no_weights(deploy: Deploy) -> None:
 
 
 COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"
-
-
-def test_weights_of_two_commits_start_no_server(deploy: Deploy) -> None:
-    halves = ready(BOTH, commit=COMMIT), ready(BOTH, commit=LATER)
-    run = deploy(started(*halves, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 1
-    assert f"{BOTH} is of different commits of the hub: {COMMIT[:12]} on @fake/spark-a and" in run.stderr
-    assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
 
 
 def test_weights_of_one_commit_are_settled(deploy: Deploy) -> None:
@@ -588,13 +520,11 @@ def test_a_deploy_makes_up_for_what_the_watch_did_and_then_has_nothing_to_do(dep
     """A server that it restarted is up: what is left is the note of it, which goes with the commit."""
     pair = serving(BOTH, "a", 2, events=(STOOD,)), serving(BOTH, "b", 2)
     assert served_by(deploy, *pair, "--dry", "--json", *PAIR).plan[SERVER]
-    run = deploy(started(*pair, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, *pair)
     assert [name for name, text in run.commands if served.EVENTS in text and "serve/trial" in text], run.commands
     assert not [text for _, text in run.commands if "docker rm -f" in text], "it goes on serving"
     stopped = replace(STOPPED, events=(STOOD, GONE)), serving(BOTH, "b", 2)
-    run = deploy(started(*stopped, "qwen3-235b-a22b"), "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = paired(deploy, *stopped)
     order(run, "spark-a", "systemctl start sparkrig-serve.service", "port=$1 before=$2", f"/{served.EVENTS[1:]}")
 
 

@@ -94,14 +94,6 @@ def test_a_ring_copies_over_both_cables_at_once(deploy: Deploy) -> None:
     assert found.stderr.index("to @fake/spark-c over the fabric") < found.stderr.index(COPY), "none waits"
 
 
-def test_hosts_of_a_ring_that_may_not_log_in_get_no_weights(deploy: Deploy) -> None:
-    serving = Serving(3, "ring", BOTH, {"serve_nodes": 3, "node_ssh": False})
-    bare = [serving.ready()[0], *serving.ready(weights={})[1:]]
-    found = run(deploy, serving, *bare)
-    assert found.code == 1 and "cannot log in there" in found.stderr, tail(found)
-    assert "set node_ssh to True on all of its hosts" in found.stderr
-
-
 def test_on_a_switch_each_that_has_the_weights_copies_them_on(deploy: Deploy) -> None:
     bare = [FOUR.ready()[0], *FOUR.ready(weights={})[1:]]
     found = run(deploy, FOUR, *bare)

@@ -12,8 +12,8 @@ from sparkrig.serving import gguf
 from tests.plan.conftest import A, Deploy, Run
 from tests.plan.desk import Desk
 from tests.plan.serve_runs import FILE, MODEL, order, served_by, tail
-from tests.plan.serving import GGUF_GIB, GIB, NAME, SOLO, Spark, answers, beside, files, hosts, ready, serving
-from tests.tables import each_row
+from tests.plan.serving import GGUF_GIB, GIB, NAME, SOLO, Spark, answering, beside, files, hosts, ready, serving
+from tests.tables import each_row, table
 
 GGUF = "ggml-org/gpt-oss-120b-GGUF/gpt-oss-120b-mxfp4-00001-of-00003.gguf"
 THERE: dict[str, Any] = {"ggufs": dict.fromkeys(gguf.parts(GGUF), int(GGUF_GIB * GIB / 3))}
@@ -30,9 +30,7 @@ def words(engine: str) -> list[str]:
 
 def run_on(deploy: Deploy, engine: str, a: Spark, *more: str, **changes: Any) -> Run:
     """A deploy of it on the first host."""
-    found = hosts(a, Spark())
-    for host in found:
-        host.responses = {**host.responses, **answers("gpt-oss-120b", engine=engine, **changes)}
+    found = answering(hosts(a, Spark()), "gpt-oss-120b", engine=engine, **changes)
     return deploy(found, "-y", *words(engine), *more, file=FILE)
 
 
@@ -77,53 +75,26 @@ def test_one_that_does_not_answer_is_rolled_back(deploy: Deploy, engine: str) ->
 
 
 def test_an_image_of_another_engine_is_refused_before_anything_stops(deploy: Deploy) -> None:
-    found = hosts(ready(), Spark())
-    for host in found:
-        host.responses = {**host.responses, **answers("gpt-oss-120b")}
+    found = answering(hosts(ready(), Spark()), "gpt-oss-120b")
     run = deploy(found, "-y", *words("sglang"), file=FILE)
     assert run.code == 1 and f"Refused: {NAME} has no sglang, as its own shell finds it" in run.stderr
     assert "serve-port" not in "".join(text for _, text in run.commands if "systemctl stop" in text)
 
 
-REFUSED: dict[str, tuple[str, dict[str, Any], list[str], str]] = {
-    "no file": ("llama.cpp", {}, [], "00003.gguf is not there with all its parts"),
-    "a part is missing": (
-        "llama.cpp",
-        {"ggufs": {GGUF: 5}},
-        [],
-        "00003.gguf is not there with all its parts",
-    ),
-    "too large a file": (
-        "llama.cpp",
-        {"ggufs": dict.fromkeys(gguf.parts(GGUF), 50 * GIB)},
-        [],
-        "does not fit: 150.0 GiB of weights a node",
-    ),
-    "little is free": ("sglang", {"memory": (121.7, 70.0)}, [], "takes 74.2 GiB of memory on each Spark"),
-    "two Sparks": ("llama.cpp", THERE, ["--data", "serve_nodes=2"], "llama.cpp serves on one Spark here"),
-    "too high a fraction": (
-        "sglang",
-        {},
-        ["--data", 'serve_flags={"mem-fraction-static": 0.99}'],
-        "--mem-fraction-static 0.99 asks for",
-    ),
-}
-
-
 @pytest.mark.slow
 def test_what_cannot_be_served_is_refused_before_any_change(deploy: Deploy) -> None:
-    def holds(engine: str, changes: dict[str, Any], flags: list[str], said: str) -> None:
-        run = served_by(deploy, ready(**changes), Spark(), "-y", *words(engine), *flags)
+    def holds(engine: str, said: str, gib: int = 0, flag: str = "", changes: Any = None) -> None:
+        given: dict[str, Any] = {"ggufs": dict.fromkeys(gguf.parts(GGUF), gib * GIB // 3)} if gib else {}
+        flags = ["--data", flag] if flag else []
+        run = served_by(deploy, ready(**given | (changes or {})), Spark(), "-y", *words(engine), *flags)
         assert run.code == 1 and run.changes == [] and said in run.stderr, tail(run)
 
-    each_row(REFUSED, holds)
+    each_row(table(__file__, "what cannot be served"), holds)
 
 
 def test_a_second_server_of_another_engine_has_what_is_left(deploy: Deploy) -> None:
     """Its memory is counted beside a server of vLLM that takes 0.2."""
-    found = hosts(replace(beside(serving(SOLO)), **THERE), Spark())
-    for host in found:
-        host.responses = {**host.responses, **answers("gpt-oss-120b", engine="llama.cpp")}
+    found = answering(hosts(replace(beside(serving(SOLO)), **THERE), Spark()), "gpt-oss-120b", engine="llama.cpp")
     run = deploy(found, "-y", *words("llama.cpp"), file=FILE)
     assert run.code == 0, tail(run)
     assert "--ctx-size 131072, 62% of the memory" in run.stderr
@@ -162,9 +133,7 @@ def test_a_recipe_for_sglang_is_served_by_it(deploy: Deploy, tmp_path: Path) -> 
         f'recipe_version: "2"\nruntime: sglang\nmodel: {SOLO}\ncontainer: {NAME}\ncommand: {command}\n',
         encoding="utf-8",
     )
-    found = hosts(ready(), Spark(), serve_image=None)
-    for host in found:
-        host.responses = {**host.responses, **answers("gpt-oss-120b", engine="sglang")}
+    found = answering(hosts(ready(), Spark(), serve_image=None), "gpt-oss-120b", engine="sglang")
     run = deploy(found, "-y", "--data", f"recipe={file}", file=FILE)
     assert run.code == 0, tail(run)
     assert "gpt-oss-120b answers" in run.stderr and "--mem-fraction-static" in run.stderr

@@ -20,13 +20,14 @@ from tests.plan.serving import (
     NAME,
     SOLO,
     Spark,
-    answers,
+    answering,
     beside,
     embed_files,
     files,
     hosts,
     serving,
 )
+from tests.tables import each_row, table
 
 HALF = {"gpu-memory-utilization": 0.6}  # what the first server leaves room with
 NAMED = ("--data", "serve_name=embed")
@@ -55,10 +56,7 @@ def two(letter: str = "a", memory: float = 10.0, **changes: Any) -> Spark:
 
 
 def started(*sparks: Spark, **said: Any) -> list[Host]:
-    found = hosts(*sparks, serve_flags=HALF)
-    for host in found:
-        host.responses = {**host.responses, **answers("qwen3-30b-a3b", **said)}
-    return found
+    return answering(hosts(*sparks, serve_flags=HALF), "qwen3-30b-a3b", **said)
 
 
 def acting(run: Run) -> list[str]:
@@ -123,47 +121,20 @@ def test_a_trial_that_fails_takes_back_that_service_alone(
     assert not [found[0] for text in acts if (found := re.search(OURS, text))]
 
 
-@pytest.mark.parametrize(
-    ("a", "words", "said"),
-    [
-        (first(), (*MODEL, *PORTS[2:]), "serve_port is 8000, which is a port of the server without a name"),
-        (first(), (*MODEL, *PORTS[:2]), "serve_trial_port is 18000, which is a port of the server without a name"),
-        (
-            first(unit={"ActiveState": "inactive"}, port="inactive", listening=(22,), health=None),
-            (*MODEL, "--data", "serve_port=18000", *PORTS[2:]),
-            "serve_port is 18000, which is a port of the server without a name",
-        ),
-        (
-            first(),
-            (*WORDS, "--data", "weights=/data"),
-            "the server without a name has its weights in /srv/models, and weights is /data",
-        ),
-        (first(memory=20.0), WORDS, "beside the server without a name (73.0 GiB)"),
-        (two(), ("--data", "serve_port=8001"), "serve_port is 8001, which is a port of service embed"),
-        (first(), NAMED, "no model is named, and this host serves none as embed yet"),
-        (first(), ("--data", "serve_name=a-watch"), "a service a-watch would have the units of another one"),
-        (first(), ("--data", "serve_name=Embed"), "the name of a service (up to 24 small letters"),
-    ],
-    ids=[
-        "port",
-        "trial port",
-        "a stopped one's port",
-        "weights",
-        "memory",
-        "its port",
-        "no model",
-        "units",
-        "name",
-    ],
-)
-def test_what_cannot_stand_beside_another_one_is_refused_before_any_change(
-    deploy: Deploy, a: Spark, words: tuple[str, ...], said: str
-) -> None:
-    b = two("b") if a.named else first("b")
-    run = deploy(hosts(a, b, serve_flags=HALF, model="gpt-oss-120b"), "-y", *words, file=FILE)
-    assert run.code == 1
-    assert said in run.stderr, tail(run)
-    assert run.changes == [] and "Traceback" not in run.stderr
+def test_what_cannot_stand_beside_another_one_is_refused_before_any_change(deploy: Deploy) -> None:
+    down: dict[str, Any] = {"unit": {"ActiveState": "inactive"}, "port": "inactive", "listening": (22,)}
+    there = {"stopped": first(**down, health=None), "full": first(memory=20.0), "two": two(), "": first()}
+
+    def holds(data: dict[str, Any], said: str, host: str = "", embed: bool = False) -> None:
+        given = {"serve_name": "embed", "model": EMBED, "serve_image": NAME} if embed else {}
+        words = [word for name, value in {**given, **data}.items() for word in ("--data", f"{name}={value}")]
+        a = there[host]
+        b = two("b") if a.named else first("b")
+        run = deploy(hosts(a, b, serve_flags=HALF, model="gpt-oss-120b"), "-y", *words, file=FILE)
+        assert run.code == 1 and said in run.stderr, tail(run)
+        assert run.changes == [] and "Traceback" not in run.stderr
+
+    each_row(table(__file__, "what cannot stand beside another one"), holds)
 
 
 def test_a_server_that_is_down_keeps_its_share(deploy: Deploy) -> None:
@@ -208,20 +179,6 @@ def test_one_server_of_the_pair_and_one_of_the_head_alone(deploy: Deploy) -> Non
     aside = replace(b, named={"embed": Spark(files=embed_files(-1))})
     settled = deploy(hosts(again, aside, serve_flags=HALF), "-y", *NAMED, file=FILE)
     assert (settled.code, len(settled.commands), settled.changes) == (0, 2, []), tail(settled)
-
-
-def test_a_pair_has_one_server_of_each_form(deploy: Deploy) -> None:
-    a, b = (
-        replace(serving(BOTH, each, 2, files=files(BOTH, rank, 2, sized=Sizing(0.3, 8192))), memory=(121.7, 80.0))
-        for rank, each in enumerate("ab")
-    )
-    words = (*NAMED, "--data", "model=qwen3-235b-a22b", "--data", f"serve_image={NAME}", *PORTS)
-    form = ("--data", "serve_form=multinode")
-    run = deploy(started(a, b), "-y", *words, *form, file=FILE)
-    assert run.code == 1 and run.changes == []
-    assert "the nodes of multinode meet at port 29501, which the server without a name has" in run.stderr, tail(
-        run
-    )
 
 
 # --- it goes

@@ -16,7 +16,8 @@ import sparkrig.ssh
 from sparkrig.cli.bench import bench as verb
 from sparkrig.files import Found
 from sparkrig.serving.bench.server import Look
-from sparkrig.serving.served import Own, Record, Serving
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Own, Serving
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed, Lost
 from tests.unit.shells import sh, tool

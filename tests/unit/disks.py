@@ -15,7 +15,8 @@ from sparkrig.facts.storage import Storage as StorageFact
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Owner
 from sparkrig.serving import served
-from sparkrig.serving.served import Record, Service
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Service
 from sparkrig.storage import storage
 from sparkrig.storage.report import Declared, Disk
 from sparkrig.storage.storage import Storage

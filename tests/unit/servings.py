@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sparkrig.fleet import Fleet
-from sparkrig.serving import plan, served, unit_files
+from sparkrig.serving import plan, unit_files
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import Settings
@@ -14,9 +14,6 @@ CATALOGUE = catalogue()
 
 
 ID = f"sha256:{'a1' * 32}"
-
-
-TEXTS = {served.START: "#!/bin/sh\n", served.WATCHER: "#!/bin/sh\n#\n"}
 
 
 def mine(**data: Any) -> Settings:
@@ -33,5 +30,5 @@ LONE = Node()
 def made(
     wish: Wish, node: Node = LONE, ray: bool = False, chosen: Chosen | None = None, **data: Any
 ) -> dict[str, str]:
-    files = unit_files.files(wish, chosen or Chosen(ID, ray), node, mine(**data), TEXTS)
+    files = unit_files.files(wish, chosen or Chosen(ID, ray), node, mine(**data))
     return {file.path: file.content for file in files}

@@ -11,7 +11,7 @@ import pytest
 
 from sparkrig import shapes, signatures
 from sparkrig.resources import kind
-from sparkrig.serving import engines, parsers, recipe, startup
+from sparkrig.serving import engines, parsers, startup
 from sparkrig.serving.lint import case
 from tests.attacks import growth, patterns
 
@@ -29,7 +29,6 @@ TABLES: dict[str, Any] = {
         each for _, each in case._FORMATS
     ],
     "sparkrig/serving/parsers.py re.match(each.name, last)": [each.name for each in parsers.FAMILIES],
-    "sparkrig/serving/recipe.py re.search(sign, command, re.MULTILINE)": [*recipe._COMMANDS],
     "sparkrig/serving/startup.py re.search(sign, line.text)": [
         *startup._ENDS.values(),
         startup._JOINED,

@@ -32,7 +32,7 @@ SHARED = {
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
     "facts/releases.sh": ("sparkrig.host.releases:FOLDER", "sparkrig.host.releases:MOST_RECIPES"),
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
-    "facts/serving_look.sh": (
+    "facts/serving.sh": (
         "sparkrig.serving.served:MANIFEST",
         "sparkrig.serving.served:RECORD",
         "sparkrig.serving.served:REVISION",

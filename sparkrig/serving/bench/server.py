@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from sparkrig.cure import over_ssh, quoted, verb
 from sparkrig.files import Found
 from sparkrig.refusal import Refusal
-from sparkrig.serving import served
+from sparkrig.serving import last_deploy
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import LLAMA, runtime
-from sparkrig.serving.served import Record, Service, Serving
+from sparkrig.serving.served import Service, Serving
 from sparkrig.text import listed
 
 _OK = 200
@@ -59,7 +60,7 @@ def chosen(looks: Mapping[str, Look], host: str = "", service: str = "") -> Serv
 def _servers(looks: Mapping[str, Look]) -> Iterator[Server]:
     """Each server, on the host that answers for it."""
     for host, look in looks.items():
-        for name, record in served.records(look.files, look.serving).items():
+        for name, record in last_deploy.records(look.files, look.serving).items():
             if record.rank == 0:
                 yield Server(host, Service(name), record)
 

@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
-from sparkrig.parsing import bounds
+from sparkrig.parsing import bounds, safe_yaml
+
+_FILE = Path(__file__).parents[2] / "models" / "vllm" / "checkpoints.yaml"
+TABLES: Mapping[str, Any] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST)
 
 CHARS = 4_194_304  # of one config.json; NVIDIA's mixed formats name each layer, in up to 0.7 MB
 _MOST = 10**8  # of a field: the largest is a context of 10 million tokens

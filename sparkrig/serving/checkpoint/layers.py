@@ -1,6 +1,6 @@
 """Which kind of attention each layer of a config.json has, or what stands in its place.
 
-Sources: the configurations of Hugging Face's transformers, and vLLM's model classes, read 2026-11-24.
+Its names, and what families leave out: models/vllm/checkpoints.yaml.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any, Literal
 
-from sparkrig.serving.checkpoint.config import Config, Unreadable
+from sparkrig.serving.checkpoint.config import TABLES, Config, Unreadable
 
 Mixer = Literal["full", "sliding", "chunked", "latent", "deltanet", "mamba", "unknown", ""]
 """What a layer mixes tokens with; empty for one that is a feed-forward alone."""
@@ -18,26 +18,9 @@ Mixer = Literal["full", "sliding", "chunked", "latent", "deltanet", "mamba", "un
 _LETTERS: dict[str, Mixer] = {"M": "mamba", "*": "full", "-": "", "E": ""}
 _PARTS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
 
-_TYPES: dict[str, Mixer] = {
-    "full_attention": "full",
-    "attention": "full",
-    "deepseek_sparse_attention": "full",
-    "sliding_attention": "sliding",
-    "chunked_attention": "chunked",
-    "linear_attention": "deltanet",
-    "mamba": "mamba",
-    "mamba2": "mamba",
-}
-# families whose config.json may leave out which layers slide: each Nth one attends to all tokens
-_EACH = {"gemma2": 2, "gemma3": 6, "gemma3_text": 6, "gpt_oss": 2, "cohere2": 4}
-_ALL = frozenset({"mistral", "mixtral", "phi3", "starcoder2"})
-# fields of attention that neither these layers nor the budget describe
-_FOREIGN = {
-    "compress_ratios": "keeps its tokens compressed",
-    "block_configs": "differs from layer to layer",
-    "linear_attn_config": "is Kimi's delta attention",
-    "hybrid_layer_pattern": "has keys and values of two widths",
-}
+_TYPES: dict[str, Mixer] = TABLES["layers"]
+_EACH: dict[str, int] = TABLES["each"]
+_FOREIGN: dict[str, str] = TABLES["foreign"]
 
 
 def mixers(config: Config, said: list[str]) -> list[Mixer]:
@@ -113,7 +96,7 @@ def _sliding(config: Config, said: list[str]) -> list[Mixer]:
         said.append(f"config.json has no layer_types, and of {kind} one layer in {every} attends to all tokens")
     if every:
         return [_nth(place, every, "sliding") for place in range(count)]
-    if kind in _ALL:
+    if kind in TABLES["all"]:
         return ["sliding"] * count
     if config.on("use_sliding_window"):
         whole = min(count, config.count("max_window_layers") or 0)

@@ -1,7 +1,7 @@
 """The format of a checkpoint's weights, from quantization_config in config.json or from hf_quant_config.json.
 
-Names: compressed-tensors (config_groups), NVIDIA's Model Optimizer (quant_algo, quantized_layers), and what
-transformers calls each method, read 2026-11-24.
+Of compressed-tensors (config_groups), NVIDIA's Model Optimizer (quant_algo, quantized_layers), and of each method
+that transformers names: models/vllm/checkpoints.yaml.
 """
 
 from __future__ import annotations
@@ -10,41 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkrig.serving.checkpoint.config import Config, Unreadable, word
+from sparkrig.serving.checkpoint.config import TABLES, Config, Unreadable, word
 from sparkrig.serving.model import Format
 
 _Found = dict[Format, int]  # how many parts have each format
 
-_METHODS: dict[str, Format] = {
-    "fp8": "fp8",
-    "fbgemm_fp8": "fp8",
-    "mxfp4": "mxfp4",
-    "gpt_oss_mxfp4": "mxfp4",
-    "bitsandbytes": "bitsandbytes",
-}
-# methods of whole numbers, by what they are with 4 bits
-_WHOLE: dict[str, Format] = {
-    "gptq": "int4-gptq",
-    "gptq_marlin": "int4-gptq",
-    "awq": "int4-awq",
-    "awq_marlin": "int4-awq",
-    "auto-round": "int4-autoround",
-    "auto_round": "int4-autoround",
-    "intel/auto-round": "int4-autoround",
-}
-# formats of other programs, which vLLM ends with: Unknown quantization method [@orca-exl3]
-_OTHERS = {"exl2": "EXL2", "exl3": "EXL3"}
-_PLAIN: dict[str, Format] = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
-# parts of the names that Model Optimizer has for its algorithms, the more specific one first
-_ALGORITHMS: tuple[tuple[str, Format], ...] = (
-    ("NVFP4", "nvfp4"),
-    ("MXFP4", "mxfp4"),
-    ("INT4", "int4"),
-    ("W4A8_AWQ", "int4"),
-    ("W4A16", "int4"),
-    ("INT8", "int8"),
-    ("FP8", "fp8"),
-)
+_METHODS: dict[str, Format] = TABLES["methods"]
+_WHOLE: dict[str, Format] = TABLES["whole"]
+_ALGORITHMS: dict[str, Format] = TABLES["algorithms"]
 # where several formats are in one checkpoint, the one whose kernels are rarest names it
 _RARE: tuple[Format, ...] = ("nvfp4", "mxfp4", "int4", "int8", "fp8")
 _MICRO = 32  # values a scale of MXFP4; NVFP4 has one for 16
@@ -64,7 +37,7 @@ def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> 
     beside: hf_quant_config.json, empty where there is none; said: takes what had to be assumed, in sentences.
     """
     told = config.under("quantization_config") or config.under("compression_config")
-    if other := _OTHERS.get(_method(told)) or _mlx(told or config.under("quantization")):
+    if other := TABLES["others"].get(_method(told)) or _mlx(told or config.under("quantization")):
         raise Unreadable(f"its weights are in {other}, a format that vLLM does not load")
     if not told and not beside:
         return _plain(config, said)
@@ -83,8 +56,8 @@ def _mlx(told: Mapping[str, Any]) -> str:
 
 def _plain(config: Config, said: list[str]) -> Quantization:
     told = config.text("torch_dtype", "dtype").removeprefix("torch.")
-    if told in _PLAIN:
-        return Quantization(_PLAIN[told])
+    if told in TABLES["plain"]:
+        return Quantization(TABLES["plain"][told])
     said.append("config.json names neither a quantization nor a type of its weights, which are taken to be bf16")
     return Quantization("bf16")
 
@@ -141,7 +114,7 @@ def _modelopt(told: Mapping[str, Any]) -> _Found:
 
 
 def _algorithm(name: str) -> Format | None:
-    return next((kind for part, kind in _ALGORITHMS if part in name.upper()), None)
+    return next((kind for part, kind in _ALGORITHMS.items() if part in name.upper()), None)
 
 
 def _groups(told: Mapping[str, Any]) -> _Found:

@@ -1,14 +1,15 @@
-"""A benchmark on a screen: a line for each workload; below, what others measured."""
+"""A benchmark on a screen: a row for each workload; below, what others measured."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.table import Column, Table
 from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.folded import hanging
 from sparkrig.render.progress import spent
 from sparkrig.serving import engines
 from sparkrig.serving.bench.beside import Told
@@ -16,18 +17,17 @@ from sparkrig.serving.bench.report import Measured, Report
 from sparkrig.serving.bench.tool import Spread
 from sparkrig.serving.model import Metric, Source
 
-_NAME = 18
-_COLUMNS: Mapping[str, int] = {"at": 3, "p50": 10, "p99": 8, "rate": 11, "low": 8, "together": 11, "done": 8}
-_HEADS = (
-    ("", "", "first token s", "", "tok/s of one", "", "", ""),
-    ("workload", "at", "p50", "p99", "p50", "p99", "together", "done"),
-)
+_HEADS = ("\nat", "first\np50", "token s\np99", "tok/s\np50", "of one\np99", "\ntogether", "\ndone")
+# Which figure of the catalogue belongs into which column; of drafts, there is a line below.
 _METRICS: Mapping[Metric, str] = {
-    "time to first token s": "p50",
-    "decode tok/s": "rate",
-    "aggregate tok/s": "together",
+    "time to first token s": _HEADS[1],
+    "decode tok/s": _HEADS[3],
+    "aggregate tok/s": _HEADS[5],
 }
-"""Which figure of the catalogue belongs into which column; of drafts, there is a line below."""
+_MEANING = (
+    "at: requests at a time. p99: what 99 of 100 requests are at least as good as. together: tok/s of all. "
+    "done: answered of asked. The prompts are random tokens, which no cache has."
+)
 
 
 class Page:
@@ -38,40 +38,35 @@ class Page:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         report = self.report
-        signs = ASCII_SIGNS if options.ascii_only else SIGNS
-        width = options.max_width if console.is_terminal else None
         if report.model:
             known = f", {report.known} of the catalogue" if report.known else ", not in the catalogue"
             on = f" on {report.host}, {engines.name(report.engine)}"
-            yield from _wrapped(Text.assemble((report.model, "bold"), on, (known, "dim")), width)
+            yield Text.assemble((report.model, "bold"), on, (known, "dim"))
             yield ""
         if report.workloads:
-            yield _head()
-        for each in report.workloads:
-            yield _line(each)
-            yield from _others(each)
-            for note in _notes(each):
-                yield from _wrapped(Text(note, "dim"), width, 2)
-        yield from self._beneath(signs, width)
+            yield _table(report.workloads)
+            yield ""
+        for line in self._beneath():
+            yield from hanging(line, console, options.max_width) if console.is_terminal else [line]
+        shade: Shade = "healthy" if report.exit == 0 else "unknown" if report.exit == 3 else "fault"
+        sign = (ASCII_SIGNS if options.ascii_only else SIGNS)[shade]
+        took = f" ({spent(report.seconds)})" if report.workloads else ""
+        yield Text.assemble((sign, STYLES[shade]), " ", (report.verdict, "bold"), (took, "dim"))
 
-    def _beneath(self, signs: Mapping[Shade, str], width: int | None) -> Iterator[Text]:
+    def _beneath(self) -> Iterator[Text]:
         report = self.report
-        if report.workloads:
-            yield Text()
-            yield from _wrapped(Text(_MEANING, "dim"), width)
-        for left in report.left if report.workloads else ():
-            yield from _wrapped(Text(f"{left.name}: not measured, {left.why}", "yellow"), width)
+        if not report.workloads:
+            return
+        for workload in report.workloads:
+            yield from (Text(f"{workload.name}: {note}", "dim") for note in _notes(workload))
+        yield Text(_MEANING, "dim")
+        yield from (Text(f"{left.name}: not measured, {left.why}", "yellow") for left in report.left)
         if report.elsewhere and any(each.figures.done for each in report.workloads):
-            yield from _wrapped(Text(f"Elsewhere, tok/s of one: {_elsewhere(report.elsewhere)}", "dim"), width)
+            yield Text(f"Elsewhere, tok/s of one: {_elsewhere(report.elsewhere)}", "dim")
         for key, source in self._cited():
             told = "; ".join(filter(None, (source.title, source.dated, source.versions, source.where)))
-            yield from _wrapped(Text(f"{key}: {told}", "dim"), width, 0, 2)
-        shade: Shade = "healthy" if report.exit == 0 else "unknown" if report.exit == 3 else "fault"
-        verdict = Text.assemble((signs[shade], STYLES[shade]), " ", (report.verdict, "bold"))
-        if report.workloads:
-            yield Text()
-            verdict.append(f" ({spent(report.seconds)})", "dim")
-        yield from _wrapped(verdict, width, 0, 2)
+            yield Text(f"{key}: {told}", "dim")
+        yield Text()
 
     def _cited(self) -> Iterator[tuple[str, Source]]:
         """The sources of what is shown."""
@@ -81,52 +76,38 @@ class Page:
         return (each for each in self.report.sources.items() if each[0] in {told.source for told in shown})
 
 
-_MEANING = (
-    "at: requests at a time. p99: what 99 of 100 requests are at least as good as. together: tok/s of all. "
-    "done: answered of asked. The prompts are random tokens, which no cache has."
-)
-
-
-def _head() -> Text:
-    lines = [_columns(cells[0], cells[1:]) for cells in _HEADS]
-    return Text("\n".join(lines), "dim")
-
-
-def _columns(name: str, cells: Iterable[str]) -> str:
-    """A line of the table. A cell that is too wide takes of the room before it."""
-    line = f"{name:{_NAME}}"
-    end = _NAME
-    for cell, wide in zip(cells, _COLUMNS.values(), strict=True):
-        end += wide
-        line = f"{line}{cell.rjust(max(end - len(line), len(cell) + (1 if cell else 0)))}" if cell else line
-    return line
-
-
-def _line(measured: Measured) -> Text:
-    found = measured.figures
-    cells = (
-        str(measured.concurrency),
-        *_both(found.first_token_s, 2),
-        *_both(found.decode_rate, 1),
-        f"{found.aggregate:.1f}" if found.aggregate is not None else "-",
-        f"{found.done}/{found.asked}",
-    )
-    return Text(_columns(measured.name, cells), "bold" if found.done == found.asked else "bold red")
+def _table(workloads: Sequence[Measured]) -> RenderableType:
+    """A row for each workload, and one for each source of others' figures of it."""
+    heads = (Column(head, justify="right", no_wrap=True) for head in _HEADS)
+    name = Column("\nworkload", overflow="fold")
+    table = Table(name, *heads, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for each in workloads:
+        found = each.figures
+        table.add_row(
+            each.name,
+            str(each.concurrency),
+            *_both(found.first_token_s, 2),
+            *_both(found.decode_rate, 1),
+            f"{found.aggregate:.1f}" if found.aggregate is not None else "-",
+            f"{found.done}/{found.asked}",
+            style="bold" if found.done == found.asked else "bold red",
+        )
+        for source, cells in _others(each).items():
+            table.add_row(f"  {source}", *(cells.get(head, "") for head in _HEADS), style="dim")
+    return table
 
 
 def _both(spread: Spread | None, digits: int) -> tuple[str, str]:
     return (f"{spread.p50:.{digits}f}", f"{spread.p99:.{digits}f}") if spread else ("-", "-")
 
 
-def _others(measured: Measured) -> Iterator[Text]:
-    """A line for each source."""
+def _others(measured: Measured) -> Mapping[str, Mapping[str, str]]:
+    """What each source has of a workload, by column."""
     rows: dict[str, dict[str, str]] = {}
     for each in measured.others:
-        column = _METRICS.get(each.metric)
-        if column:
+        if column := _METRICS.get(each.metric):
             rows.setdefault(_source(each), {})[column] = _span(each)
-    for source, cells in rows.items():
-        yield Text(_columns(f"  {source}", (cells.get(column, "") for column in _COLUMNS)), "dim")
+    return rows
 
 
 def _notes(measured: Measured) -> Iterator[str]:
@@ -136,12 +117,8 @@ def _notes(measured: Measured) -> Iterator[str]:
     step = f"{found.tokens_per_step:.2f} tokens a step" if found.tokens_per_step else ""
     if accepted or step:
         drafts = [each for each in measured.others if each.metric == "draft acceptance %"]
-        yield f"draft: {', '.join(filter(None, (accepted, step)))}{_beside(drafts, ' %')}"
-
-
-def _beside(told: Sequence[Told], unit: str) -> str:
-    said = ", ".join(f"{_source(each)}: {_span(each)}{unit}" for each in told)
-    return f" ({said})" if said else ""
+        told = ", ".join(f"{_source(each)}: {_span(each)} %" for each in drafts)
+        yield f"draft: {', '.join(filter(None, (accepted, step)))}{f' ({told})' if told else ''}"
 
 
 def _source(told: Told) -> str:
@@ -154,22 +131,4 @@ def _span(told: Told) -> str:
 
 
 def _elsewhere(told: Sequence[Told]) -> str:
-    def one(each: Told) -> str:
-        return f"{_span(each)} ({'; '.join([*each.of, _source(each)])})"
-
-    return "; ".join(map(one, told))
-
-
-def _wrapped(text: Text, width: int | None, indent: int = 0, hanging: int | None = None) -> Iterator[Text]:
-    """A text on as many lines as it takes, none of them longer than the screen."""
-    before, after = " " * indent, " " * (indent if hanging is None else hanging)
-    if width is None:
-        yield Text(before) + text
-        return
-    lines = textwrap.wrap(text.plain, max(width, 40), initial_indent=before, subsequent_indent=after)
-    start = 0
-    for number, line in enumerate(lines):
-        said = line[indent if number == 0 else len(after) :]
-        start = text.plain.index(said, start)
-        yield Text(before if number == 0 else after) + text[start : start + len(said)]
-        start += len(said)
+    return "; ".join(f"{_span(each)} ({'; '.join([*each.of, _source(each)])})" for each in told)

@@ -9,32 +9,14 @@ from typing import get_args
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving import layout
-from sparkrig.serving.budget import (
-    BESIDE_GIB,
-    GIB,
-    MOST_UTILIZATION,
-    Budget,
-    Use,
-    budget,
-    fewest_nodes,
-    where,
-)
-from sparkrig.serving.model import (
-    IMAGE,
-    Checkpoint,
-    Figure,
-    Launch,
-    Model,
-    Nodes,
-    Source,
-    Standing,
-)
+from sparkrig.serving.budget import BESIDE_GIB, GIB, MOST_UTILIZATION, Budget, Use, budget, fewest_nodes, where
+from sparkrig.serving.model import IMAGE, Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
 
 _SHADES: dict[Standing, Shade] = {
     "recommended": "healthy",
@@ -74,7 +56,8 @@ class Listing:
             left = heading in ("", "model", "*", "format")
             table.add_column("" if heading == "*" else heading, justify="left" if left else "right", no_wrap=True)
         kinds: tuple[Nodes | None, ...] = (*self.sizes, None)
-        groups = {nodes: [each for each in self.models if self._takes(each) == nodes] for nodes in kinds}
+        takes = {each.name: fewest_nodes(each, each.best(), self.use, self.sizes) for each in self.models}
+        groups = {nodes: [each for each in self.models if takes[each.name] == nodes] for nodes in kinds}
         for nodes, fitting in groups.items():
             if fitting:
                 table.add_row("", Text(_group(nodes, self.sizes), "bold"))
@@ -91,14 +74,6 @@ class Listing:
             yield Text("* deploys/serve.py does not start it by its name alone: its page says why", "dim")
         first = next(model for fitting in groups.values() for model in fitting)
         yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
-
-    def _takes(self, model: Model) -> Nodes | None:
-        return fewest_nodes(model, model.best(), self.use, _possible(model, self.sizes))
-
-
-def _possible(model: Model, sizes: Sequence[Nodes]) -> list[Nodes]:
-    """Those numbers of Sparks that the heads of a model allow; for one and two that is vLLM's to judge."""
-    return [each for each in sizes if each in _PAIR or layout.divides(layout.usual(each).tensor, model.shape)]
 
 
 def _group(nodes: Nodes | None, sizes: Sequence[Nodes]) -> str:
@@ -159,11 +134,7 @@ def _speed(model: Model) -> str:
     measured = [each.value for each in rates if each.kind == "measured"]
     if measured:
         return f"{max(measured):.0f}"
-    return f"({_range(rates[0])})" if rates else "?"
-
-
-def _range(figure: Figure) -> str:
-    return f"{figure.value:g}" + (f"-{figure.high:g}" if figure.high else "")
+    return f"({_span([rates[0].value, rates[0].high or rates[0].value])})" if rates else "?"
 
 
 class _Indented:
@@ -232,11 +203,8 @@ class Page:
 
     def _memory(self, drawn: _Drawn) -> RenderableType:
         made = [budget(self.model, self.checkpoint, self.use.shared(nodes)) for nodes in self.sizes]
-        grid = Table.grid(padding=(0, 2))
-        grid.add_column(no_wrap=True)
-        for _ in made:
-            grid.add_column(justify="right", no_wrap=True)
-        grid.add_column()
+        figures = (Column(justify="right", no_wrap=True) for _ in made)
+        grid = Table.grid(Column(no_wrap=True), *figures, Column(), padding=(0, 2))
         grid.add_row("", *(Text(where(each.use.nodes), "dim") for each in made), "")
         for name, told, meaning in _SHARES:
             grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
@@ -250,9 +218,7 @@ class Page:
         )
 
     def _checkpoints(self, drawn: _Drawn) -> RenderableType:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
+        grid = _grid()
         for each in self.model.checkpoints:
             nodes = fewest_nodes(self.model, each, self.use)
             shade: Shade = "fault" if each.bad else "healthy" if nodes else "degraded"
@@ -268,9 +234,7 @@ class Page:
         return grid
 
     def _claims(self, drawn: _Drawn) -> RenderableType:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
+        grid = _grid()
         for each in self.model.claims:
             grid.add_row(drawn.sign("unknown" if each.against else "quiet"), f"{each.says} ({each.source})")
             if each.against:
@@ -278,14 +242,17 @@ class Page:
         return grid
 
     def _sources(self) -> RenderableType:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
+        grid = _grid()
         for key in sorted(self.model.sources()):
             source = self.sources[key]
             told = filter(None, (source.title, source.dated, source.versions, source.where))
             grid.add_row(key, Text("; ".join(told), "dim", overflow="fold"))
         return grid
+
+
+def _grid() -> Table:
+    """A name, and what is said of it."""
+    return Table.grid(Column(no_wrap=True), Column(), padding=(0, 1))
 
 
 def _held(made: Budget) -> str:
@@ -312,7 +279,7 @@ def _verdict(model: Model, made: Budget, drawn: _Drawn) -> Text:
     shades: dict[str, Shade] = {"fits": "healthy", "tight": "degraded", "no": "fault", "unknown": "unknown"}
     use = made.use
     on = {1: "one Spark", 2: "a pair"}.get(use.nodes, f"{use.nodes} Sparks ({layout.usual(use.nodes)})")
-    if not _possible(model, [use.nodes]):
+    if not layout.divides(layout.usual(use.nodes).tensor, model.shape):
         return Text.assemble(drawn.sign("fault"), f" cannot be shared by {on}: it does not divide its heads")
     each = "" if use.nodes == 1 else " on each"
     wanted = f"{use.sequences} sequences of {use.context:,} tokens take {_gib(made.needed)}{each}"
@@ -396,9 +363,7 @@ def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
     rows: dict[tuple[str, str, int, str], list[Figure]] = {}
     for each in figures:
         rows.setdefault((each.metric, each.kind, each.nodes, each.source), []).append(each)
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column()
+    grid = _grid()
     for (metric, kind, nodes, source), row in rows.items():
         told = drawn.dot.join(
             f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()

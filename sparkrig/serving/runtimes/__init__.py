@@ -16,8 +16,3 @@ RUNTIMES: Mapping[str, Runtime] = {each.id: each for each in (VLLM, SGLANG, LLAM
 def runtime(id: str) -> Runtime:
     """The engine of that id; vLLM for one that this version does not know."""
     return RUNTIMES.get(id, VLLM)
-
-
-def by_name(name: str) -> Runtime | None:
-    """The engine that its makers call so; None where it is not one that is served here."""
-    return next((each for each in RUNTIMES.values() if each.name == name), None)

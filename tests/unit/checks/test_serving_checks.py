@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sparkrig.facts.spark import Spark as SparkFact
+from sparkrig.files import File
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
 from sparkrig.resources.check import Check
@@ -19,7 +20,7 @@ from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import FABRIC
 from tests.plan.serving import BOTH, HELD, IMAGE, OTHER, SOLO, Spark, files, in_another_store, serving
 from tests.plan.serving_clusters import Serving
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 A, B = "spark-a", "spark-b"
 PAIR = {name: {"pair": "sparks", "fabric": FABRIC[f"@fake/{name}"]} for name in (A, B)}
@@ -72,95 +73,48 @@ def test_a_pair_with_one_image_in_two_stores_holds_in_everything() -> None:
     assert wrong(replace(a, contents={}), b) == {"serve.alike": "sha256:a1a1a1a1a1a1"}, "it may be another"
 
 
-def edited(spark: Spark) -> Spark:
-    files = [
-        replace(each, content=each.content + "#") if each.path == served.SERVICE else each for each in spark.files
-    ]
-    return replace(spark, files=files)
-
-
-def gone(spark: Spark) -> Spark:
-    return replace(spark, files=[each for each in spark.files if each.path != served.SOCKET])
-
-
 STUCK = "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s"
-GONE = "2026-11-24T12:30:00Z stuck stopped the engine stood still for 300 s"
-LOW = "2026-11-24T13:00:00Z memory restarted 19 of 1000"
-STOOD = "the server was restarted at 2026-11-24T12:03:00Z: the engine stood still for 300 s"
-STOPPED = {"ActiveState": "inactive", "UnitFileState": "enabled"}
-NOT_ENABLED = {"ActiveState": "active", "UnitFileState": "disabled"}
-
-
-REST = ", --max-model-len 32768"
 SMALLER = files(BOTH, 0, 2, sized=Sizing(0.7, 32768))
 WHOLE = files(BOTH, 0, 2)
-OLDER = [
-    *WHOLE[:-1],
-    replace(WHOLE[-1], content=re.sub(r'"at": \[.*?\]', '"at": []', WHOLE[-1].content, flags=re.S)),
-]
-UNSIZED = [*SMALLER[:-1], replace(SMALLER[-1], content=re.sub('"utilization": .*,', "", SMALLER[-1].content))]
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "expected"),
-    [
-        (both("a", unit=STOPPED, image=""), both("b"), {"serve.unit": "inactive, enabled"}),
-        (both("a", unit=NOT_ENABLED), both("b"), {"serve.unit": "active, not enabled"}),
-        (edited(both("a")), both("b"), {"serve.files": "another sparkrig-serve.service"}),
-        (gone(both("a")), both("b"), {"serve.files": "another sparkrig-serve-port.socket"}),
-        (both("a", images={}), both("b"), {"serve.image": "absent"}),
-        (both("a"), both("b", image=OTHER), {"serve.alike": "sha256:a1a1a1a1a1a1"}),
-        (
-            both("a", image=OTHER),
-            both("b"),
-            {"serve.image": "sha256:b2b2b2b2b2b2", "serve.alike": "sha256:b2b2b2b2b2b2"},
-        ),
-        (both("a", weights={BOTH: ("damaged", 5)}), both("b"), {"serve.weights": "damaged"}),
-        (both("a", weights={}), both("b"), {"serve.weights": "absent"}),
-        (both("a", health=503), both("b"), {"serve.answer": "/health gives 503"}),
-        (both("a", health=0), both("b"), {"serve.answer": "/health gives nothing yet"}),
-        (both("a", port="inactive"), both("b"), {"serve.answer": "answers, port 8000 is closed"}),
-        (ray("a", token=""), ray("b"), {"serve.token": "none"}),
-        (ray("a"), ray("b", token=""), {"serve.token": "its peer has none"}),
-        (ray("a", token=""), ray("b", token=""), {"serve.token": "none"}),
-        (ray("a", token="77"), ray("b"), {"serve.token": "another"}),
-        (both("a", events=(STUCK,)), both("b"), {"serve.stuck": STOOD}),
-        (
-            both("a", unit=STOPPED, image="", events=(STUCK, GONE)),
-            both("b"),
-            {
-                "serve.unit": "inactive, enabled",
-                "serve.stuck": "the server was stopped at 2026-11-24T12:30:00Z: the engine stood still for 300 s",
-            },
-        ),
-        (
-            both("a", events=(STUCK, LOW)),
-            both("b", events=(LOW,)),
-            {
-                "serve.stuck": STOOD,
-                "serve.pressure": "the server was restarted at 2026-11-24T13:00:00Z: 19 of 1000",
-            },
-        ),
-        (both("a", trial=True), both("b"), {"serve.trial": "a trial broke off"}),
-        (both("a", bound=("*:8000",)), both("b"), {"serve.access": "every address, port 8000; asks for no key"}),
-        (
-            both("a", bound=("[::]:8000",)),
-            both("b"),
-            {"serve.access": "every address, port 8000; asks for no key"},
-        ),
-        (
-            both("a", files=OLDER, bound=()),
-            both("b"),
-            {"serve.access": "every address, port 8000; asks for no key"},
-        ),
-        (both("a"), both("b", files=SMALLER), {"serve.memory": f"--gpu-memory-utilization 0.87{REST}"}),
-        (both("a", files=SMALLER), both("b"), {"serve.memory": f"--gpu-memory-utilization 0.7{REST}"}),
-        (both("a", files=UNSIZED), both("b"), {"serve.memory": "none"}),
-    ],
-    ids=lambda value: ", ".join(value) if isinstance(value, dict) else "",
-)
-def test_what_moved_is_found_by_its_own_name(a: Spark, b: Spark, expected: dict[str, str]) -> None:
-    assert wrong(a, b) == expected
+def rewritten(made: list[File], path: str, pattern: str, text: str) -> list[File]:
+    """The files with another text in one of them."""
+    return [
+        replace(each, content=re.sub(pattern, text, each.content, flags=re.S)) if each.path == path else each
+        for each in made
+    ]
+
+
+FILES = {
+    "edited": rewritten(WHOLE, served.SERVICE, r"\Z", "#"),
+    "gone": [each for each in WHOLE if each.path != served.SOCKET],
+    "smaller": SMALLER,
+}
+
+
+def changed(letter: str, ray: bool, changes: dict[str, Any] | None) -> Spark:
+    """One half, with what a row of the table changes of it."""
+    given = dict(changes or {})
+    if "unit" in given:
+        given["unit"] = dict(zip(("ActiveState", "UnitFileState"), given["unit"], strict=True))
+    if "files" in given:
+        given["files"] = FILES[given["files"]]
+    if given.get("image") == "other":
+        given["image"] = OTHER
+    return both(letter, ray=ray, **given)
+
+
+def test_what_moved_is_found_by_its_own_name() -> None:
+    def holds(
+        expected: dict[str, str],
+        a: dict[str, Any] | None = None,
+        b: dict[str, Any] | None = None,
+        ray: bool = False,
+    ) -> None:
+        assert wrong(changed("a", ray, a), changed("b", ray, b)) == expected
+
+    each_row(table(__file__, "what moved is found by its own name"), holds)
 
 
 def test_what_to_do_about_an_engine_that_stood_still() -> None:
@@ -195,18 +149,7 @@ def test_the_commit_of_the_weights_is_the_declared_one_else_that_of_the_peer() -
         a, b = both("a", commit=mine), both("b", commit=theirs)
         assert wrong(a, b, serve_revision=declared) == expected
 
-    each_row(
-        [
-            (COMMIT, COMMIT, None, {}),
-            (COMMIT, "", None, {}),
-            ("", COMMIT, None, {}),
-            (COMMIT, LATER, None, {"serve.revision": "b5c939de8f75"}),
-            (COMMIT, LATER, COMMIT, {}),
-            (COMMIT, COMMIT, LATER, {"serve.revision": "b5c939de8f75"}),
-            ("", "", LATER, {"serve.revision": "not known"}),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "the commit of the weights is the declared one else that of the peer"), holds)
 
 
 @pytest.mark.parametrize(

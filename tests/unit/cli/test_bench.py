@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyinfra.api.exceptions import FactProcessError
@@ -17,7 +19,7 @@ from sparkrig.serving.bench.tool import Launched, Spread
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
 from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.model import Model
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit.benches import figures, record
 from tests.unit.serving_host import Spark
 from tests.unit.shells import tool as program
@@ -74,32 +76,13 @@ def test_what_is_no_result_is_refused() -> None:
             tool.parse(text, 3)
 
 
-STARTED = {
-    "by flags": (
-        "vllm",
-        "start.sh vllm serve /models/x --served-model-name a b --max-model-len 8192 --trust-remote-code",
-        Launched("/models/x", "a", 8192, ("--trust-remote-code",)),
-    ),
-    "by its path": ("vllm", "vllm serve /models/x", Launched("/models/x", "/models/x", None)),
-    "with a tokenizer": (
-        "vllm",
-        "vllm serve /models/x --tokenizer-mode mistral",
-        Launched("/models/x", "/models/x", None, ("--tokenizer-mode", "mistral")),
-    ),
-    "SGLang": (
-        "sglang",
-        "start.sh python3 -m sglang.launch_server --model-path /models/x --context-length 4096",
-        Launched("/models/x", "/models/x", 4096),
-    ),
-}
-
-
 def test_a_server_is_known_by_its_command() -> None:
-    each_row(STARTED, lambda engine, line, expected: _same(tool.launched(engine, line.split()), expected))
+    def holds(
+        engine: str, line: str, path: str, name: str, context: int | None = None, tokenizer: Any = ()
+    ) -> None:
+        assert tool.launched(engine, line.split()) == Launched(path, name, context, tuple(tokenizer))
 
-
-def _same(found: object, expected: object) -> None:
-    assert found == expected
+    each_row(table(__file__, "a server is known by its command"), holds)
 
 
 @pytest.mark.parametrize(
@@ -184,32 +167,12 @@ def test_other_rates_of_a_model_are_shown_elsewhere_and_none_twice() -> None:
     assert not any("qa" in each.of[0] for each in otherwise(model("qwen3.5-122b-a10b")))
 
 
-ENDS = {
-    "good": ([measured()], [], 0, "all 1 requests were answered"),
-    "one failed": ([measured(), measured(2)], [], 2, "1 of 3 requests failed"),
-    "all failed": ([measured(2, 0)], [], 2, "2 of 2 requests failed"),
-    "nothing": ([], [Left(name="short", why="away", failed=True)], 3, "nothing was measured: away"),
-    "none fits": ([], [Left(name="short", why="too long", failed=False)], 3, "nothing was measured: too long"),
-    "one too long": (
-        [measured()],
-        [Left(name="long-8k", why="", failed=False)],
-        0,
-        "all 1 requests were answered; long-8k not measured",
-    ),
-    "one broke off": (
-        [measured(2)],
-        [Left(name="long-8k", why="", failed=True)],
-        3,
-        "1 of 2 requests failed; long-8k not measured",
-    ),
-}
-
-
 def test_an_error_is_never_exit_code_0() -> None:
-    def holds(found: list[Measured], left: list[Left], code: int, said: str) -> None:
-        assert (exit_code(found, left), verdict(found, left)) == (code, said)
+    def holds(code: int, said: str, done: Sequence[Sequence[int]] = (), left: Sequence[Any] = ()) -> None:
+        found, missing = [measured(*each) for each in done], [Left(*each) for each in left]
+        assert (exit_code(found, missing), verdict(found, missing)) == (code, said)
 
-    each_row(ENDS, holds)
+    each_row(table(__file__, "an error is never exit code 0"), holds)
 
 
 def test_numbers_change_what_they_are_of() -> None:

@@ -30,9 +30,9 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, container, launch_text
 from sparkrig.serving.budget import Use, fewest_nodes
 from sparkrig.serving.io import catalogue_files
-from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, find
+from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model
 from sparkrig.serving.render.models import Listing, Page
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit import launches
 
 KNOWN = catalogue_files.catalogue()
@@ -177,72 +177,24 @@ def test_no_checkpoint_is_of_two_models() -> None:
 
 def test_a_model_is_found_by_name_title_checkpoint_and_path() -> None:
     def holds(wanted: str, name: str | None) -> None:
-        model = find(KNOWN.models.values(), wanted)
+        model = KNOWN.find(wanted)
         assert (model.name if model else None) == name
 
-    each_row(
-        [
-            ("gpt-oss-120b", "gpt-oss-120b"),
-            ("openai/gpt-oss-120b", "gpt-oss-120b"),
-            ("OpenAI/GPT-OSS-120B", "gpt-oss-120b"),
-            ("/models/gpt-oss-120b/", "gpt-oss-120b"),
-            ("nvidia/Qwen3-235B-A22B-NVFP4", "qwen3-235b-a22b"),
-            ("Qwen3-235B-A22B", "qwen3-235b-a22b"),
-            ("/data/Qwen3.5-122B-A10B-NVFP4", "qwen3.5-122b-a10b"),
-            ("/data/Qwen3.5-122B-A10B-NVFP4-Sehyo", "qwen3.5-122b-a10b"),
-            ("gpt-oss", None),
-            ("", None),
-            ("/", None),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "a model is found by name title checkpoint and path"), holds)
 
 
 def test_which_checkpoint_is_meant() -> None:
     def holds(wanted: str, id: str) -> None:
         assert KNOWN.models["qwen3.5-122b-a10b"].checkpoint(wanted).id == id
 
-    each_row(
-        [
-            ("qwen3.5-122b-a10b", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
-            ("Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
-            ("qwen/qwen3.5-122b-a10b", "Qwen/Qwen3.5-122B-A10B"),
-            ("txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
-            ("/models/Qwen3.5-122B-A10B-NVFP4-txn545/", "txn545/Qwen3.5-122B-A10B-NVFP4"),
-            ("/srv/models/txn545/Qwen3.5-122B-A10B-NVFP4", "txn545/Qwen3.5-122B-A10B-NVFP4"),
-            ("/models/SPARK_Qwen3.5-122B-A10B-NVFP4", "bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4"),
-            ("/models/Qwen3.5-122B-A10B", "Sehyo/Qwen3.5-122B-A10B-NVFP4"),
-        ],
-        holds,
-    )
-
-
-VERDICTS = {
-    "neither": (
-        ("Qwen/Qwen3.5-122B-A10B",),
-        "does not fit a pair: the weights leave no KV cache on each",
-    ),
-    "the pair alone": (("qwen3-235b-a22b",), "does not fit one Spark: the weights leave no KV cache"),
-    "too long": (
-        ("mixtral-8x7b", "--context", "262144"),
-        "does not fit one Spark: a sequence of 262,144 tokens takes 16 GiB",
-    ),
-    "one of four": (
-        ("mixtral-8x7b", "--context", "131072"),
-        "tight on one Spark: 4 sequences of 131,072 tokens take 32 GiB",
-    ),
-    "a guess": (
-        ("RedHatAI/Qwen3.5-122B-A10B-NVFP4",),
-        "no source says how large the weights are, and 4.5 bits for each is the least",
-    ),
-}
+    each_row(table(__file__, "which checkpoint is meant"), holds)
 
 
 def test_verdicts_of_a_page() -> None:
     def holds(words: tuple[str, ...], said: str) -> None:
         assert said in " ".join(run("show", *words).stdout.split())
 
-    each_row(VERDICTS, holds)
+    each_row(table(__file__, "verdicts of a page"), holds)
 
 
 def test_the_words_of_a_launch() -> None:
@@ -254,40 +206,6 @@ def test_the_words_of_a_launch() -> None:
         source="a test",
     )
     assert told.arguments() == ["--port", "8000", "--trust-remote-code", "--x", '{"a":1,"b":false}']
-
-
-BROKEN = {
-    "no number": (
-        "weights_gib: 87",
-        "weights_gib: much",
-        "checkpoints.0.weights_gib: Input should be a valid number",
-    ),
-    "a size of nothing": (
-        "weights_gib: 87",
-        "weights_gib: 0",
-        "checkpoints.0.weights_gib: Input should be greater than 0",
-    ),
-    "an unknown field": ("nodes: 1", "nodes: 1\nspeed: 9", "speed: Extra inputs are not permitted"),
-    "a field that is missing": ("standing: works\n", "", "standing: Field required"),
-    "nine nodes": ("nodes: 1", "nodes: 9", "nodes: Input should be 1, 2, 3, 4, 5, 6, 7 or 8"),
-    "a format": ("format: bf16", "format: int3", "checkpoints.0.format: Input should be 'bf16'"),
-    "a kind of layers": ("kind: full", "kind: fall", "shape.layers.0: Input tag 'fall'"),
-    "no layers": ("count: 32", "count: 0", "shape.layers.0.full.count: Input should be greater than 0"),
-    "a source": ("source: shape-mixtral", "source: hearsay", "nothing is known of the source hearsay"),
-    "another name": ("name: mixtral-8x7b", "name: mixtral", "the name is mixtral, mixtral-8x7b expected"),
-    "no YAML": ("name: mixtral-8x7b", "name: [", "is no YAML"),
-    "no fields": (None, "just words", "fields with their values expected"),
-    "a checkpoint of a figure": (
-        "shape:",
-        "figures: [{metric: power W, value: 1, checkpoint: a/b, source: conselara-models}]\nshape:",
-        "the file: a/b is none of its checkpoints",
-    ),
-    "a range": (
-        "shape:",
-        "figures: [{metric: power W, value: 9, high: 1, source: conselara-models}]\nshape:",
-        "figures.0: the range ends at 1, below 9",
-    ),
-}
 
 
 def test_a_file_that_says_what_it_may_not_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -302,7 +220,7 @@ def test_a_file_that_says_what_it_may_not_is_refused(tmp_path: Path, monkeypatch
         assert said in done.stderr and "mixtral-8x7b.yaml" in done.stderr and "Try: " in done.stderr
         assert len(done.stderr.splitlines()) == 1
 
-    each_row(BROKEN, holds)
+    each_row(table(__file__, "a file that says what it may not is refused"), holds)
 
 
 def test_a_catalogue_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -448,31 +366,12 @@ def test_every_page_can_be_drawn() -> None:
     each_row(product(KNOWN.models, ("ascii", "utf-8")), holds)
 
 
-ERRORS = {
-    "an unknown model": (
-        ("show", "gpt-oss-120"),
-        "no model and no checkpoint gpt-oss-120. Try: sparkrig models show gpt-oss-120b",
-    ),
-    "a model that there is not": (
-        ("show", "Qwen/Qwen3.6-72B"),
-        "Qwen3.6-72B: there is no Qwen3.6-72B; the family ends at 27B dense and 35B-A3B (May 2026). "
-        "Try: sparkrig models show qwen3.6-27b",
-    ),
-    "nothing like it": (("show", "xyz"), "no model and no checkpoint xyz. Try: sparkrig models"),
-    "an option too early": (("--context", "5", "show", "gpt-oss-120b"), "--context belongs behind NAME"),
-    "json too early": (("--json", "show", "gpt-oss-120b"), "--json belongs behind NAME"),
-    "a share of more than all": (("--utilization", "1.5"), "1.5 is not in the range"),
-    "no context": (("--context", "0"), "0 is not in the range"),
-    "another cache": (("--kv-cache", "int4"), "'int4' is not one of"),
-}
-
-
 def test_errors_say_what_to_try() -> None:
     def holds(words: tuple[str, ...], said: str) -> None:
         done = run(*words)
         assert done.exit_code != 0 and said in done.stderr
 
-    each_row(ERRORS, holds)
+    each_row(table(__file__, "errors say what to try"), holds)
 
 
 def test_show_may_be_left_out() -> None:

@@ -14,7 +14,8 @@ from sparkrig.onboarding import hostkey
 from sparkrig.onboarding.proposal import Proposal, replaced
 from sparkrig.onboarding.weights import Host, Missing, missing
 from sparkrig.onboarding.wishes import Wishes
-from sparkrig.serving.served import Own, Record, Serving, Weights
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Own, Serving, Weights
 from tests.tables import each_row
 from tests.unit.candidates import P0, defined, fabric, fleet, seen
 from tests.unit.sshd import keygen

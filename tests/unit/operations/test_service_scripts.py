@@ -11,7 +11,7 @@ from sparkrig.facts.files import Files
 from sparkrig.files import parse
 from sparkrig.operations import serving
 from sparkrig.runs import journal, lock, undo
-from sparkrig.serving import served
+from sparkrig.serving import last_deploy, served
 from sparkrig.serving.served import Service
 from tests.unit import undo_host
 from tests.unit.serving_host import DID, Spark
@@ -98,7 +98,7 @@ def test_an_undo_of_one_starts_or_ends_that_one_alone(spark: Spark) -> None:
 def test_one_look_sees_both_each_with_its_own(spark: Spark, tmp_path: Path) -> None:
     weights = str(tmp_path / "weights")
     for service, port in ((served.UNNAMED, 22), (EMBED, 8000)):
-        record = served.Record(
+        record = last_deploy.Record(
             "m", "a/b", "sha256:1", "i:1", "solo", 1, 0, port, 18000, weights, service=service.name
         )
         spark.has(service.record, record.file().content)
@@ -113,7 +113,7 @@ def test_one_look_sees_both_each_with_its_own(spark: Spark, tmp_path: Path) -> N
 
 def test_a_host_with_a_named_service_alone_is_looked_at(tmp_path: Path) -> None:
     spark = Spark(tmp_path / "spark")
-    record = served.Record("m", "a/b", "sha256:1", "i:1", "solo", 1, 0, 8001, 18001, "/none", service="embed")
+    record = last_deploy.Record("m", "a/b", "sha256:1", "i:1", "solo", 1, 0, 8001, 18001, "/none", service="embed")
     spark.has(EMBED.record, record.file().content)
     assert spark.look().looked and [*spark.look().named] == ["embed"]
 

@@ -19,7 +19,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.host.images import Image
 from sparkrig.operations import image, serving, weights
-from sparkrig.serving import served, smoke
+from sparkrig.serving import last_deploy, served, smoke
 from tests.unit.serving_host import DID, ID, Spark
 from tests.unit.shells import sh, tool
 from tests.unit.sshd import free_ports
@@ -156,7 +156,7 @@ def test_a_host_that_serves_is_asked_by_its_own_record(spark: Spark, tmp_path: P
     folder = tmp_path / "own weights"
     spark.prints(weights.SEAL, str(checkpoint(folder / "a" / "b")))
     (port,) = free_ports(1)
-    record = served.Record("m", "a/b", ID, "vllm:1", "solo", 1, 0, 8000, port, str(folder))
+    record = last_deploy.Record("m", "a/b", ID, "vllm:1", "solo", 1, 0, 8000, port, str(folder))
     spark.has(served.RECORD, record.file().content)
     spark.has(served.TRIAL, "")
     spark.unit.write_text("LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n")

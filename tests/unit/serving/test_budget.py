@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
 from sparkrig.serving.budget import GIB, GRAPHS_GIB, MEMORY_GIB, Use, budget, fewest_nodes, overhead, page
 from sparkrig.serving.io.catalogue_files import catalogue
-from sparkrig.serving.model import Checkpoint, Format, Full, Latent, Layers, Model, Recurrent, Shape, Sliding
-from tests.tables import each_row
+from sparkrig.serving.model import Checkpoint, Format, Full, Layers, Model, Recurrent, Shape, Sliding
+from tests.tables import each_row, table
 
 KNOWN = catalogue().models
 
@@ -120,79 +121,13 @@ def test_the_article_s_budget_comes_out_of_the_catalogue() -> None:
     assert any("3 GiB off" in each for each in made.assumed)
 
 
-PAGES = {
-    "full attention: 2 x heads x width x bytes": (shaped(full(10, 4, 128)), Use(), 16, 10 * 16 * 1024, 1, 2048),
-    "in bf16": (shaped(full(10, 4, 128)), Use(kv="bf16"), 16, 10 * 16 * 2048, 1, 2048),
-    "on a pair": (shaped(full(10, 4, 128)), Use(nodes=2), 16, 10 * 16 * 512, 1, 2048),
-    "one head on a pair": (shaped(full(10, 1, 128)), Use(nodes=2), 16, 10 * 16 * 256, 1, 2048),
-    "a context that fills no block": (shaped(full(10, 4, 128)), Use(context=17), 16, 10 * 16 * 1024, 1, 2),
-    "two sizes of heads": (shaped(full(6, 4, 128), full(4, 8, 64)), Use(), 16, 10 * 16 * 1024, 1, 2048),
-    "latent": (shaped(Latent(kind="latent", count=61, width=576)), Use(kv="bf16"), 16, 61 * 16 * 1152, 1, 2048),
-    "latent, whole on both": (
-        shaped(Latent(kind="latent", count=61, width=576)),
-        Use(kv="bf16", nodes=2),
-        16,
-        61 * 16 * 1152,
-        1,
-        2048,
-    ),
-    "a window: two groups": (
-        shaped(full(18, 8, 64), sliding(18, 8, 64, 128)),
-        Use(context=131072, step=2048),
-        16,
-        18 * 16 * 1024,
-        2,
-        8192 + 137,
-    ),
-    "a window wider than the context": (
-        shaped(full(18, 8, 64), sliding(18, 8, 64, 4096)),
-        Use(context=1024),
-        16,
-        18 * 16 * 1024,
-        2,
-        64 + 65,
-    ),
-    "12 and 13 layers are one group each": (
-        shaped(full(13, 8, 64), sliding(12, 8, 64, 128)),
-        Use(context=1024),
-        16,
-        13 * 16 * 1024,
-        2,
-        64 + 65,
-    ),
-    "52 and 10 layers are seven": (
-        shaped(full(10, 16, 128), sliding(52, 16, 128, 1024)),
-        Use(context=32768, step=8192),
-        16,
-        10 * 16 * 4096,
-        7,
-        2048 + 6 * 577,
-    ),
-    "a state on a pair is half": (
-        QWEN_35B,
-        Use(nodes=2),
-        2096,
-        10 * 2096 * 512,
-        4,
-        16 + 3 * 2,
-    ),
-    "no attention at all": (
-        shaped(Recurrent(kind="recurrent", count=24, state=524288, channels=4096)),
-        Use(prefix_caching=False),
-        32768,
-        24 * (524288 * 4 + 4096 * 3 * 2),
-        1,
-        1,
-    ),
-}
-
-
 def test_pages() -> None:
-    def holds(shape: Shape, use: Use, *expected: int) -> None:
-        made = page(shape, use)
-        assert [made.block_tokens, made.block_bytes, made.groups, made.sequence_blocks] == [*expected]
+    def holds(shape: str | list[Any], use: dict[str, Any], **expected: int) -> None:
+        whole = Shape.model_validate({"layers": shape, "source": "a test"}) if isinstance(shape, list) else None
+        made = page(whole or globals()[str(shape)], Use(**use))
+        assert {name: getattr(made, name) for name in expected} == expected
 
-    each_row(PAGES, holds)
+    each_row(table(__file__, "pages"), holds)
 
 
 def test_a_draft_adds_its_layers_and_lengthens_the_state() -> None:
@@ -231,27 +166,13 @@ def model_of(gib: float | None, shape: Shape | None = MINIMAX, format: Format = 
     )
 
 
-FITS = {
-    "with room to spare": (model_of(60), Use(), 1, "fits"),
-    "one sequence of four": (model_of(80), Use(context=131072), 1, "tight"),
-    "not one sequence": (model_of(98), Use(context=131072), 2, "no"),
-    "the pair": (model_of(150), Use(), 2, "no"),
-    "neither": (model_of(220), Use(), None, "no"),
-    "more of the memory": (model_of(101), Use(context=1024, utilization=0.9), 1, "fits"),
-    "without a shape": (model_of(60, None), Use(), 1, "tight"),
-    "without a shape, too large": (model_of(120, None), Use(), 2, "no"),
-    "without a size": (model_of(None), Use(), 1, "fits"),
-    "without a size, in 16 bit": (model_of(None, format="bf16"), Use(context=8192), 2, "no"),
-    "without anything": (model_of(None, format="gguf"), Use(), None, "unknown"),
-}
-
-
 def test_how_many_sparks_it_takes() -> None:
-    def holds(model: Model, use: Use, nodes: int | None, fit: str) -> None:
-        assert fewest_nodes(model, model.best(), use) == nodes
-        assert budget(model, model.best(), use).fit == fit
+    def holds(use: dict[str, Any], nodes: int | None, fit: str, **given: Any) -> None:
+        model = model_of(**given)
+        assert fewest_nodes(model, model.best(), Use(**use)) == nodes
+        assert budget(model, model.best(), Use(**use)).fit == fit
 
-    each_row(FITS, holds)
+    each_row(table(__file__, "how many sparks it takes"), holds)
 
 
 def test_what_is_not_known_is_said() -> None:

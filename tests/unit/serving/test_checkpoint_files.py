@@ -14,7 +14,7 @@ from sparkrig.serving.checkpoint import files
 from sparkrig.serving.checkpoint.config import Config, Unreadable
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.model import Full, Layers, Model, Sliding
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "checkpoints"
 EXPECTED = yaml.safe_load(Path(__file__).with_name("checkpoints.yaml").read_text(encoding="utf-8"))
@@ -233,27 +233,14 @@ def test_what_a_config_leaves_out_is_a_sentence() -> None:
     def holds(values: dict[str, Any], said: str) -> None:
         assert any(said in each for each in files.read("a/b", files.Files(changed(**values))).assumed)
 
-    rows: dict[str, tuple[dict[str, Any], str]] = {
-        "no type": ({"torch_dtype": None}, "taken to be bf16"),
-        "no heads of keys": ({"num_key_value_heads": None}, "each head of attention has its own"),
-        "no context": ({"max_position_embeddings": None}, "its longest sequence is not known"),
-        "a window of unknown layers": ({"sliding_window": 4096, "use_sliding_window": None}, "taken to keep all"),
-        "rope": ({"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}, "rope scaling: yarn of 4"),
-    }
-    each_row(rows, holds)
+    each_row(table(__file__, "what a config leaves out is a sentence"), holds)
 
 
 def test_rope_scaling_counts_as_vllm_counts_it() -> None:
     def holds(rope: dict[str, Any], context: int) -> None:
         assert files.read("a/b", files.Files(changed(rope_scaling=rope))).context == context
 
-    rows: dict[str, tuple[dict[str, Any], int]] = {
-        "yarn": ({"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}, 131072),
-        "llama3": ({"rope_type": "llama3", "factor": 8.0}, 40960),
-        "linear": ({"rope_type": "linear", "factor": 2}, 81920),
-        "nonsense": ({"rope_type": "yarn", "factor": 1e18}, 40960),
-    }
-    each_row(rows, holds)
+    each_row(table(__file__, "rope scaling counts as vllm counts it"), holds)
 
 
 def test_numbers_without_an_end_are_no_numbers() -> None:

@@ -16,20 +16,20 @@ from sparkrig.cli import models as verb
 from sparkrig.clusters import serving_order
 from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
-from sparkrig.serving import copies, layout, plan, recipe_launch, served, trouble, unit_files
+from sparkrig.serving import copies, layout, plan, recipe_launch, served, service_settings, trouble, unit_files
 from sparkrig.serving.budget import SHARDING, Use, budget, fewest_nodes, page
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.io import lint_rules
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.layout import Layout
 from sparkrig.serving.model import Checkpoint, Full, Model, Shape, Sliding
-from sparkrig.serving.served import Record
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.startup import Seen, read
 from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import SettingsError
 from sparkrig.storage import report as storage
-from tests.tables import each_row
-from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
+from tests.tables import each_row, table
+from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 from tests.unit.startups import logged, seen
 
 BIG = "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
@@ -73,17 +73,7 @@ def test_one_size_follows_from_the_other() -> None:
     def holds(nodes: int, given: dict[str, Any], tensor: int, stages: int) -> None:
         assert layout.of(nodes, given) == Layout(tensor, stages)
 
-    each_row(
-        [
-            (4, {}, 4, 1),
-            (4, {"pipeline-parallel-size": 2}, 2, 2),
-            (4, {"tensor-parallel-size": "2"}, 2, 2),
-            (3, {"tensor-parallel-size": False}, 1, 3),
-            (4, {"tensor-parallel-size": 2, "pipeline-parallel-size": 2}, 2, 2),
-            (4, {"data-parallel-size": 2, "tensor-parallel-size": 2}, 2, 1),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "one size follows from the other"), holds)
 
 
 def test_a_size_that_does_not_divide_the_sparks_is_refused_with_those_that_do() -> None:
@@ -104,19 +94,7 @@ def test_heads_divide_as_vllm_divides_them() -> None:
         )
         assert layout.divides(tensor, shape) is fits
 
-    each_row(
-        [
-            (4, 48, 8, True),
-            (8, 48, 4, True),
-            (3, 48, 8, False),
-            (3, 24, 6, True),
-            (4, 50, 2, False),
-            (2, None, 1, True),
-            (3, None, 1, True),
-            (3, None, 2, False),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "heads divide as vllm divides them"), holds)
     assert layout.divides(3, None)
 
 
@@ -138,28 +116,6 @@ def test_heads_that_do_not_divide_are_refused_with_the_numbers_and_what_would_wo
 
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "checkpoints"
-# entries of the catalogue by their own config.json, or that of the checkpoint that theirs was quantized of
-HEADS = {
-    "gemma-4-26b-a4b": "google/gemma-4-26B-A4B",
-    "gemma-4-31b": "nvidia/Gemma-4-31B-IT-NVFP4",
-    "gpt-oss-120b": "openai/gpt-oss-120b",
-    "llama-3.3-70b": "meta-llama/Llama-3.3-70B-Instruct",
-    "minimax-m2.7": "MiniMaxAI/MiniMax-M2.7",
-    "mixtral-8x7b": "mistralai/Mixtral-8x7B-v0.1",
-    "nemotron-3-nano": "nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4",
-    "nemotron-3-super": "nvidia/NVIDIA-Nemotron-3-Super-120B-A12B-NVFP4",
-    "nemotron-3.5-lightning": "nvidia/NVIDIA-Nemotron-3.5-Lightning-30B-A3B-NVFP4",
-    "qwen3-235b-a22b": "Qwen/Qwen3-235B-A22B",
-    "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
-    "qwen3-next-80b-a3b": "Qwen/Qwen3-Next-80B-A3B-Thinking",
-    "qwen3-vl-30b-a3b": "Qwen/Qwen3-VL-30B-A3B-Instruct",
-    "qwen3.5-122b-a10b": "Qwen/Qwen3.5-122B-A10B",
-    "qwen3.5-35b-a3b": "Qwen/Qwen3.5-35B-A3B",
-    "qwen3.5-397b-a17b": "Qwen/Qwen3.5-397B-A17B",
-    "qwen3.6-27b": "nvidia/Qwen3.6-27B-NVFP4",
-    "qwen3.6-35b-a3b": "nvidia/Qwen3.6-35B-A3B-NVFP4",
-    "step-3.7-flash": "stepfun-ai/Step-3.7-Flash-NVFP4",
-}
 
 
 def test_heads_of_the_catalogue_are_those_of_config_json() -> None:
@@ -168,9 +124,10 @@ def test_heads_of_the_catalogue_are_those_of_config_json() -> None:
         found, kept = checkpoint_files.read(id, checkpoint_files.Files(config)).shape, CATALOGUE.models[name].shape
         assert found and kept and found.heads == kept.heads
 
-    each_row(HEADS.items(), holds)
+    rows = table(__file__, "heads of the catalogue are those of config json")
+    each_row(rows, holds)
     have = {name for name, each in CATALOGUE.models.items() if each.shape and each.shape.heads}
-    assert have == {*HEADS}
+    assert have == {row["name"] for row in rows.values()}
     shapes = [each.shape for each in CATALOGUE.models.values() if each.shape and each.shape.heads]
     assert not any(layout.divides(3, shape) for shape in shapes), "docs/serving.md says so"
 
@@ -273,7 +230,7 @@ def test_a_draft_of_the_models_own_is_left_out_of_stages_and_said_to_be() -> Non
     )
     staged = asked(drafting, 3, serve_nodes=3, serve_image="mine:1")
     assert "speculative-config" not in staged.flags, name
-    assert any("the draft of the catalogue's launch is left out" in each for each in staged.notes)
+    assert any("the draft of the launch is left out" in each for each in staged.notes)
     kept = asked(drafting, 4, serve_nodes=4, serve_image="mine:1")
     assert "speculative-config" in kept.flags and not any("left out" in each for each in kept.notes)
     own = {"speculative-config": '{"method": "eagle3", "model": "/x", "num_speculative_tokens": 2}'}
@@ -351,15 +308,7 @@ def test_lint_finds_no_error_in_any_of_the_launches() -> None:
             told = plan.lint_of(wish, CATALOGUE.find, form, (0, 19, 0), "aarch64", lint_rules.rules())
             assert [each.rule for each in told if each.severity == "error"] == []
 
-    each_row(
-        [
-            (3, {"serve_nodes": 3}),
-            (4, {"serve_nodes": 4}),
-            (4, {"serve_nodes": 4, "serve_flags": {"pipeline-parallel-size": 2}}),
-            (8, {"serve_nodes": 8}),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "lint finds no error in any of the launches"), holds)
 
 
 def test_memory_of_three_and_four_is_decided_by_their_own_part() -> None:
@@ -379,11 +328,11 @@ def test_the_order_of_the_hosts_is_kept_and_the_record_of_others_is_as_before() 
     kept = json.loads(made(wish, Node(0, HEAD, HEAD), model=BIG)[served.RECORD])
     assert "on" not in kept, "as every version wrote it"
     fleet = Fleet.parse({name: {**RING, "serve_on": "spark-c, spark-b"} for name in (A, B, C)})
-    files = unit_files.files(wish, Chosen(ID), Node(0, HEAD, HEAD), fleet[C], TEXTS)
+    files = unit_files.files(wish, Chosen(ID), Node(0, HEAD, HEAD), fleet[C])
     named = json.loads(next(file.content for file in files if file.path == served.RECORD))
     assert named["on"] == ["spark-c", "spark-b"]
     record = Record(**{**kept, "on": ("spark-c",)})
-    assert plan.remembered(mine(), record).serve_on == ["spark-c"]
+    assert service_settings.remembered(mine(), record).serve_on == ["spark-c"]
 
 
 # --- copies
@@ -463,20 +412,7 @@ def test_hosts_that_cannot_serve_are_refused_by_name() -> None:
             Fleet.parse(dict.fromkeys(names, data))
         assert said in str(error.value)
 
-    each_row(
-        [
-            (
-                {**RING, "serve_on": ["spark-d"]},
-                (A, B, C),
-                "cluster lab: setting serve_on names spark-d, which is none of its hosts; some of spark-a, "
-                "spark-b, spark-c are expected",
-            ),
-            ({**RING, "serve_on": "spark-a, spark-a"}, (A, B, C), "names a host twice"),
-            ({"serve_on": [A]}, (A,), "spark-a: setting serve_on is of a cluster; set cluster too"),
-            ({**RING, "serve_nodes": 9}, (A, B, C), "serve_nodes: 1, 2, 3, 4, 5, 6, 7, 8 or None is expected"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "hosts that cannot serve are refused by name"), holds)
 
 
 def test_a_host_that_is_left_free_needs_neither_weights_nor_image() -> None:

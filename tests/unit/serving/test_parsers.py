@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sparkrig.serving import arguments, parsers
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit.servings import CATALOGUE, asked
 
 
@@ -14,23 +14,7 @@ def test_a_family_is_known_by_the_name_of_its_checkpoint() -> None:
         found = parsers.family(checkpoint)
         assert (found.tools if found else "", found.reasoning if found else "") == (tools, reasoning)
 
-    each_row(
-        [
-            ("openai/gpt-oss-120b", "openai", ""),
-            ("Qwen/Qwen3-Coder-30B-A3B-Instruct", "qwen3_xml", ""),
-            ("Sehyo/Qwen3.5-122B-A10B-NVFP4", "qwen3_coder", "qwen3"),
-            ("bjk110/SPARK_Qwen3.5-122B-A10B-NVFP4", "qwen3_coder", "qwen3"),
-            ("Qwen/Qwen3.6-27B-FP8", "qwen3_coder", "qwen3"),
-            ("Qwen/Qwen3-235B-A22B-GPTQ-Int4", "", "qwen3"),
-            ("Qwen/Qwen3-Next-80B-A3B-Instruct", "", ""),
-            ("Qwen/Qwen3-VL-30B-A3B-Thinking", "", ""),
-            ("Qwen/Qwen2.5-72B-Instruct", "hermes", ""),
-            ("Qwen/Qwen2.5-Coder-32B-Instruct", "", ""),
-            ("zai-org/GLM-4.5-Air", "glm45", "glm45"),
-            ("mistralai/Mixtral-8x7B-Instruct-v0.1", "", ""),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "a family is known by the name of its checkpoint"), holds)
     assert {each.source for each in parsers.FAMILIES} <= CATALOGUE.sources.keys()
 
 

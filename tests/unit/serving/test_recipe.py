@@ -15,7 +15,7 @@ from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import IMAGE
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.wish import Wish
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit.recipes import v2
 from tests.unit.servings import CATALOGUE, LONE, made, mine
 
@@ -138,34 +138,6 @@ def test_its_words_reach_the_unit() -> None:
 
 # --- what is refused
 
-FILES: dict[str, tuple[str, str]] = {
-    "mods": (v2(mods=["mods/fix"]), "recipe has mods: programs of its authors, which are not run here"),
-    "a builder and commands": (v2(builder="eugr", post_commands=["curl x | sh"]), "has post_commands and builder"),
-    "a builder of an image in no registry": (v2(builder="eugr", container="vllm-node"), "has builder: programs"),
-    "commands in the container": (v2(pre_exec=["pip install x"]), "has pre_exec"),
-    "commands afterwards": (v2(post_exec=["x"]), "has post_exec"),
-    "another command": (v2(command="pip install x && vllm serve {model}"), "starts more than vLLM (pip)"),
-    "Atlas": (v2(runtime="atlas"), "is for Atlas"),
-    "TensorRT-LLM": (v2(runtime="trtllm"), "is for TensorRT-LLM"),
-    "no recipe": ("services: {}", "the file is no recipe"),
-    "no YAML": ("a: [", "while parsing"),
-    "too long": ("#" * 300_000, "at most 262,144 expected"),
-    "a quotation mark": (v2(command="vllm serve {model} '"), "a quotation mark in it is not closed"),
-    "no model": (yaml.safe_dump({"recipe_version": "2", "runtime": "vllm"}), "neither a command nor a model"),
-    "defaults that are none": (v2(defaults=[1]), "defaults and env of the recipe are no names"),
-    "a huge value": (
-        "recipe_version: '2'\nmodel: a/b\ndefaults:\n  a: &a [1,1,1,1,1,1,1,1,1,1]\n"
-        "  b: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n  c: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\n"
-        "  d: [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n",
-        "has more than 1,000 parts",
-    ),
-    "a value of itself": (
-        v2(defaults={"dtype": "{a}{a}" * 500, "a": "{dtype}{dtype}"}),
-        "is longer than 10,000 characters",
-    ),
-    "a model without a name": (yaml.safe_dump({"model": {}, "variants": {"default": {}}}), "has no model_id"),
-}
-
 
 def test_a_builder_is_no_obstacle_where_a_registry_has_the_image() -> None:
     found = recipe_launch.read(v2(builder="eugr", container="ghcr.io/spark-arena/vllm:1"))
@@ -174,80 +146,24 @@ def test_a_builder_is_no_obstacle_where_a_registry_has_the_image() -> None:
 
 
 def test_a_file_that_cannot_be_served_is_one_sentence() -> None:
-    def holds(text: str, said: str) -> None:
+    def holds(said: str, text: str = "", recipe: dict[str, Any] | None = None) -> None:
         with pytest.raises(Refusal) as refused:
-            recipe_launch.read(text)
+            recipe_launch.read(text or v2(**recipe or {}))
         assert said in refused.value.what and len(refused.value.what.splitlines()) == 1 and refused.value.cure
 
-    each_row(FILES, holds)
-
-
-WISHES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "a value that is left open": (v2(defaults={}), {}, "--dtype has a value that is left open"),
-    "a line of its own": (
-        v2(defaults={"dtype": "'a\nb'"}),
-        {},
-        "--dtype has a value that is left open, or is not on",
-    ),
-    "what a shell would run": (v2(command="vllm serve {model} --dtype $(id)"), {}, "--dtype has a value"),
-    "a secret": (v2(command="vllm serve {model} --api-key x"), {}, "--api-key would show a secret"),
-    "a variable that is a secret": (v2(env={"HF_TOKEN": "x"}), {}, "HF_TOKEN is a secret"),
-    "a variable of another machine": (v2(env={"A": "$HOME"}), {}, "A takes a value of another machine"),
-    "a variable of two lines": (
-        v2(env={"A": "1\nB=2"}),
-        {},
-        "A takes a value of another machine, or is not on one line",
-    ),
-    "a variable without a name": (v2(env={"A-B": "1"}), {}, "environment.A-B"),
-    "four Sparks": (v2(defaults={"dtype": "auto", "tensor_parallel": 4}), {}, "is for 4 Sparks"),
-    "one Spark alone": (v2(solo_only=True), {"serve_nodes": 2}, "is for 1 to 1 Sparks"),
-    "two models": (v2(command="vllm serve a/b"), {}, "names openai/gpt-oss-120b, and its command serves a/b"),
-    "another model": (v2(), {"model": "qwen3-30b-a3b"}, "serves openai/gpt-oss-120b, and model is Qwen/Qwen3-30B"),
-    "an unknown model": (v2(model="someone/new"), {}, "the catalogue has no model someone/new"),
-    "another owner's": (
-        v2(model="someone/gpt-oss-120b"),
-        {},
-        "the catalogue has no checkpoint someone/gpt-oss-120b",
-    ),
-    "a bad one": (v2(model="nvidia/Qwen3-235B-A22B-NVFP4"), {}, "is not to be used"),
-    "another draft": (
-        v2(command='vllm serve {model} -sc \'{"model":"z/y"}\''),
-        {},
-        "drafts with another model, z/y, which is not brought to the hosts",
-    ),
-    "stages": (
-        v2(command="vllm serve {model} -pp 2"),
-        {},
-        "--pipeline-parallel-size is 2, and that does not divide the 1 Spark that would serve it",
-    ),
-    "a share that is none": (
-        v2(command="vllm serve {model} --gpu-memory-utilization much"),
-        {},
-        "--gpu-memory-utilization is much",
-    ),
-    "a word more": (v2(command="vllm serve {model} b"), {}, "`b` belongs to no flag"),
-    "no JSON": (
-        v2(command="vllm serve {model} --hf-overrides '{x'"),
-        {},
-        "`hf-overrides` belongs to no flag, or is no",
-    ),
-    "several values": (
-        v2(command="vllm serve {model} --allowed-media-domains a b"),
-        {},
-        "--allowed-media-domains has several values",
-    ),
-    "two servers": (v2(command="vllm serve {model}; vllm serve {model}"), {}, "starts more than one server"),
-    "a way out": (v2(model="../etc"), {}, "the catalogue has no model ../etc"),
-}
+    each_row(table(__file__, "a file that cannot be served is one sentence"), holds)
+    holds("at most 262,144 expected", "#" * 300_000)
+    twice = {"dtype": "{a}{a}" * 500, "a": "{dtype}{dtype}"}
+    holds("is longer than 10,000 characters", v2(defaults=twice))
 
 
 def test_a_recipe_that_cannot_be_served_is_one_sentence() -> None:
-    def holds(text: str, data: dict[str, Any], said: str) -> None:
+    def holds(said: str, recipe: dict[str, Any], data: dict[str, Any] | None = None) -> None:
         with pytest.raises(Refusal) as refused:
-            served(recipe_launch.read(text), **data)
+            served(recipe_launch.read(v2(**recipe)), **data or {})
         assert said in refused.value.what and len(refused.value.what.splitlines()) == 1 and refused.value.cure
 
-    each_row(WISHES, holds)
+    each_row(table(__file__, "a recipe that cannot be served is one sentence"), holds)
 
 
 def test_what_is_left_out_by_a_setting_does_not_matter() -> None:

@@ -9,14 +9,25 @@ import pytest
 
 from sparkrig.files import Found
 from sparkrig.refusal import Refusal
-from sparkrig.serving import gguf, listen, plan, recipe_launch, runtimes, served, sizing
+from sparkrig.serving import (
+    gguf,
+    last_deploy,
+    listen,
+    plan,
+    recipe_launch,
+    runtimes,
+    served,
+    service_settings,
+    sizing,
+)
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.model import Model
 from sparkrig.serving.runtimes.pools import pooled
 from sparkrig.serving.runtimes.runtime import Free
-from sparkrig.serving.served import Memory, Record, Service, Serving
+from sparkrig.serving.served import Memory, Service, Serving
 from sparkrig.serving.sizing import Beside, Room
 from sparkrig.serving.wish import Chosen, Sizing, Wish
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit.recipes import v2
 from tests.unit.servings import CATALOGUE, ID, LONE, asked, made, mine
 
@@ -55,33 +66,13 @@ def test_the_command_of_llama_cpp_is_that_of_its_documentation() -> None:
     assert "--n-gpu-layers 999 --metrics" in " ".join(asked(sparks=1, **LLAMA).words)
 
 
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "SGLang without an image": (
-        {"serve_engine": "sglang"},
-        "SGLang is to serve openai/gpt-oss-120b, and no image",
-    ),
-    "llama.cpp without an image": ({**LLAMA, "serve_image": None}, "and no image is named"),
-    "llama.cpp without a file": ({**LLAMA, "serve_gguf": None}, "serves a GGUF file, and serve_gguf names none"),
-    "a file for vLLM": ({"serve_gguf": FILE}, "serve_gguf is for llama.cpp, and vLLM is to serve"),
-    "llama.cpp on two": ({**LLAMA, "serve_nodes": 2}, "llama.cpp serves on one Spark here"),
-    "a draft model": ({**SGLANG, "serve_draft": "a/b"}, "serve_draft is for vLLM"),
-    "Ray": ({**SGLANG, "serve_form": "ray"}, "serve_form is ray"),
-    "a port": ({**LLAMA, "serve_flags": {"port": 1}}, "--port is not for serve_flags"),
-    "its metrics": (
-        {**SGLANG, "serve_flags": {"enable-metrics": False}},
-        "--enable-metrics is not for serve_flags",
-    ),
-    "a file of flags": ({**SGLANG, "serve_flags": {"config": "x"}}, "--config is not for serve_flags"),
-}
-
-
 def test_what_does_not_fit_an_engine_is_one_sentence() -> None:
     def holds(data: dict[str, Any], said: str) -> None:
         with pytest.raises(Refusal) as refused:
             asked(sparks=2, **data)
         assert said in refused.value.what and len(refused.value.what.splitlines()) == 1 and refused.value.cure
 
-    each_row(REFUSED, holds)
+    each_row(table(__file__, "what does not fit an engine is one sentence"), holds)
 
 
 def test_the_fraction_of_sglang_is_of_what_is_free_and_leaves_what_it_keeps_beside_its_pools() -> None:
@@ -179,10 +170,7 @@ def test_recurrent_and_sliding_layers_take_the_part_that_sglang_gives_them() -> 
 def test_a_server_that_runs_gives_back_what_was_recorded() -> None:
     record = Record(MODEL, CHECKPOINT, ID, "i:1", "solo", 1, 0, 8000, 18000, "/m", engine="sglang", held=80.0)
     up = Serving(unit={"ActiveState": "active"}, health=200, memory=Memory(121.7, 20.0))
-    assert sizing.room(up, "ExecStart=x", None, record=record).free == pytest.approx(100.0)
-    assert sizing.room(up, "ExecStart=x", None).free == pytest.approx(20.0), (
-        "0.92 of it would be more than there is"
-    )
+    assert sizing.room(up, None, record=record).free == pytest.approx(100.0)
 
 
 def test_one_budget_counts_each_engine() -> None:
@@ -193,9 +181,9 @@ def test_one_budget_counts_each_engine() -> None:
         gguf=FILE,
     )
     up = Serving(memory=Memory(100.0, 90.0))
-    (other,) = sizing.beside(up, {"": record}, Service("embed"))
+    (other,) = sizing.beside(up, {"": record})
     assert (other.share, other.flag) == (50.0, "ctx-size")
-    assert sizing.room(up, "", None, others=(other,)).free == pytest.approx(35.0), "90 less 50 + 5"
+    assert sizing.room(up, None, others=(other,)).free == pytest.approx(35.0), "90 less 50 + 5"
 
 
 @pytest.mark.parametrize(("data", "room"), [(SGLANG, FREE), (LLAMA, OF_FILE)], ids=["sglang", "llama.cpp"])
@@ -212,9 +200,9 @@ def test_the_files_of_a_server(data: dict[str, Any], room: Room) -> None:
         assert "--port 18000 --seconds 300 --running sglang:num_running_reqs --counters sglang:generation" in watch
     else:
         assert "--least 20\n" in watch and "--port" not in watch, "its metrics are silent while it hangs"
-    record = served.load(Found(found[served.RECORD], "0644", "root:root"))
+    record = last_deploy.load(Found(found[served.RECORD], "0644", "root:root"))
     assert record and (record.engine, record.sizing, record.gguf) == (engine.id, chosen.sizing, wish.gguf)
-    again = plan.remembered(mine(), record)
+    again = service_settings.remembered(mine(), record)
     assert plan.wish(CATALOGUE.find, again, 1) == replace(wish, flags=wish.flags)
 
 
@@ -251,7 +239,7 @@ def test_a_file_that_is_not_there_says_how_it_comes() -> None:
     assert f"hf download {folder} {FILE.rpartition('/')[2]} --local-dir /srv/models/{folder}" in refused.value.cure
     there = Serving(ggufs=dict.fromkeys(gguf.parts(FILE), 20 * 2**30))
     plan.judge(wish, there, "aarch64", own, leads=True)
-    assert sizing.room(there, "", 121.7, gguf=FILE).weights == 60.0
+    assert sizing.room(there, 121.7, gguf=FILE).weights == 60.0
 
 
 # --- recipes
@@ -271,7 +259,7 @@ FOR_LLAMA = v2(
 
 def of(text: str, **data: Any) -> Wish:
     found = recipe_launch.read(text)
-    return plan.wish(CATALOGUE.find, plan.of_engine(mine(**data), found), 1, found)
+    return plan.wish(CATALOGUE.find, service_settings.of_engine(mine(**data), found), 1, found)
 
 
 def test_a_recipe_of_another_engine_is_served_by_it() -> None:
@@ -286,25 +274,10 @@ def test_a_recipe_of_another_engine_is_served_by_it() -> None:
     assert wish.flags == {"n-gpu-layers": "99", "metrics": True, "jinja": True, "ctx-size": "4096"}
 
 
-OF_RECIPES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "no image": (v2(runtime="sglang", command=LAUNCH), {}, "SGLang is to serve openai/gpt-oss-120b, and no image"),
-    "another engine": (FOR_SGLANG, {"serve_engine": "llama.cpp"}, "is for SGLang, and serve_engine is llama.cpp"),
-    "no file": (FOR_LLAMA, {"model": MODEL}, "serve_gguf names none"),
-    "more than it": (
-        v2(container="i:1", command=f"pip install x && {LAUNCH}"),
-        {},
-        "starts more than SGLang (pip)",
-    ),
-    "stages": (v2(container="i:1", command=f"{LAUNCH} --pp 2"), {}, "--pipeline-parallel-size is more than 1"),
-    "a secret": (v2(container="i:1", command=f"{LAUNCH} --api-key x"), {}, "--api-key would show a secret"),
-    "no command": (v2(runtime="sglang", container="i:1", command=None), {}, "has no command of its own"),
-}
-
-
 def test_a_recipe_of_another_engine_that_cannot_be_served_is_one_sentence() -> None:
-    def holds(text: str, data: dict[str, Any], said: str) -> None:
+    def holds(said: str, recipe: dict[str, Any], data: dict[str, Any] | None = None) -> None:
         with pytest.raises(Refusal) as refused:
-            of(text, **data)
+            of(v2(**recipe), **data or {})
         assert said in refused.value.what and len(refused.value.what.splitlines()) == 1 and refused.value.cure
 
-    each_row(OF_RECIPES, holds)
+    each_row(table(__file__, "a recipe of another engine that cannot be served is one sentence"), holds)

@@ -13,7 +13,8 @@ from sparkrig.fleet import Fleet
 from sparkrig.operations import serving as operations
 from sparkrig.refusal import Refusal
 from sparkrig.serving import neighbours, served, service_settings, sizing
-from sparkrig.serving.served import Memory, Own, Record, Service, Serving
+from sparkrig.serving.last_deploy import Record
+from sparkrig.serving.served import Memory, Own, Service, Serving
 from sparkrig.serving.wish import Sizing
 from sparkrig.settings import Settings, SettingsError
 from tests.plan.serving import BOTH, NAME, SOLO, embed_files, files
@@ -198,24 +199,24 @@ def there(embed: Own | None = None) -> Serving:
 
 def test_what_another_server_holds_or_will_hold_is_no_room() -> None:
     records = {"": record(utilization=0.6), "embed": record(utilization=0.1, service="embed")}
-    (chat,) = sizing.beside(there(), records, EMBED)
+    (chat,) = sizing.beside(there(), {"": records[""]})
     assert (str(chat), chat.loaded) == ("the server without a name (60.0 GiB)", True)
-    (embed,) = sizing.beside(there(), records, served.UNNAMED)
+    (embed,) = sizing.beside(there(), {"embed": records["embed"]})
     assert (str(embed), embed.loaded) == ("service embed (10.0 GiB)", True)
     down = replace(there(), unit={"ActiveState": "inactive"}, health=None, memory=Memory(100.0, 95.0))
-    beside = sizing.beside(down, records, Service("new"))
+    beside = sizing.beside(down, records)
     assert [each.loaded for each in beside] == [False, True]
-    assert sizing.room(down, "", None, others=beside).free == pytest.approx(20.0), "100 less 60 + 5 and 10 + 5"
-    assert sizing.room(down, "", None).free == 95.0
+    assert sizing.room(down, None, others=beside).free == pytest.approx(20.0), "100 less 60 + 5 and 10 + 5"
+    assert sizing.room(down, None).free == 95.0
     aside = {"": record(rank=served.ASIDE)}
-    assert sizing.beside(there(), aside, EMBED) == ()
+    assert sizing.beside(there(), aside) == ()
 
 
 def test_the_shares_of_all_stay_within_the_memory_whatever_is_free_now() -> None:
     """vLLM's own check is made anew after each boot, in any order."""
     records = {"": record(utilization=0.6)}
-    beside = sizing.beside(replace(there(), memory=Memory(100.0, 90.0)), records, EMBED)
-    room = sizing.room(replace(there(), memory=Memory(100.0, 90.0)), "", None, others=beside)
+    beside = sizing.beside(replace(there(), memory=Memory(100.0, 90.0)), records)
+    room = sizing.room(replace(there(), memory=Memory(100.0, 90.0)), None, others=beside)
     assert room.free == pytest.approx(35.0) and room.most == pytest.approx(0.3)
     with pytest.raises(Refusal) as caught:
         sizing.passes(Sizing(0.4, 8192), room)
@@ -238,7 +239,7 @@ def test_a_ninth_named_service_is_refused() -> None:
 def test_a_pair_has_one_server_of_each_form() -> None:
     for form in ("ray", "multinode"):
         with pytest.raises(Refusal, match=rf"the nodes of {form} meet at port \d+, which service embed has"):
-            neighbours.meets(form, {"embed": record(form=form, nodes=2)})
-    neighbours.meets("ray", {"embed": record(form="multinode", nodes=2), "": record()})
-    neighbours.meets("solo", {"embed": record()})
+            neighbours.meets(form, Serving(), None, {"embed": record(form=form, nodes=2)})
+    neighbours.meets("ray", Serving(), None, {"embed": record(form="multinode", nodes=2), "": record()})
+    neighbours.meets("solo", Serving(), None, {"embed": record()})
     assert BOTH

@@ -6,6 +6,7 @@ import json
 import math
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import replace
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -15,19 +16,33 @@ import pytest
 
 from sparkrig import cure, programs
 from sparkrig.files import File, Found
+from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, listen, plan, runtimes, served, sizing, smoke, unit_files
+from sparkrig.serving import (
+    arguments,
+    last_deploy,
+    listen,
+    neighbours,
+    plan,
+    runtimes,
+    served,
+    sizing,
+    smoke,
+    unit_files,
+)
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.io import lint_rules
 from sparkrig.serving.io.vllm_flags import knowledge
+from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.model import IMAGE, Launch, Model
-from sparkrig.serving.served import Record, Serving, Weights
+from sparkrig.serving.served import Serving, Weights
+from sparkrig.serving.service_settings import remembered
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
-from tests.tables import each_row
-from tests.unit.servings import CATALOGUE, ID, TEXTS, asked, made, mine
+from tests.tables import each_row, table
+from tests.unit.servings import CATALOGUE, ID, asked, made, mine
 
 GPT, BIG = "openai/gpt-oss-120b", "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
 RELEASE = (
@@ -94,16 +109,7 @@ def test_nodes_and_image_follow_from_the_checkpoint() -> None:
         wish = asked(**data)
         assert wish.nodes == nodes and (image is None or wish.image == image)
 
-    each_row(
-        [
-            ({"model": "gpt-oss-120b"}, 1, RELEASE),
-            ({"model": "gpt-oss-120b", "serve_nodes": 2}, 2, RELEASE),
-            ({"model": "qwen3-235b-a22b"}, 2, "nvcr.io/nvidia/vllm:26.04-py3"),
-            ({"model": "Qwen/Qwen3.5-122B-A10B-FP8"}, 2, None),
-            ({"model": "gpt-oss-120b", "serve_image": "mine:1"}, 1, "mine:1"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "nodes and image follow from the checkpoint"), holds)
 
 
 def test_no_launch_that_starts_needs_what_a_download_leaves_out() -> None:
@@ -127,22 +133,7 @@ def test_what_cannot_be_is_one_sentence() -> None:
     def holds(data: dict[str, Any], said: str) -> None:
         assert said in refused(**data)
 
-    each_row(
-        [
-            ({"model": "gpt-oss-121b"}, "the catalogue has no model gpt-oss-121b"),
-            ({"model": "qwen3-235b-a22b", "sparks": 1}, "is for 2 Sparks, and this one is on its own"),
-            ({"model": "nvidia/Qwen3-235B-A22B-NVFP4"}, "is not to be used: vLLM cannot parse it"),
-            (
-                {"model": "foo/Qwen3.5-122B-A10B-NVFP4"},
-                "the catalogue has no checkpoint foo/Qwen3.5-122B-A10B-NVFP4, and ",
-            ),
-            ({"serve_flags": {"port": 9000}}, "--port is not for serve_flags"),
-            ({"serve_flags": {"nnodes": 2}}, "--nnodes is not for serve_flags"),
-            ({"model": "mixtral-8x7b"}, "the catalogue names no image"),
-            ({"model": "qwen3.5-35b-a3b"}, "vllm-node is a name that eugr's script gives its image on one host"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "what cannot be is one sentence"), holds)
 
 
 CHECKPOINT = Path(__file__).parents[2] / "fixtures" / "checkpoints" / "Qwen--Qwen3-8B" / "config.json"
@@ -198,17 +189,17 @@ def test_a_checkpoint_that_is_not_known_says_how_to_make_it_known() -> None:
 
 def test_a_host_that_serves_is_told_by_its_own_record() -> None:
     record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8080, 18080, "/data", True)
-    found = plan.remembered(mine(), record)
+    found = remembered(mine(), record)
     assert (found.model, found.serve_image, found.serve_nodes, found.serve_form) == (BIG, "vllm:1", 2, "ray")
     assert (found.serve_port, found.serve_trial_port, found.weights) == (8080, 18080, "/data")
     named = mine(model="gpt-oss-120b")
-    assert plan.remembered(named, record) is named and plan.remembered(mine(), None) == mine()
+    assert remembered(named, record) is named and remembered(mine(), None) == mine()
     drafted = replace(record, draft=DRAFT)
-    assert plan.remembered(mine(), drafted).serve_draft == DRAFT and found.serve_draft is None
-    assert plan.remembered(mine(serve_draft=False), drafted).serve_draft == "none"
-    opened = plan.remembered(mine(), replace(record, listen="all"))
+    assert remembered(mine(), drafted).serve_draft == DRAFT and found.serve_draft is None
+    assert remembered(mine(serve_draft=False), drafted).serve_draft == "none"
+    opened = remembered(mine(), replace(record, listen="all"))
     assert (found.serve_listen, opened.serve_listen) == (None, "all")
-    assert plan.remembered(mine(serve_image="new:2"), record).serve_image == "new:2"
+    assert remembered(mine(serve_image="new:2"), record).serve_image == "new:2"
 
 
 # --- what lands on a host
@@ -274,10 +265,10 @@ def test_the_unit_runs_the_image_by_its_id_with_weights_that_cannot_be_changed()
 def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> None:
     wish, node = asked(), Node()
     chosen = Chosen(ID, sizing=Sizing(0.61, 8192))
-    files = {file.path: file.content for file in unit_files.files(wish, chosen, node, mine(), TEXTS)}
+    files = {file.path: file.content for file in unit_files.files(wish, chosen, node, mine())}
     flags = arguments.read(started(files[served.SERVICE])).flags
     assert (flags["gpu-memory-utilization"], flags["max-model-len"]) == ("0.61", "8192"), "not the catalogue's"
-    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    record = last_deploy.load(Found(files[served.RECORD], "0644", "root:root"))
     assert record and unit_files.decided(wish, record) == chosen.sizing
     assert unit_files.decided(asked(serve_flags={"seed": 1}), record) is None
 
@@ -285,16 +276,13 @@ def test_the_unit_has_the_memory_that_was_decided_and_the_record_keeps_it() -> N
 def test_an_image_that_starts_its_arguments_keeps_its_own_entrypoint() -> None:
     wish = asked()
     nvidia = Chosen(ID, entrypoint="/opt/nvidia/nvidia_entrypoint.sh")
-    files = {file.path: file.content for file in unit_files.files(wish, nvidia, Node(), mine(), TEXTS)}
+    files = {file.path: file.content for file in unit_files.files(wish, nvidia, Node(), mine())}
     words = started(files[served.SERVICE])
     assert "--entrypoint" not in words
     assert words[words.index(ID) :][:4] == [ID, "/sparkrig/start.sh", "vllm", "serve"]
-    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    record = last_deploy.load(Found(files[served.RECORD], "0644", "root:root"))
     found = Serving(images=(Image(ID, "arm64", (wish.image,)),))
     assert record and unit_files.chosen(wish, found, record) == nvidia
-    assert unit_files.chosen(wish, found, replace(record, entrypoint=None)) is None, (
-        "an older one did not look for it"
-    )
 
 
 def test_what_a_start_makes_or_fetches_outlives_the_container() -> None:
@@ -313,7 +301,7 @@ def test_without_a_key_the_api_answers_its_own_host_alone() -> None:
             row.partition("=")[2] for row in files[served.SOCKET].splitlines() if row.startswith("ListenStream=")
         ]
         assert rows == streams
-        record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+        record = last_deploy.load(Found(files[served.RECORD], "0644", "root:root"))
         assert record and listen.said(record.at, key=record.key) == at
         assert "env:KEY" not in "".join(files.values())
 
@@ -355,7 +343,7 @@ def test_an_address_that_is_not_known_is_no_place_to_answer() -> None:
 
 def test_the_management_address_of_the_last_deploy_stays_while_the_host_has_it() -> None:
     wired, wireless = IPv4Address("10.0.0.5"), IPv4Address("10.1.0.5")
-    record = served.load(Found(made(asked(), MANAGED, secrets=KEY)[served.RECORD], "0644", "root:root"))
+    record = last_deploy.load(Found(made(asked(), MANAGED, secrets=KEY)[served.RECORD], "0644", "root:root"))
     assert listen.management(record, [wired, wireless], wireless) == wired, "whichever network ssh came in on"
     assert listen.management(record, [wireless], wireless) == wireless == listen.management(None, [], wireless)
 
@@ -373,8 +361,8 @@ def test_the_way_to_it_is_the_login_of_the_inventory(monkeypatch: pytest.MonkeyP
 
 
 def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
-    old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv")
     local, everywhere = ("127.0.0.1:8000",), ("*:8000",)
+    old = Record("m", BIG, ID, "vllm:1", "solo", 1, 0, 8000, 18000, "/srv", at=everywhere)
 
     def holds(data: dict[str, Any], record: Record | None, at: tuple[str, ...], *said: str) -> None:
         found = [*listen.warnings(mine(**data), record, at)]
@@ -384,7 +372,7 @@ def test_who_is_cut_off_and_who_is_let_in_is_said() -> None:
         {
             "a first one": ({}, None, local),
             "as before": ({}, replace(old, at=local), local),
-            "of an older version": ({}, old, local, "until now: every address, port 8000; asks for no key"),
+            "no longer everywhere": ({}, old, local, "until now: every address, port 8000; asks for no key"),
             "the other host answered nothing": ({}, replace(old, rank=1), local),
             "open, and no key": (
                 {"serve_listen": "all"},
@@ -480,29 +468,10 @@ def test_a_draft_model_is_mounted_beside_the_weights_and_named_to_vllm() -> None
 
 
 def test_a_draft_that_is_a_folder_has_to_be_one_of_the_first_host() -> None:
-    folder = f"/srv/models/{DRAFT}"
+    def holds(rows: Sequence[str], said: str) -> None:
+        assert judged(seen(*rows), serve_draft=f"/srv/models/{DRAFT}") == said
 
-    def holds(weights: dict[str, Weights], said: str) -> None:
-        found = Serving(images=FITS.images, weights=weights, room=900 * GIB)
-        assert judged(found, serve_draft=folder) == said
-
-    belong = "config.json and all safetensors belong into it"
-    each_row(
-        [
-            ({}, f"serve_draft is {folder}, and that folder is not there: {belong}"),
-            (
-                {DRAFT: Weights("partial", 1)},
-                f"serve_draft is {folder}, and that folder holds no whole checkpoint: {belong}",
-            ),
-            (
-                {DRAFT: Weights("linked", 1, "a.bin")},
-                f"{folder}/a.bin is a link that leads out of its folder, and a container would not find it",
-            ),
-            ({DRAFT: Weights("loose", 1)}, ""),
-            ({DRAFT: Weights("whole", 1)}, ""),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "a draft that is a folder"), holds)
     for elsewhere in ("/data/draft", "/srv/models/draft", "/srv/models/a/b/c"):
         said = f"serve_draft is {elsewhere}, and a folder OWNER/NAME in /srv/models is expected"
         assert refused(serve_draft=elsewhere) == said
@@ -511,17 +480,17 @@ def test_a_draft_that_is_a_folder_has_to_be_one_of_the_first_host() -> None:
 def test_a_draft_that_is_a_folder_stays_one_in_the_record() -> None:
     folder = f"/srv/models/{DRAFT}"
     file = made(asked(serve_draft=folder), serve_draft=folder)[served.RECORD]
-    record = served.load(Found(file, "0644", "root:root"))
+    record = last_deploy.load(Found(file, "0644", "root:root"))
     assert record and record.draft == folder and record.ids[1:] == (DRAFT,)
-    assert plan.remembered(mine(), record).serve_draft == folder
+    assert remembered(mine(), record).serve_draft == folder
 
 
 def test_the_weights_of_a_draft_are_judged_and_counted_like_others() -> None:
     linked = Serving(images=FITS.images, weights={DRAFT: Weights("linked", GIB, "a.bin")}, room=900 * GIB)
     assert f"/srv/models/{DRAFT}/a.bin is a link that leads out" in judged(linked, serve_draft=DRAFT)
     found = Serving(weights={DRAFT: Weights("whole", 30 * GIB)})
-    room = sizing.room(found, "", 121.7, draft=DRAFT)
-    assert room.draft == 30 and sizing.room(found, "", 121.7).draft == 0
+    room = sizing.room(found, 121.7, draft=DRAFT)
+    assert room.draft == 30 and sizing.room(found, 121.7).draft == 0
     wish, own = asked(serve_draft=DRAFT), mine(serve_draft=DRAFT)
     tight = replace(room, free=85.0)
     assert plan.size(wish, own, replace(tight, draft=0.0)).utilization == 0.65
@@ -532,7 +501,7 @@ def test_the_weights_of_a_draft_are_judged_and_counted_like_others() -> None:
 def test_the_half_that_has_no_part_keeps_nothing_but_a_note_of_it() -> None:
     files = made(asked(), Node(served.ASIDE))
     assert set(files) == {served.RECORD}
-    record = served.load(Found(files[served.RECORD], "0644", "root:root"))
+    record = last_deploy.load(Found(files[served.RECORD], "0644", "root:root"))
     assert record and record.rank == served.ASIDE and record.model == "gpt-oss-120b"
 
 
@@ -588,31 +557,16 @@ def test_what_fits_is_not_refused() -> None:
     assert judged(Serving(room=900 * GIB)) == "", "an image that is absent is pulled"
 
 
-def test_what_does_not_fit_is_refused() -> None:
-    def holds(found: Serving, data: dict[str, Any], said: str) -> None:
-        assert said in judged(found, **data)
+def seen(*rows: str) -> Serving:
+    """What the fact makes of these rows, of a host that has image:1 and room."""
+    return served.parse(["looked", *rows, f"room {900 * GIB}", f"image {ID} arm64 image:1"])
 
-    each_row(
-        [
-            (weights("partial", 0), {}, "take 60.8 GiB, 0.0 GiB of them are there, and 10.0 GiB are free"),
-            (weights("damaged", 20 * GIB), {}, "20.0 GiB of them are there"),
-            (Serving(room=0, images=FITS.images), {}, "0.0 GiB are free for /srv/models"),
-            (FITS, {"memory": 64.0}, "does not fit: 60.8 GiB of weights a node, "),
-            (
-                Serving(images=(Image(ID, "amd64", ("image:1",)),), room=900 * GIB),
-                {},
-                "image:1 is an image for amd64, and this host is arm64",
-            ),
-            (FITS, {"serve_image": f"sha256:{'b2' * 32}"}, "no registry can be asked for an ID"),
-            (Serving(room=900 * GIB, listening=(18000,)), {}, "another program listens on port 18000"),
-            (
-                Serving(room=900 * GIB, listening=(9000,)),
-                {"serve_port": 9000},
-                "another program listens on port 9000",
-            ),
-        ],
-        holds,
-    )
+
+def test_what_does_not_fit_is_refused() -> None:
+    def holds(said: str, rows: Sequence[str] = (), data: dict[str, Any] | None = None) -> None:
+        assert said in judged(seen(*rows), **data or {})
+
+    each_row(table(__file__, "what does not fit"), holds)
 
 
 def test_weights_that_a_container_would_not_find_are_refused() -> None:
@@ -641,16 +595,7 @@ def test_a_copy_is_known_by_what_its_digest_means() -> None:
         known = unit_files.chosen(wish, copy, record)
         assert known == (Chosen(ID, vllm="0.19.0") if found and record else None)
 
-    each_row(
-        {
-            "as deployed": (PINNED, PINNED, (), True),
-            "another was deployed": (PINNED, "vllm:1", (), False),
-            "as on the head": (PINNED, None, (PINNED,), True),
-            "not on the head": (PINNED, None, ("vllm:1",), False),
-            "a tag may move": ("vllm:1", "vllm:1", ("vllm:1",), False),
-        },
-        holds,
-    )
+    each_row(table(__file__, "a copy is known by what its digest means"), holds)
 
 
 def test_a_copy_in_another_store_is_known_by_what_it_holds() -> None:
@@ -687,31 +632,21 @@ def test_room_for_the_image_is_asked_of_dockers_own_disk() -> None:
 
 
 def test_a_port_at_which_the_nodes_meet_is_judged_on_the_head() -> None:
-    def holds(form: str, found: Serving, record: Record | None, said: str) -> None:
+    record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8000, 18000, "/srv")
+
+    def holds(form: str, said: str, rows: Sequence[str] = (), ours: bool = False) -> None:
+        taken = seen("listen 22", "listen 6379", "listen 29501", *rows)
         try:
-            plan.meets(form, found, record)
+            neighbours.meets(form, taken, record if ours else None, {})
         except Refusal as refusal:
             assert said and said in refusal.what
         else:
             assert not said
 
-    taken = Serving(listening=(22, 6379, 29501))
-    up = replace(taken, unit={"ActiveState": "active"})
-    ours = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8000, 18000, "/srv")
-    each_row(
-        {
-            "Ray": ("ray", taken, None, "port 6379 is taken by another program, and the nodes of ray meet there"),
-            "vLLM's own": ("multinode", taken, None, "port 29501 is taken"),
-            "one Spark": ("solo", taken, None, ""),
-            "free": ("ray", Serving(listening=(22,)), None, ""),
-            "our own": ("ray", up, ours, ""),
-            "our own ended": ("ray", taken, ours, "port 6379"),
-            "our own has the other one": ("multinode", up, ours, "port 29501"),
-        },
-        holds,
-    )
+    each_row(table(__file__, "where the nodes meet"), holds)
+    neighbours.meets("ray", seen("listen 22"), None, {})
     script = (Path(__file__).resolve().parents[3] / "templates/serving/start.sh").read_text()
-    assert all(f"_PORT={port}\n" in script for port in plan.MEETING.values())
+    assert all(f"_PORT={port}\n" in script for port in neighbours.MEETING.values())
 
 
 def test_ports_that_are_ours_are_not_somebody_elses() -> None:
@@ -748,28 +683,9 @@ def test_the_lint_reads_the_very_command() -> None:
 
 def test_an_image_is_known_by_every_name_that_docker_takes() -> None:
     def holds(wanted: str, names: tuple[str, ...], found: bool) -> None:
-        assert (served.find([Image(ID, "arm64", names)], wanted) is not None) is found
+        assert (images.find([Image(ID, "arm64", names)], wanted) is not None) is found
 
-    each_row(
-        [
-            ("vllm:1", ("vllm:1",), True),
-            ("vllm", ("vllm:latest",), True),
-            ("vllm", ("vllm:1",), False),
-            ("docker" + ".io/library/vllm:1", ("vllm:1",), True),
-            ("docker" + ".io/vllm/vllm-openai:cu130-nightly", ("vllm/vllm-openai:cu130-nightly",), True),
-            ("localhost:5000/vllm", ("localhost:5000/vllm:latest",), True),
-            (
-                "nvcr.io/nvidia/vllm@sha256:77",
-                ("nvcr.io/nvidia/vllm:26.04", "nvcr.io/nvidia/vllm@sha256:77"),
-                True,
-            ),
-            ("nvcr.io/nvidia/vllm:26.04@sha256:77", ("nvcr.io/nvidia/vllm@sha256:77",), True),
-            ("localhost:5000/vllm@sha256:77", ("localhost:5000/vllm@sha256:77",), True),
-            ("nvcr.io/nvidia/vllm@sha256:78", ("nvcr.io/nvidia/vllm@sha256:77",), False),
-            (ID, (), True),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "an image is known by every name that docker takes"), holds)
 
 
 def test_a_row_that_makes_no_sense_is_an_error() -> None:
@@ -782,7 +698,7 @@ def test_a_row_that_makes_no_sense_is_an_error() -> None:
 
 def test_a_record_that_is_not_ours_counts_as_none() -> None:
     def holds(text: str) -> None:
-        assert served.load(Found(text, "0644", "root:root")) is None
+        assert last_deploy.load(Found(text, "0644", "root:root")) is None
 
     each_row(["", "{", "[]", '{"model": "m"}', '{"files": {}}'], holds)
 
@@ -790,7 +706,7 @@ def test_a_record_that_is_not_ours_counts_as_none() -> None:
 def test_a_record_is_read_as_it_was_written() -> None:
     record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8080, 18080, "/data", True, "0.19.0", {"/a": "77"})
     file = record.file()
-    assert served.load(Found(file.content, file.mode, "root:root")) == record
+    assert last_deploy.load(Found(file.content, file.mode, "root:root")) == record
 
 
 def test_what_is_not_wanted_any_more_is_told() -> None:
@@ -811,24 +727,7 @@ def test_an_answer_is_judged() -> None:
         found = smoke.amiss(printed, ["gpt"])
         assert (found is None) if said is None else said in str(found)
 
-    each_row(
-        [
-            (answer(), None),
-            (answer("Paris"), None),
-            (answer(choices=[{"text": " Paris"}]), None),
-            (answer(choices=[{"message": {"content": None, "reasoning_content": "The user asks"}}]), None),
-            (answer("!!!!!!!!!!!!"), "its answer is garbage ('!!!!!!!!!!!!')"),
-            (answer("  \n "), "its answer is empty"),
-            (answer(choices=[{"message": {"content": None}}]), "its answer is empty"),
-            (answer(model="other"), "it answers as other, and gpt was asked"),
-            (answer(choices=[]), "its answer has another form"),
-            (answer(code=500), "it answered a question with HTTP status 500"),
-            ("\n000\n", "it answered a question with HTTP status 000 (nothing was said)"),
-            ("", "it answered a question with HTTP status 000"),
-            ("<html>\n200\n", "its answer has another form than vLLM's (<html>)"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "an answer is judged"), holds)
 
 
 def test_a_model_without_chat_is_asked_the_plain_way() -> None:
@@ -867,21 +766,6 @@ def test_a_model_that_ranks_puts_the_text_that_answers_first() -> None:
         found = smoke.amiss(f"{json.dumps({'model': 'r', 'results': rows})}\n200\n", ["r"])
         assert (found is None) if said is None else said in str(found)
 
-    each_row(
-        [
-            ([(1, 0.99), (0, 0.01)], None),
-            ([(1, 3.5), (0, -7)], None),
-            ([(0, 0.99), (1, 0.01)], "its ranking is wrong"),
-            ([(1, 0.01), (0, 0.99)], "its ranking is wrong"),
-            ([(1, 0.5), (0, 0.5)], "its ranking is wrong"),
-            ([(1, 0.99)], "it was given 2 texts to rank, and its answer is for 1"),
-            ([(1, 0.99), (1, 0.01)], "its answer is for 2"),
-            ([(1, 0.9), (0, 0.5), (2, 0.1)], "its answer is for 3"),
-            ([(1, math.nan), (0, 0.01)], "another form than vLLM's"),
-            ([(1, None), (0, 0.01)], "another form than vLLM's"),
-            ([("x", 0.9), (0, 0.01)], "another form than vLLM's"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "a model that ranks puts the text that answers first"), holds)
     asked = json.loads(smoke.request("r", smoke.RERANK))
     assert asked == {"model": "r", "query": smoke.QUESTION, "documents": [*smoke.TEXTS]}

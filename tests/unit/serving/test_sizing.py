@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, plan, served, sizing
+from sparkrig.serving import arguments, last_deploy, plan, sizing
 from sparkrig.serving.served import Memory, Service, Serving
 from sparkrig.serving.sizing import Beside, Room
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.settings import Settings
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit.servings import CATALOGUE, asked, mine
 
 TOTAL = 121.6
@@ -65,31 +65,7 @@ def test_what_is_free_decides_unless_somebody_gave_it() -> None:
     def holds(free: float, model: str, flags: dict[str, Any], utilization: float, context: int) -> None:
         assert decided(free, model, **flags) == Sizing(utilization, context)
 
-    each_row(
-        {
-            "the catalogue's fits": (116.0, "gpt-oss-20b", {}, 0.9, 131072),
-            "the catalogue's does not": (107.0, "gpt-oss-20b", {}, 0.8, 131072),
-            "others take of it": (80.0, "gpt-oss-120b", {}, 0.61, 131072),
-            "nobody gave one": (116.0, "Qwen/Qwen3-Next-80B-A3B-Instruct", {}, 0.8, 131072),
-            "the user's, above the catalogue's": (
-                110.0,
-                "gpt-oss-120b",
-                {"gpu_memory_utilization": 0.88, "max_model_len": "32K"},
-                0.88,
-                32768,
-            ),
-            "the user's without its gap": (100.0, "gpt-oss-120b", {"gpu_memory_utilization": 0.82}, 0.82, 131072),
-            "the user left both out": (
-                116.0,
-                "gpt-oss-120b",
-                {"gpu_memory_utilization": False, "max_model_len": False},
-                0.8,
-                131072,
-            ),
-            "weights that leave little": (116.0, "mixtral-8x7b", {}, 0.8, 16384),
-        },
-        holds,
-    )
+    each_row(table(__file__, "what is free decides unless somebody gave it"), holds)
 
 
 def test_what_is_tight_gets_a_shorter_context_or_a_higher_share() -> None:
@@ -253,35 +229,7 @@ def test_what_would_not_start_is_refused_with_the_figures() -> None:
     def holds(free: float, flags: dict[str, Any], said: str) -> None:
         assert said in refused(free, **flags).what
 
-    each_row(
-        {
-            "the user's": (
-                101.0,
-                {"gpu_memory_utilization": 0.87},
-                "--gpu-memory-utilization 0.87 asks for 105.8 GiB, and 101.0 of 121.6 GiB are free on this host",
-            ),
-            "too little is free": (
-                50.0,
-                {},
-                "GiB of memory on each Spark, 5 GiB more are for its processes, and 50.0 of 121.6 GiB are free on "
-                "this host",
-            ),
-            "the user's is too little": (
-                116.0,
-                {"gpu_memory_utilization": 0.4},
-                "does not fit: 60.8 GiB of weights",
-            ),
-            "the user's context": (
-                116.0,
-                {"max_model_len": 99999999},
-                "was made for 131072 tokens",
-            ),
-            "no number": (116.0, {"gpu_memory_utilization": "much"}, "is much, and a number above 0"),
-            "more than all": (116.0, {"gpu_memory_utilization": 1.5}, "is 1.5, and a number above 0"),
-            "no tokens": (116.0, {"max_model_len": "long"}, "is long, and a number of tokens is expected"),
-        },
-        holds,
-    )
+    each_row(table(__file__, "what would not start is refused with the figures"), holds)
 
 
 def test_the_refusal_names_what_to_stop() -> None:
@@ -293,47 +241,35 @@ def test_the_refusal_names_what_to_stop() -> None:
     assert cure.startswith("nvidia-smi") and cure.endswith("or give it 0.83 at most")
 
 
-UNIT = "ExecStart=/usr/bin/docker run vllm serve /models/a/b --gpu-memory-utilization 0.8 --host 127.0.0.1\n"
+RECORD = last_deploy.Record(
+    *("m", "a/b", "sha256:1", "image:1", "solo"), 1, 0, 8000, 18000, "/srv", utilization=0.8
+)
 UP = Serving(unit={"ActiveState": "active"}, memory=Memory(TOTAL, 20.0), health=200)
 
 
 def test_what_our_own_server_holds_is_free_for_the_next_one() -> None:
-    def holds(found: Serving, unit: str, free: float) -> None:
-        assert sizing.room(found, unit, None).free == pytest.approx(free)
+    def holds(found: Serving, record: last_deploy.Record | None, free: float) -> None:
+        assert sizing.room(found, None, record=record).free == pytest.approx(free)
 
     down = replace(UP, unit={"ActiveState": "failed"})
     each_row(
         {
-            "it is up": (UP, UNIT, 20 + 0.8 * TOTAL),
-            "the other host, which has no health": (replace(UP, health=None), UNIT, 20 + 0.8 * TOTAL),
-            "it is down": (down, UNIT, 20),
-            "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), UNIT, 90),
-            "it ends again and again": (replace(UP, health=0), UNIT, 20),
-            "an older one had vLLM's default": (
-                replace(UP, memory=Memory(TOTAL, 5.0)),
-                UNIT.replace("--gpu-memory-utilization 0.8 ", ""),
-                5 + 0.92 * TOTAL,
-            ),
-            "no unit is there": (UP, "", 20),
-            "nothing was seen": (replace(UP, memory=None), UNIT, TOTAL),
+            "it is up": (UP, RECORD, 20 + 0.8 * TOTAL),
+            "the other host, which has no health": (replace(UP, health=None), RECORD, 20 + 0.8 * TOTAL),
+            "it is down": (down, RECORD, 20),
+            "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), RECORD, 90),
+            "it ends again and again": (replace(UP, health=0), RECORD, 20),
+            "none was deployed": (UP, None, 20),
+            "nothing was seen": (replace(UP, memory=None), RECORD, TOTAL),
         },
         holds,
     )
-    assert sizing.room(UP, "", 60.0) == Room(60.0, 0.0), "a setting counts in place of the host's memory"
-    assert sizing.room(replace(UP, memory=Memory(4.0, 3.0)), "", 121.7).free == pytest.approx(120.7)
+    assert sizing.room(UP, 60.0) == Room(60.0, 0.0), "a setting counts in place of the host's memory"
+    assert sizing.room(replace(UP, memory=Memory(4.0, 3.0)), 121.7).free == pytest.approx(120.7)
 
 
 def test_what_was_decided_is_kept_for_that_very_wish() -> None:
-    record = served.Record(
-        *("m", "a/b", "sha256:1", "image:1", "solo"),
-        1,
-        0,
-        8000,
-        18000,
-        "/srv",
-        wish=asked().digest,
-        utilization=0.7,
-    )
+    record = replace(RECORD, wish=asked().digest, utilization=0.7)
     assert record.sizing == Sizing(0.7, 0)
     for other in (
         asked(serve_flags={"seed": 1}),

@@ -9,7 +9,7 @@ import pytest
 
 from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
-from sparkrig.serving import recipe, recipe_launch, served
+from sparkrig.serving import engines, recipe, recipe_launch, served
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.storage import report as judgement
 from sparkrig.storage.report import Declared, Disk
@@ -132,7 +132,7 @@ def test_a_container_that_runs_needs_what_it_has_mounted() -> None:
         assert needs(disk(f'{linked}\ncontainer {LOOSE} running "/mine" "x"\nmounted "{mount}"'), TWO), mount
 
 
-TWO_SPARKS = recipe.Recipe("recipe x", recipe.VLLM, "", "org/image:1", f"vllm serve {TWO}")
+TWO_SPARKS = recipe.Recipe("recipe x", engines.VLLM, "", "org/image:1", f"vllm serve {TWO}")
 RECIPES = {
     "good.yaml": recipe_launch.read(
         f"{{recipe_version: '1', model: {ONE}, container: r.io/x:1, command: vllm serve {ONE}}}"
