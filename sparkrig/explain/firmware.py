@@ -15,7 +15,7 @@ from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.text import listed, plain
 from sparkrig.verdict import Finding, Verdict
 
-_TREE = re.compile(r"[ \t│├└─╙╟║|`-]*(?P<rest>\S[^\n]*)$")
+_TREE = re.compile(r"[ \t│├└─╙╟║|`*_-]*(?P<rest>\S[^\n]*)$")  # with a forum's marks of emphasis
 _PAIR = re.compile(r"(?P<key>[A-Z][A-Za-z ]{2,28}):[ \t]+(?P<value>\S[^\n]*)$")
 _HEX = re.compile(r"0x[0-9a-f]{8}")
 _OFFER, _HAVE = "New version", "Current version"
@@ -31,12 +31,13 @@ class _Device:
 
 
 def fwupdmgr(piece: Piece, _: Around) -> Explained:
-    devices = [device for device in _devices(piece.lines) if device.fields]
+    trees = [*_devices(piece.lines)]
+    devices = [device for device in trees if {_HAVE, _OFFER, "Update State"} & {*device.fields}]
     quiet = re.search(
         r"No (?:updates available|updatable devices|upgrades for)|latest available firmware", piece.text
     )
-    if not devices and not quiet:
-        raise ValueError("fwupdmgr names no device with a version")
+    if not devices and (trees or not quiet):
+        raise ValueError("fwupdmgr names no device with a version that can be read: LC_ALL=C gives it in English")
     verdicts = [Finding(device.name, verdict) for device in devices if (verdict := _judged(device))]
     well = Verdict("healthy", evidence="no update is offered or has failed")
     have = [f"{device.name} {device.fields[_HAVE]}" for device in devices if _HAVE in device.fields]
@@ -55,7 +56,7 @@ def _devices(lines: Iterable[str]) -> Iterator[_Device]:
         rest = row["rest"].strip()
         if pair := _PAIR.match(rest):
             if device is not None:
-                device.fields.setdefault(pair["key"], plain(pair["value"])[:80])
+                device.fields.setdefault(pair["key"], plain(pair["value"]).rstrip("*_")[:80])
         elif rest.endswith(":") and re.search(r"[├└╙─]", line) and not _release(device, rest):
             if device is not None:
                 yield device

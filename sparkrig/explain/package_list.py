@@ -119,14 +119,11 @@ def _of_apt(here: bool, marks: str) -> tuple[str, str]:
 def judge(packages: Packages) -> list[Finding]:
     """Which driver is installed and whether the next boot has its module; what is not listed is unknown."""
     carried = _driver(packages)
-    if carried.cause == "no-driver-listed":
-        return [Finding("driver", carried)]
-    found = [
-        Finding(about, _doubted(verdict) if _unmarked(packages) else verdict)
-        for about, verdict in (("driver", carried), ("the next boot", _next_boot(packages)))
-    ]
-    unfinished = [row.name for row in packages.rows if row.status in UNFINISHED]
-    if unfinished:
+    verdicts = [("driver", carried)]
+    if carried.cause != "no-driver-listed":
+        verdicts.append(("the next boot", _next_boot(packages)))
+    found = [Finding(about, _doubted(one) if _unmarked(packages) else one) for about, one in verdicts]
+    if unfinished := [row.name for row in packages.rows if row.status in UNFINISHED]:
         why = f"dpkg was interrupted ({listed(unfinished)} unfinished)"
         found.append(Finding("dpkg", Verdict("degraded", "dpkg-interrupted", why, "sudo dpkg --configure -a")))
     return found

@@ -67,7 +67,7 @@ def _without_figure(text: str, why: str) -> Verdict:
     failed = perftest_errors.failure(text)
     if failed:
         return failed
-    if "Waiting for client" in text and "#bytes" not in text:
+    if "Waiting for client" in text and "local address" not in text and "#bytes" not in text:
         return Verdict(
             "unknown",
             "no-client",
