@@ -30,8 +30,6 @@ _INFO = re.compile(r"[ \t]*(?P<key>[A-Z][A-Za-z ]{2,30}):[ \t]*(?P<value>[^\n]*)
 
 
 def ps(piece: Piece, _: Around) -> Explained:
-    if trouble := _trouble(piece.text):
-        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
     header = next((number for number, line in enumerate(piece.lines) if "STATUS" in line), -1)
     if header < 0:
         raise ValueError("docker ps printed no table with STATUS")
@@ -60,32 +58,29 @@ def _container(line: str, *, named_first: bool) -> tuple[str, re.Match[str]] | N
 
 def _status(name: str, status: re.Match[str]) -> Verdict | None:
     """What is wrong with a container; None for one that is up, or ended as it was asked to."""
-    code = int(status["code"] or 0)
+    code, state, rest = int(status["code"] or 0), status["state"], status["rest"]
     logs = on_host(f"docker logs --tail 50 {quoted(name)}")
-    if status["state"] == "Restarting":
+    if state == "Restarting":
         return Verdict("fault", "restarting", f"{name} ends and is started again and again (exit {code})", logs)
-    if status["state"] == "Dead":
-        return Verdict(
-            "fault", "dead", f"{name} is dead: docker could not remove it", as_root("systemctl restart docker")
-        )
-    if "unhealthy" in status["rest"]:
+    if state == "Dead":
+        restart = as_root("systemctl restart docker")
+        return Verdict("fault", "dead", f"{name} is dead: docker could not remove it", restart)
+    if "unhealthy" in rest:
         return Verdict("degraded", "unhealthy", f"{name} is up, and its health check fails", logs)
-    if "health: starting" in status["rest"]:
+    if "health: starting" in rest:
         return Verdict("unknown", "starting", f"{name} is up, and its health check has not passed yet", logs)
-    if status["state"] == "Exited" and code == _KILLED:
+    if state != "Exited" or code in _ENDED_BY_REQUEST:
+        return None
+    if code == _KILLED:
         why = f"{name} was killed (exit {_KILLED}): by the kernel for want of memory, or by docker after a stop"
         return Verdict("degraded", "killed", why, on_host("journalctl -k | grep -iE 'oom|killed process'"))
-    if status["state"] == "Exited" and code not in _ENDED_BY_REQUEST:
-        return Verdict("degraded", "exited", f"{name} ended with exit {code}", logs)
-    return None
+    return Verdict("degraded", "exited", f"{name} ended with exit {code}", logs)
 
 
 # --- docker info
 
 
 def info(piece: Piece, _: Around) -> Explained:
-    if trouble := _trouble(piece.text):
-        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
     rows = {row["key"].strip(): row["value"].strip() for line in piece.lines if (row := _INFO.match(line))}
     if "Server Version" not in rows and "Runtimes" not in rows:
         raise ValueError("docker info tells nothing of its server")
@@ -97,18 +92,6 @@ def info(piece: Piece, _: Around) -> Explained:
         findings = [Finding("docker", _runtime("docker", known=known))]
     notes = _log_note(rows.get("Logging Driver", ""), limited=False)
     return Explained(piece.tool, read, tuple(findings), tuple(notes))
-
-
-def _trouble(text: str) -> Verdict | None:
-    """Why docker gave no answer."""
-    denied = of("any program", "docker-denied")
-    if denied.search(text):
-        return Verdict(denied.level, denied.cause, denied.meaning, denied.cure)
-    if re.search(r"Cannot connect to the Docker daemon|failed to connect to the docker API", text):
-        return Verdict(
-            "fault", "docker-stopped", "docker's service does not answer", as_root("systemctl start docker")
-        )
-    return None
 
 
 def _runtime(what: str, *, known: bool) -> Verdict:
@@ -173,7 +156,6 @@ READERS = (
             sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t][^\n]*\bSTATUS\b", again=True),
         ),
         body=re.compile(r"^[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
-        judges=("any program",),
     ),
     Reader(
         "docker info",
@@ -182,14 +164,8 @@ READERS = (
         signs=(
             sign("server", r"[ \t]*Server Version: \d", again=True),
             sign("row", r"[ \t]*(?:Runtimes: |Cgroup Driver: |Docker Root Dir: )\S"),
-            sign(
-                "trouble",
-                r"[^\n]*(?:permission denied while trying to connect to the [Dd]ocker|"
-                r"Cannot connect to the Docker daemon|failed to connect to the docker API)",
-            ),
         ),
         body=re.compile(r"[ \t]|(?:Client|Server|ERROR|WARNING):"),
-        judges=("any program",),
     ),
     Reader(
         "daemon.json",

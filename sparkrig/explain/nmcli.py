@@ -18,24 +18,29 @@ _DEVICE = re.compile(
     r"(?:\s\([^)]{0,60}\))?"
 )
 _PROFILE = re.compile(r".*?\s(?:ethernet|bond|802-3-ethernet)\s+(?P<name>[A-Za-z][\w.-]{0,14}|--)\s*$")
-# NetworkManager calls a netdev without a carrier unavailable; a disconnected one has a link and no active profile.
-_CARRIER = {"connected": True, "disconnected": True, "connecting": True, "unavailable": False}
-_ADDRESSED = {"disconnected": False, "connecting": False}
-_SETTING = re.compile(r"\s*(?P<key>[a-z0-9-]{2,20}\.[a-z0-9-]{2,30}):\s+(?P<value>\S[^\n]{0,200})$")
 _LINK = re.compile(
     r"\s*\d+\s+(?P<name>[A-Za-z][\w.-]{0,14})\s+(?:ether|bond|loopback|wlan|bridge|vlan)\s+"
     r"(?P<state>routable|degraded|carrier|no-carrier|dormant|off|missing|enslaved)\s+(?P<setup>\w+)"
 )
-# degraded: it has a link-local address alone, of IPv4 or IPv6
-_OPERATIONAL = {"routable": True, "degraded": None, "carrier": False}
+# Whether a netdev has a link, and an address. NetworkManager calls one without a carrier unavailable, and one with
+# a link and no active profile disconnected; networkd's degraded has a link-local address alone, of IPv4 or IPv6.
+_STATES = {
+    **{"connected": (True, None), "disconnected": (True, False), "connecting": (True, False)},
+    **{"unavailable": (False, None), "routable": (True, True), "degraded": (True, None), "enslaved": (True, None)},
+    **{"carrier": (True, False), "no-carrier": (False, None), "dormant": (False, None)},
+    **{"off": (False, None), "missing": (False, None)},
+}
+_SETTING = re.compile(r"\s*(?P<key>[a-z0-9-]{2,20}\.[a-z0-9-]{2,30}):\s+(?P<value>\S[^\n]{0,200})$")
 
 
 def explained(piece: Piece, _: Around) -> Explained:
-    states = {row["name"]: row["state"] for line in piece.lines if (row := _DEVICE.match(line))}
+    states = {
+        row["name"]: row["state"] for line in piece.lines if (row := _DEVICE.match(line) or _LINK.match(line))
+    }
     if not states:
         settings = {row["key"]: row["value"].strip() for line in piece.lines if (row := _SETTING.match(line))}
         return _profile(piece, settings) if "connection.interface-name" in settings else _profiles(piece)
-    rows = [Netdev(name, carrier=_CARRIER.get(s), addressed=_ADDRESSED.get(s)) for name, s in states.items()]
+    rows = [Netdev(name, None, *_STATES.get(state, (None, None))) for name, state in states.items()]
     shown = [f"{name} {states[name]}" for name in states if Netdev(name).cage]
     findings = [*cages.judged(rows, whole="lo" in states), *_unmanaged(states.items())]
     notes = [*cages.notes(rows), *_waiting(states.items())]
@@ -60,7 +65,7 @@ def _profiles(piece: Piece) -> Explained:
     """The table of profiles, which tells on which netdev one is active."""
     on = [row["name"] for line in piece.lines if (row := _PROFILE.match(line))]
     if not on:
-        raise ValueError("nmcli printed neither devices nor profiles")
+        raise ValueError(f"{piece.tool} printed neither devices nor profiles")
     active = [name for name in on if name != "--"]
     rows = [Netdev(name, carrier=True) for name in active if Netdev(name).cage]
     rows += [Netdev(row.twin, carrier=True, addressed=False) for row in rows if row.twin not in active]
@@ -85,25 +90,6 @@ def _profile(piece: Piece, settings: dict[str, str]) -> Explained:
         notes.append(f"no MTU is given, so it is 1500: {cages.MTU} lets RDMA send 4096 bytes")
     read = f"{row.netdev} by {method} {' '.join(addresses)}".rstrip()
     return Explained(piece.tool, read, tuple(cages.judged([row], state="defined")), tuple(notes))
-
-
-def networkctl(piece: Piece, _: Around) -> Explained:
-    links = [row for line in piece.lines if (row := _LINK.match(line))]
-    if not links:
-        raise ValueError("networkctl lists no link")
-    rows = [
-        Netdev(
-            row["name"],
-            carrier=row["state"] not in ("no-carrier", "dormant", "off", "missing"),
-            addressed=_OPERATIONAL.get(row["state"]),
-        )
-        for row in links
-    ]
-    shown = [f"{row['name']} {row['state']} ({row['setup']})" for row in links if Netdev(row["name"]).cage]
-    findings = cages.judged(rows, whole=any(row.name == "lo" for row in rows))
-    return Explained(
-        piece.tool, ", ".join(shown) or f"{len(rows)} links", tuple(findings), tuple(cages.notes(rows))
-    )
 
 
 _SHOW = r"(?:[ \t]{1,4}(?:status|show|s)(?:[ \t]{1,4}--?\w{1,20}){0,4})?[ \t]{0,4}(?:$|[|;>&])"
@@ -134,7 +120,7 @@ READERS = (
     ),
     Reader(
         "networkctl",
-        networkctl,
+        explained,
         programs="networkctl",
         command=re.compile(r"\bnetworkctl\b(?:[ \t]+(?:list|-\S+))*[ \t]*(?:$|[|;>&])"),
         signs=(sign("header", r"[ \t]*IDX[ \t]+LINK[ \t]+TYPE[ \t]+OPERATIONAL\b", again=True),),
