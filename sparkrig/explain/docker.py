@@ -1,7 +1,6 @@
-"""docker ps, docker info, daemon.json, an image's first lines: whether containers run, and with the GPU.
+"""docker ps, docker info, daemon.json: whether containers run, and with the GPU.
 
-Sources: docker's own formatter (cli/command/formatter/container.go, cli/command/system/info.go), dockerd(8)
-for daemon.json, and what NVIDIA's images print as they start.
+Sources: docker's own formatter (cli/command/formatter/container.go, cli/command/system/info.go), dockerd(8).
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ _STATUS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,80}$")
 _ENDED_BY_REQUEST = (0, 130, 143)  # 128 and the signal: interrupted, or ended
 _KILLED = 137
-_REGISTER = as_root("nvidia-ctk runtime configure --runtime=docker && systemctl restart docker")
 _INFO = re.compile(r"[ \t]*(?P<key>[A-Z][A-Za-z ]{2,30}):[ \t]*(?P<value>[^\n]*)$")
 
 
@@ -32,8 +30,6 @@ _INFO = re.compile(r"[ \t]*(?P<key>[A-Z][A-Za-z ]{2,30}):[ \t]*(?P<value>[^\n]*)
 
 
 def ps(piece: Piece, _: Around) -> Explained:
-    if trouble := _trouble(piece.text):
-        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
     header = next((number for number, line in enumerate(piece.lines) if "STATUS" in line), -1)
     if header < 0:
         raise ValueError("docker ps printed no table with STATUS")
@@ -62,32 +58,29 @@ def _container(line: str, *, named_first: bool) -> tuple[str, re.Match[str]] | N
 
 def _status(name: str, status: re.Match[str]) -> Verdict | None:
     """What is wrong with a container; None for one that is up, or ended as it was asked to."""
-    code = int(status["code"] or 0)
+    code, state, rest = int(status["code"] or 0), status["state"], status["rest"]
     logs = on_host(f"docker logs --tail 50 {quoted(name)}")
-    if status["state"] == "Restarting":
+    if state == "Restarting":
         return Verdict("fault", "restarting", f"{name} ends and is started again and again (exit {code})", logs)
-    if status["state"] == "Dead":
-        return Verdict(
-            "fault", "dead", f"{name} is dead: docker could not remove it", as_root("systemctl restart docker")
-        )
-    if "unhealthy" in status["rest"]:
+    if state == "Dead":
+        restart = as_root("systemctl restart docker")
+        return Verdict("fault", "dead", f"{name} is dead: docker could not remove it", restart)
+    if "unhealthy" in rest:
         return Verdict("degraded", "unhealthy", f"{name} is up, and its health check fails", logs)
-    if "health: starting" in status["rest"]:
+    if "health: starting" in rest:
         return Verdict("unknown", "starting", f"{name} is up, and its health check has not passed yet", logs)
-    if status["state"] == "Exited" and code == _KILLED:
+    if state != "Exited" or code in _ENDED_BY_REQUEST:
+        return None
+    if code == _KILLED:
         why = f"{name} was killed (exit {_KILLED}): by the kernel for want of memory, or by docker after a stop"
         return Verdict("degraded", "killed", why, on_host("journalctl -k | grep -iE 'oom|killed process'"))
-    if status["state"] == "Exited" and code not in _ENDED_BY_REQUEST:
-        return Verdict("degraded", "exited", f"{name} ended with exit {code}", logs)
-    return None
+    return Verdict("degraded", "exited", f"{name} ended with exit {code}", logs)
 
 
 # --- docker info
 
 
 def info(piece: Piece, _: Around) -> Explained:
-    if trouble := _trouble(piece.text):
-        return Explained(piece.tool, "no answer", (Finding("docker", trouble),))
     rows = {row["key"].strip(): row["value"].strip() for line in piece.lines if (row := _INFO.match(line))}
     if "Server Version" not in rows and "Runtimes" not in rows:
         raise ValueError("docker info tells nothing of its server")
@@ -101,23 +94,11 @@ def info(piece: Piece, _: Around) -> Explained:
     return Explained(piece.tool, read, tuple(findings), tuple(notes))
 
 
-def _trouble(text: str) -> Verdict | None:
-    """Why docker gave no answer."""
-    denied = of("any program", "docker-denied")
-    if denied.search(text):
-        return Verdict(denied.level, denied.cause, denied.meaning, denied.cure)
-    if re.search(r"Cannot connect to the Docker daemon|failed to connect to the docker API", text):
-        return Verdict(
-            "fault", "docker-stopped", "docker's service does not answer", as_root("systemctl start docker")
-        )
-    return None
-
-
 def _runtime(what: str, *, known: bool) -> Verdict:
     if known:
         return Verdict("healthy", evidence=f"{what} knows the nvidia runtime")
     why = f"{what} does not know the nvidia runtime, which --runtime=nvidia and compose files ask for"
-    return Verdict("degraded", "no-nvidia-runtime", why, _REGISTER)
+    return Verdict("degraded", "no-nvidia-runtime", why, of("nccl", "no-nvidia-runtime").cure)
 
 
 def _log_note(driver: str, *, limited: bool) -> Iterator[str]:
@@ -160,43 +141,6 @@ def _daemon_notes(settings: Mapping[str, Any]) -> Iterator[str]:
         yield "with cgroupfs and systemd side by side, a systemctl daemon-reload may take the GPU from containers"
 
 
-# --- the first lines of an image of NVIDIA's
-
-_BANNER = (
-    (
-        re.compile(r"The NVIDIA Driver was not detected"),
-        Verdict("fault", "no-gpu-in-container", "the container has no GPU", "docker run --gpus all ..."),
-    ),
-    (
-        re.compile(r"No supported GPU\(s\) detected"),
-        Verdict("fault", "image-too-old", "the image does not support a GB10", "take a newer tag of this image"),
-    ),
-    (
-        re.compile(r"compatibility mode is UNAVAILABLE"),
-        Verdict(
-            "fault",
-            "image-needs-driver",
-            "the image needs a newer driver than is loaded",
-            "take an older tag of this image",
-        ),
-    ),
-)
-
-
-def banner(piece: Piece, _: Around) -> Explained:
-    title = re.search(r"^[ \t]*== (\w[^=\n]{0,60}) ==", piece.text, re.M)
-    findings = [Finding("the container", verdict) for words, verdict in _BANNER if words.search(piece.text)]
-    read = f"an image of NVIDIA's: {title[1].strip()}" if title else "an image of NVIDIA's"
-    notes = []
-    if "may not yet be supported in this version" in piece.text:
-        notes.append(
-            "the warning of a GPU that may not yet be supported stops nothing: older images print it on a GB10"
-        )
-    if re.search(r"SHMEM allocation limit is set to the default of 64MB", piece.text):
-        notes.append("shared memory is 64 MB: docker run --ipc=host, or --shm-size")
-    return Explained(piece.tool, read, tuple(findings), tuple(notes))
-
-
 _KEYS = (
     "runtimes|default-runtime|log-driver|log-opts|data-root|exec-opts|storage-driver|features|live-restore|"
     "insecure-registries|registry-mirrors|iptables|dns|bip|default-ulimits|default-shm-size|builder"
@@ -205,14 +149,13 @@ READERS = (
     Reader(
         "docker ps",
         ps,
-        "docker ps, docker info, daemon.json, the first lines of a container's log",
+        "docker ps, docker info, daemon.json",
         command=re.compile(r"\bdocker\s+(?:ps|container\s+ls|compose\s+ps)\b"),
         signs=(
             sign("header", r"[ \t]*CONTAINER ID[ \t]+IMAGE\b[^\n]*\bSTATUS\b", again=True),
             sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t][^\n]*\bSTATUS\b", again=True),
         ),
         body=re.compile(r"^[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
-        judges=("any program",),
     ),
     Reader(
         "docker info",
@@ -221,14 +164,8 @@ READERS = (
         signs=(
             sign("server", r"[ \t]*Server Version: \d", again=True),
             sign("row", r"[ \t]*(?:Runtimes: |Cgroup Driver: |Docker Root Dir: )\S"),
-            sign(
-                "trouble",
-                r"[^\n]*(?:permission denied while trying to connect to the [Dd]ocker|"
-                r"Cannot connect to the Docker daemon|failed to connect to the docker API)",
-            ),
         ),
         body=re.compile(r"[ \t]|(?:Client|Server|ERROR|WARNING):"),
-        judges=("any program",),
     ),
     Reader(
         "daemon.json",
@@ -236,20 +173,5 @@ READERS = (
         command=re.compile(r"/etc/docker/daemon\.json\b"),
         signs=(sign("object", rf'[ \t]*\{{\s*"(?:{_KEYS})"[ \t]*:', again=True),),
         body=re.compile(r"[ \t{}\]]"),
-    ),
-    Reader(
-        "docker logs",
-        banner,
-        signs=(
-            sign("title", r"[ \t]*== \w[^=\n]{0,60} ==[ \t]*$", again=True),
-            sign(
-                "trouble",
-                r"[ \t]*(?:WARNING|ERROR): (?:The NVIDIA Driver was not|Detected NVIDIA|No supported GPU)",
-            ),
-        ),
-        body=re.compile(
-            r"[ \t]|={3,}|NVIDIA Release|CUDA Version|Container image|Various files|NOTE:|WARNING:|ERROR:|"
-            r"Copyright|This container image|By pulling|https://"
-        ),
     ),
 )

@@ -51,7 +51,7 @@ class Around:
     suspects: verdicts on PCIe links; written: NCCL_IB_GID_INDEX; devices: RDMA devices that it shows on a cage's
     netdev, whatever their names (mlx5_0); prefixes: the prefix length of each IPv4 address that has one;
     prose: whether other lines than what the tools printed and what started them are in it; linked: the PCI domains
-    of a ConnectX-7 whose link it shows to be healthy.
+    of a ConnectX-7 whose link it shows to be healthy; foreign: a GPU that it names, and that no Spark has.
     """
 
     suspects: tuple[Verdict, ...] = ()
@@ -60,6 +60,7 @@ class Around:
     prefixes: Mapping[str, str] = field(default_factory=dict)
     prose: bool = False
     linked: frozenset[str] = frozenset()
+    foreign: str = ""
 
 
 @dataclass(frozen=True)

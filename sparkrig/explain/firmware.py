@@ -15,7 +15,7 @@ from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.text import listed, plain
 from sparkrig.verdict import Finding, Verdict
 
-_TREE = re.compile(r"[ \t│├└─╙╟║|`-]*(?P<rest>\S[^\n]*)$")
+_TREE = re.compile(r"[ \t│├└─╙╟║|`*_-]*(?P<rest>\S[^\n]*)$")  # with a forum's marks of emphasis
 _PAIR = re.compile(r"(?P<key>[A-Z][A-Za-z ]{2,28}):[ \t]+(?P<value>\S[^\n]*)$")
 _HEX = re.compile(r"0x[0-9a-f]{8}")
 _OFFER, _HAVE = "New version", "Current version"
@@ -31,12 +31,13 @@ class _Device:
 
 
 def fwupdmgr(piece: Piece, _: Around) -> Explained:
-    devices = [device for device in _devices(piece.lines) if device.fields]
+    trees = [*_devices(piece.lines)]
+    devices = [device for device in trees if {_HAVE, _OFFER, "Update State"} & {*device.fields}]
     quiet = re.search(
         r"No (?:updates available|updatable devices|upgrades for)|latest available firmware", piece.text
     )
-    if not devices and not quiet:
-        raise ValueError("fwupdmgr names no device with a version")
+    if not devices and (trees or not quiet):
+        raise ValueError("fwupdmgr names no device with a version that can be read: LC_ALL=C gives it in English")
     verdicts = [Finding(device.name, verdict) for device in devices if (verdict := _judged(device))]
     well = Verdict("healthy", evidence="no update is offered or has failed")
     have = [f"{device.name} {device.fields[_HAVE]}" for device in devices if _HAVE in device.fields]
@@ -55,7 +56,7 @@ def _devices(lines: Iterable[str]) -> Iterator[_Device]:
         rest = row["rest"].strip()
         if pair := _PAIR.match(rest):
             if device is not None:
-                device.fields.setdefault(pair["key"], plain(pair["value"])[:80])
+                device.fields.setdefault(pair["key"], plain(pair["value"]).rstrip("*_")[:80])
         elif rest.endswith(":") and re.search(r"[├└╙─]", line) and not _release(device, rest):
             if device is not None:
                 yield device
@@ -92,25 +93,23 @@ def _judged(device: _Device) -> Verdict | None:
 
 _PART = re.compile(r"[ \t]*Firmware Component Name:[ \t]*(?P<name>[^\n]{1,40})$")
 _VERSION = re.compile(r"[ \t]*Firmware Version:[ \t]*(?P<version>[^\n]{1,60})$")
-_BOARD = re.compile(
-    r"[ \t]*(?P<key>Manufacturer|Vendor|Product Name|Version|Release Date|Family):[ \t]*"
-    r"(?P<value>\S[^\n]{0,60})$"
+# the first fields of both, in dmidecode's order
+_BIOS = re.compile(r"BIOS Information\n[ \t]*Vendor:[^\n]{0,60}\n[ \t]*Version:[ \t]*(?P<version>\S[^\n]{0,60})")
+_SYSTEM = re.compile(
+    r"System Information\n[ \t]*Manufacturer: *(?P<maker>[^\n]{0,60})\n[ \t]*Product Name: *(?P<name>[^\n]{0,60})"
 )
-_TITLE = re.compile(r"(?:BIOS|System|Base Board|Chassis) Information")
 
 
 def dmidecode(piece: Piece, _: Around) -> Explained:
     from sparkrig.update import firmware  # with pydantic, which takes longer to load than a paste to read
 
     board = firmware.parse(_parts(piece.lines))
-    rows = _sections(piece.lines)
-    if not rows and not board.inventory:
+    system, bios = _SYSTEM.search(piece.text), _BIOS.search(piece.text)
+    if not (system or bios or board.inventory):
         raise ValueError("dmidecode tells of no board and no firmware; run it with sudo")
-    system = rows.get("System Information", {})
-    bios = rows.get("BIOS Information", {})
     read = [
-        f"{system.get('Manufacturer', '')} {system.get('Product Name', '')}".strip(),
-        f"BIOS {bios['Version']}" if "Version" in bios else "",
+        f"{plain(system['maker']).strip()} {plain(system['name']).strip()}" if system else "",
+        f"BIOS {plain(bios['version']).strip()}" if bios else "",
         *(f"{part} {version}" for part, version in board.inventory.items()),
     ]
     findings = []
@@ -127,19 +126,6 @@ def _parts(lines: Iterable[str]) -> Iterator[str]:
             yield f"part {part['name'].strip()}"
         elif version := _VERSION.match(line):
             yield f"version {version['version'].strip()}"
-
-
-def _sections(lines: Iterable[str]) -> dict[str, dict[str, str]]:
-    rows: dict[str, dict[str, str]] = {}
-    title = ""
-    for line in lines:
-        if heading := _TITLE.match(line.strip()):
-            title = heading[0]
-        elif line.strip().endswith("Information"):
-            title = ""
-        elif title and (row := _BOARD.match(line)):
-            rows.setdefault(title, {}).setdefault(row["key"], plain(row["value"]).strip())
-    return rows
 
 
 READERS = (

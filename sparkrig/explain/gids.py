@@ -92,15 +92,9 @@ def _gid_notes(table: Sequence[gid.Gid], without: Sequence[str]) -> Iterable[str
             "NCCL_IB_ROCE_VERSION_NUM=2 and NCCL_IB_ADDR_FAMILY=AF_INET"
         )
     for device in without:
-        twin = next((other for other in first if _twins(device, other)), "")
+        twin = next((other for other in first if Netdev(other).netdev == Netdev(device).twin), "")
         behind = f", though its twin {twin} has one: each needs its own, in a subnet of its own" if twin else ""
         yield f"{device} has no IPv4 address{behind}"
-
-
-def _twins(one: str, other: str) -> bool:
-    """Whether two names are the two halves of one cage."""
-    here, there = CAGE.fullmatch(one), CAGE.fullmatch(other)
-    return bool(here and there and here[2] == there[2] and here[1] != there[1])
 
 
 def ibdev2netdev(piece: Piece, _: Around) -> Explained:

@@ -9,13 +9,25 @@ from sparkrig.explain.explanation import Explained, Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
-# what: its words; the first group is the value
+# what: its words, of which the first group is the value; how it is made the same
 _FACTS = {
-    "driver": re.compile(r"\bDriver Version *: *(\d[\d.]+)"),
-    "kernel": re.compile(r"(?<![\w.-])(\d+\.\d+\.\d+-\d+-nvidia(?:-64k)?)(?![\w.-])"),
-    "MTU of a cage's netdev": re.compile(r"\b(?:en|roce)(?:p1|P2p1)s0f[01]\S{0,40} [^\n]{0,200}\bmtu (\d+)"),
-    "GID index of IPv4 with RoCE v2": re.compile(
-        r"^[ \t]*\S+[ \t]+\d+[ \t]+(\d+)[ \t]+(?:0000:){5}ffff:\S+[ \t]+[\d.]+[ \t]+(?:RoCE )?v2\b", re.M
+    "driver": (
+        re.compile(r"\bDriver Version *: *(\d[\d.]+)"),
+        "bring both to one driver: sparkrig update INVENTORY",
+    ),
+    "kernel": (
+        re.compile(r"(?<![\w.-])(\d+\.\d+\.\d+-\d+-nvidia(?:-64k)?)(?![\w.-])"),
+        "boot one kernel on both: sparkrig update INVENTORY",
+    ),
+    "MTU of a cage's netdev": (
+        re.compile(r"\b(?:en|roce)(?:p1|P2p1)s0f[01]\S{0,40} [^\n]{0,200}\bmtu (\d+)"),
+        "set one MTU on both: pyinfra INVENTORY deploys/network.py",
+    ),
+    "GID index of IPv4 with RoCE v2": (
+        re.compile(
+            r"^[ \t]*\S+[ \t]+\d+[ \t]+(\d+)[ \t]+(?:0000:){5}ffff:\S+[ \t]+[\d.]+[ \t]+(?:RoCE )?v2\b", re.M
+        ),
+        "leave NCCL_IB_GID_INDEX out, and set NCCL_IB_ROCE_VERSION_NUM=2",
     ),
 }
 
@@ -27,7 +39,7 @@ def compared(pieces: Iterable[Piece]) -> Explained | None:
         if piece.host:
             texts[piece.host] = texts.get(piece.host, "") + piece.text
     findings, same = [], []
-    for what, words in _FACTS.items():
+    for what, (words, cure) in _FACTS.items():
         values = {host: sorted({*words.findall(text)}) for host, text in texts.items()}
         values = {host: each for host, each in values.items() if each}
         if len(values) < 2:
@@ -36,16 +48,8 @@ def compared(pieces: Iterable[Piece]) -> Explained | None:
             same.append(what)
         else:
             why = ", ".join(f"{', '.join(each)} on {host}" for host, each in values.items())
-            findings.append(Finding(what, Verdict("degraded", "hosts-differ", f"it differs: {why}", _SAME[what])))
+            findings.append(Finding(what, Verdict("degraded", "hosts-differ", f"it differs: {why}", cure)))
     if not findings and not same:
         return None
     alike = f"; the same on all: {listed(same)}" if same else ""
     return Explained("the hosts", f"{len(texts)} hosts{alike}", tuple(findings))
-
-
-_SAME = {
-    "driver": "bring both to one driver: sparkrig update INVENTORY",
-    "kernel": "boot one kernel on both: sparkrig update INVENTORY",
-    "MTU of a cage's netdev": "set one MTU on both: pyinfra INVENTORY deploys/network.py",
-    "GID index of IPv4 with RoCE v2": "leave NCCL_IB_GID_INDEX out, and set NCCL_IB_ROCE_VERSION_NUM=2",
-}

@@ -1,4 +1,4 @@
-"""ip addr and ip link, long, brief (-br) and in one line (-o), and ifconfig: the netdevs of a host.
+"""ip addr and ip link, long, brief (-br), in one line (-o) and as JSON (-j), and ifconfig: the netdevs of a host.
 
 Sources: iproute2 (ip/ipaddress.c), net-tools (lib/interface.c).
 """
@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from ipaddress import IPv4Interface
+from typing import Any
 
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.parsing import bounds
 from sparkrig.parsing.grammar import NETDEV as _NETDEV
 from sparkrig.verdict import Finding, Verdict
 
@@ -31,7 +33,7 @@ _ASKS_ADDRESSES = re.compile(r"\bip\b[^|;]{0,60}?\sa(?:d(?:d(?:r(?:ess)?)?)?)?\b
 
 
 def explained(piece: Piece, _: Around) -> Explained:
-    rows = list(_rows(piece.lines))
+    rows = _objects(piece.text) or list(_rows(piece.lines))
     if not rows:
         raise ValueError(f"{piece.tool} names no netdev")
     hosts = [_known(host, piece.command) for host in _hosts(rows)]
@@ -44,6 +46,31 @@ def explained(piece: Piece, _: Around) -> Explained:
     ]
     findings = findings or [*_others(rows)]
     return Explained(piece.tool, cages.read(shown), tuple(findings), tuple(dict.fromkeys(cages.notes(rows))))
+
+
+def _objects(text: str) -> list[Netdev]:
+    """The netdevs of `ip -j`, none where the text is no list of JSON."""
+    begins = re.search(r"\[\s*\{", text)
+    if begins is None:
+        return []
+    try:
+        return [_object(entry) for entry in bounds.first(text, begins.start())[0] if entry]
+    except (LookupError, TypeError, AttributeError):
+        raise ValueError("this is no list of netdevs as ip -j prints it") from None
+
+
+def _object(entry: Any) -> Netdev:
+    flags = entry.get("flags", [])
+    infos = [info for info in entry.get("addr_info", []) if info.get("family", "inet") == "inet"]
+    found = (_interface(f"{info['local']}/{info['prefixlen']}") for info in infos)
+    return Netdev(
+        _NETDEV.held(entry["ifname"]),
+        "UP" in flags if flags else None,
+        "LOWER_UP" in flags if flags else None,
+        addresses=tuple(filter(None, found)),
+        mtu=int(entry["mtu"]) if "mtu" in entry else None,
+        master=_NETDEV.held(entry["master"]) if "master" in entry else "",
+    )
 
 
 def _hosts(rows: Iterable[Netdev]) -> Iterator[list[Netdev]]:
@@ -151,7 +178,7 @@ READERS = (
     Reader(
         "ip",
         explained,
-        "ip addr, ip link, also with -br and -o; ifconfig",
+        "ip addr, ip link, also with -br, -o and -j; ifconfig",
         "ip|ifconfig",
         re.compile(
             r"\bip(?:[ \t]{1,4}-\S{1,20}){0,8}[ \t]{1,4}(?:a|addr|address|l|link)(?!\S)"
@@ -165,6 +192,7 @@ READERS = (
             sign(
                 "brief", r"[ \t]*[A-Za-z][\w.@-]{0,40}[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT)(?:[ \t]|$)"
             ),
+            sign("objects", r"[ \t]*\[\s{0,40}\{\s{0,40}\"if(?:index|name)\":", again=True),
             sign("ifconfig", r"[ \t]*[A-Za-z][\w.-]{0,15}:[ \t]+flags=\d+<"),
         ),
     ),

@@ -47,7 +47,10 @@ def _devices(values: Mapping[str, str], around: Around) -> Iterator[Verdict]:
         if not names or names == ["all"] or "^" in value:
             continue
         unknown = [name for name in names if _no_device(name, variable) and name not in around.devices]
-        if unknown == names:  # one that fits nothing does no harm beside others
+        if unknown == names and around.foreign:
+            why = f"{variable} names {listed(unknown)}, beside {around.foreign}, which no Spark has"
+            yield Verdict("unknown", "other-hardware", why, "rdma link, where it runs")
+        elif unknown == names:  # one that fits nothing does no harm beside others
             does = "NCCL finds no device and takes sockets" if variable == "NCCL_IB_HCA" else "UCX finds no device"
             why = f"{variable} names {listed(unknown)}, and a Spark's devices are called rocep1s0f0, ...: {does}"
             yield Verdict("fault", "no-such-device", why, f"rdma link names them; {_ENVIRONMENT_FILE}")

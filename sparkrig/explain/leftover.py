@@ -12,9 +12,10 @@ from sparkrig.explain.kernel import verdict
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
 
-# A line that has signs of several counts for the first. Of perftest, whose own lines its reader knows, most words
-# may be anybody's, so the rows that say what they are about.
-TABLES = ("kernel", "serving", "nccl", "any program", "perftest")
+# A line that has signs of several counts for the first. Of tools whose own lines a reader knows, most words may be
+# anybody's, so the rows that say what they are about.
+TABLES = ("kernel", "serving", "nccl", "any program", "perftest", "nvidia-smi")
+_OWN_WORDS = ("perftest", "nvidia-smi")
 _MOST = 8
 _BEGIN = "traceback"  # of what ends with a line that says more, where that is known
 _LINE = 4_000  # characters; a longer line is no program's message
@@ -33,15 +34,18 @@ def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> tupl
     signs = _signs(bounded)
     left: dict[Signature, list[str]] = {}
     for number, (row, words) in sorted(signs.items()):
-        if row.level != "healthy" and not (number in readers and _judged(row, words, *readers[number])):
+        if not (number in readers and _judged(row, words, *readers[number])):
             left.setdefault(row, []).append(words)
+    notes = tuple(f"{row.meaning}: {row.cure}" for row in left if row.level == "healthy")
+    left = {row: words for row, words in left.items() if row.level != "healthy"}
     known = any(not each.verdict.healthy for _, said in readers.values() for each in said.findings)
     left = {row: words for row, words in left.items() if row.cause != _BEGIN or not (known or len(left) > 1)}
     findings = tuple(
         Finding(row.about or "a line", _with_kernel(verdict(row, words), text))
         for row, words in [*left.items()][:_MOST]
     )
-    return (Explained("elsewhere in the text", "", findings) if findings else None), {*signs}
+    elsewhere = Explained("elsewhere in the text", "", findings, notes) if findings or notes else None
+    return elsewhere, {*signs}
 
 
 def _with_kernel(one: Verdict, text: str) -> Verdict:
@@ -53,10 +57,9 @@ def _with_kernel(one: Verdict, text: str) -> Verdict:
 
 def _judged(row: Signature, words: str, piece: Piece, said: Explained) -> bool:
     """Whether a reader knows the sign, and did not say that all is well."""
-    knows = piece.reader.judges if piece.reader else ()
-    return any(not each.verdict.healthy for each in said.findings) and any(
-        row in table(name) or any(one.search(words) for one in table(name)) for name in knows
-    )
+    rows = [each for name in (piece.reader.judges if piece.reader else ()) for each in table(name)]
+    well = row.level != "healthy" and all(each.verdict.healthy for each in said.findings)
+    return not well and (row in rows or any(each.pattern and each.search(words) for each in rows))
 
 
 def _signs(text: str) -> dict[int, tuple[Signature, str]]:
@@ -79,5 +82,5 @@ def _patterns() -> tuple[tuple[Signature, re.Pattern[str]], ...]:
 def _each() -> Iterator[tuple[Signature, re.Pattern[str]]]:
     for name in TABLES:
         for row in table(name):
-            if not row.warns and (row.about or name != "perftest"):
+            if not row.warns and (row.about or name not in _OWN_WORDS):
                 yield row, re.compile(row.pattern, re.MULTILINE)

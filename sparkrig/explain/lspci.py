@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 
+from sparkrig.explain import cages
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.host import nic
 from sparkrig.text import listed
@@ -14,8 +15,6 @@ from sparkrig.verdict import Finding, Verdict
 
 # the functions of a Spark's ConnectX-7, and the root ports that they hang on
 _CONNECTX = re.compile(r"0000:01:00\.[01]|0002:01:00\.[01]")
-
-
 _ROOT_PORT = re.compile(r"000[02]:00:00\.0")
 
 
@@ -73,8 +72,7 @@ def _no_connectx(*, nameless: bool) -> Verdict:
     if nameless:
         why = "these links have no device: another one's width would pass for the NIC's"
         return Verdict("unknown", "device-unnamed", why, "sudo lspci -vv -d 15b3:, without grep")
-    why = "no ConnectX-7 is among them: without a cable it leaves the PCI bus"
-    return Verdict("unknown", "no-connectx", why, "plug the cable in on both ends, then: lspci -d 15b3:")
+    return cages.no_connectx()
 
 
 READERS = (

@@ -1,9 +1,10 @@
-"""nmcli device and nmcli connection: what NetworkManager makes of the netdevs."""
+"""nmcli and networkctl: what NetworkManager and systemd-networkd make of the netdevs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from ipaddress import IPv4Interface
 
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
@@ -17,16 +18,29 @@ _DEVICE = re.compile(
     r"(?:\s\([^)]{0,60}\))?"
 )
 _PROFILE = re.compile(r".*?\s(?:ethernet|bond|802-3-ethernet)\s+(?P<name>[A-Za-z][\w.-]{0,14}|--)\s*$")
-# NetworkManager calls a netdev without a carrier unavailable; a disconnected one has a link and no active profile.
-_CARRIER = {"connected": True, "disconnected": True, "connecting": True, "unavailable": False}
-_ADDRESSED = {"disconnected": False, "connecting": False}
+_LINK = re.compile(
+    r"\s*\d+\s+(?P<name>[A-Za-z][\w.-]{0,14})\s+(?:ether|bond|loopback|wlan|bridge|vlan)\s+"
+    r"(?P<state>routable|degraded|carrier|no-carrier|dormant|off|missing|enslaved)\s+(?P<setup>\w+)"
+)
+# Whether a netdev has a link, and an address. NetworkManager calls one without a carrier unavailable, and one with
+# a link and no active profile disconnected; networkd's degraded has a link-local address alone, of IPv4 or IPv6.
+_STATES = {
+    **{"connected": (True, None), "disconnected": (True, False), "connecting": (True, False)},
+    **{"unavailable": (False, None), "routable": (True, True), "degraded": (True, None), "enslaved": (True, None)},
+    **{"carrier": (True, False), "no-carrier": (False, None), "dormant": (False, None)},
+    **{"off": (False, None), "missing": (False, None)},
+}
+_SETTING = re.compile(r"\s*(?P<key>[a-z0-9-]{2,20}\.[a-z0-9-]{2,30}):\s+(?P<value>\S[^\n]{0,200})$")
 
 
 def explained(piece: Piece, _: Around) -> Explained:
-    states = {row["name"]: row["state"] for line in piece.lines if (row := _DEVICE.match(line))}
+    states = {
+        row["name"]: row["state"] for line in piece.lines if (row := _DEVICE.match(line) or _LINK.match(line))
+    }
     if not states:
-        return _profiles(piece)
-    rows = [Netdev(name, carrier=_CARRIER.get(s), addressed=_ADDRESSED.get(s)) for name, s in states.items()]
+        settings = {row["key"]: row["value"].strip() for line in piece.lines if (row := _SETTING.match(line))}
+        return _profile(piece, settings) if "connection.interface-name" in settings else _profiles(piece)
+    rows = [Netdev(name, None, *_STATES.get(state, (None, None))) for name, state in states.items()]
     shown = [f"{name} {states[name]}" for name in states if Netdev(name).cage]
     findings = [*cages.judged(rows, whole="lo" in states), *_unmanaged(states.items())]
     notes = [*cages.notes(rows), *_waiting(states.items())]
@@ -51,7 +65,7 @@ def _profiles(piece: Piece) -> Explained:
     """The table of profiles, which tells on which netdev one is active."""
     on = [row["name"] for line in piece.lines if (row := _PROFILE.match(line))]
     if not on:
-        raise ValueError("nmcli printed neither devices nor profiles")
+        raise ValueError(f"{piece.tool} printed neither devices nor profiles")
     active = [name for name in on if name != "--"]
     rows = [Netdev(name, carrier=True) for name in active if Netdev(name).cage]
     rows += [Netdev(row.twin, carrier=True, addressed=False) for row in rows if row.twin not in active]
@@ -59,20 +73,41 @@ def _profiles(piece: Piece) -> Explained:
     return Explained(piece.tool, read, tuple(cages.judged(rows)))
 
 
+def _profile(piece: Piece, settings: dict[str, str]) -> Explained:
+    """One profile: what it gives its netdev."""
+    name, method = settings["connection.interface-name"], settings.get("ipv4.method", "auto")
+    addresses = re.findall(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}/\d\d?", settings.get("ipv4.addresses", ""))
+    mtu = settings.get("802-3-ethernet.mtu", "")
+    row = Netdev(
+        name,
+        carrier=True,
+        addressed={"manual": bool(addresses), "disabled": False}.get(method),
+        addresses=tuple(IPv4Interface(each) for each in addresses[:1]),
+        mtu=int(mtu) if mtu.isdecimal() else None,
+    )
+    notes = [*_waiting([(name, "connecting" if method == "auto" else "")])]
+    if row.cage and row.mtu is None:
+        notes.append(f"no MTU is given, so it is 1500: {cages.MTU} lets RDMA send 4096 bytes")
+    read = f"{row.netdev} by {method} {' '.join(addresses)}".rstrip()
+    return Explained(piece.tool, read, tuple(cages.judged([row], state="defined")), tuple(notes))
+
+
 _SHOW = r"(?:[ \t]{1,4}(?:status|show|s)(?:[ \t]{1,4}--?\w{1,20}){0,4})?[ \t]{0,4}(?:$|[|;>&])"
 READERS = (
     Reader(
         "nmcli",
         explained,
-        "nmcli device, nmcli connection",
+        "nmcli device, nmcli connection, also with show NAME; networkctl",
         "nmcli",
         re.compile(
             r"\bnmcli(?:[ \t]{1,4}-\S{1,20}(?:[ \t]{1,4}[A-Z][A-Z,-]{0,80})?){0,8}"
-            rf"[ \t]{{1,4}}(?:d|dev|device|c|con|connection){_SHOW}"
+            rf"[ \t]{{1,4}}(?:d|dev|device|c|con|connection)"
+            rf"(?:{_SHOW}|[ \t]{{1,4}}show[ \t])"
         ),
         (
             sign("devices", r"[ \t]*DEVICE[ \t]+TYPE[ \t]+STATE\b", again=True),
             sign("profiles", r"[ \t]*NAME[ \t]+(?:UUID[ \t]+)?TYPE[ \t]+DEVICE\b", again=True),
+            sign("profile", r"[ \t]*connection\.id:[ \t]", again=True),
             sign(
                 "device",
                 r"[ \t]*en[\w.-]{1,14}[ \t]+ethernet[ \t]+(?:(?:dis)?connected|connecting|un\w+)\b",
@@ -80,7 +115,15 @@ READERS = (
         ),
         body=re.compile(
             r"^(?:[ \t]*\S{1,15}[ \t]+(?:ethernet|wifi|bridge|loopback|bond|tun|vlan|wifi-p2p|dummy)[ \t]|"
-            r"[^\n]*\(not shown\))"
+            r"[^\n]*\(not shown\)|[ \t]*[a-z0-9-]+\.[a-z0-9-]+:)"
         ),
+    ),
+    Reader(
+        "networkctl",
+        explained,
+        programs="networkctl",
+        command=re.compile(r"\bnetworkctl\b(?:[ \t]+(?:list|-\S+))*[ \t]*(?:$|[|;>&])"),
+        signs=(sign("header", r"[ \t]*IDX[ \t]+LINK[ \t]+TYPE[ \t]+OPERATIONAL\b", again=True),),
+        body=re.compile(r"[ \t]*\d+ |\d+ links listed"),
     ),
 )

@@ -138,5 +138,6 @@ READERS = (
             sign("complaint", rf"[ \t]*(?:{_TROUBLE})"),
         ),
         body=re.compile(r"[ \t]*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} "),
+        judges=("nvidia-smi",),
     ),
 )

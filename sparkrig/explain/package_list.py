@@ -119,14 +119,11 @@ def _of_apt(here: bool, marks: str) -> tuple[str, str]:
 def judge(packages: Packages) -> list[Finding]:
     """Which driver is installed and whether the next boot has its module; what is not listed is unknown."""
     carried = _driver(packages)
-    if carried.cause == "no-driver-listed":
-        return [Finding("driver", carried)]
-    found = [
-        Finding(about, _doubted(verdict) if _unmarked(packages) else verdict)
-        for about, verdict in (("driver", carried), ("the next boot", _next_boot(packages)))
-    ]
-    unfinished = [row.name for row in packages.rows if row.status in UNFINISHED]
-    if unfinished:
+    verdicts = [("driver", carried)]
+    if carried.cause != "no-driver-listed":
+        verdicts.append(("the next boot", _next_boot(packages)))
+    found = [Finding(about, _doubted(one) if _unmarked(packages) else one) for about, one in verdicts]
+    if unfinished := [row.name for row in packages.rows if row.status in UNFINISHED]:
         why = f"dpkg was interrupted ({listed(unfinished)} unfinished)"
         found.append(Finding("dpkg", Verdict("degraded", "dpkg-interrupted", why, "sudo dpkg --configure -a")))
     return found
@@ -200,39 +197,20 @@ def read(packages: Packages) -> str:
     return f"{count} installed package{'' if count == 1 else 's'}{shown}"
 
 
-def notes(packages: Packages, *, sound: bool) -> Iterable[str]:
-    """What is worth knowing beside the verdicts. sound: none of them is degraded or a fault, so a deploy holds."""
-    installed = packages.installed
+def notes(packages: Packages) -> Iterable[str]:
+    """What is worth knowing beside the verdicts."""
     if len(kernels := driver.kernels(packages)) > 1:
         yield f"{kernels[-1]} is taken to boot next; a list does not tell whether GRUB's menu has a pin"
     if tools := driver.tools_ahead(packages):
         yield f"{listed(tools)} have versions of their own, and are no sign of another driver"
-    if installed and all("nvidia" in row.name for row in installed):
-        yield "every row has nvidia in its name, so that a kernel of another flavour would not show"
-    marked = any(row.want for row in packages.rows)
-    if installed and not marked:
+    if packages.installed and not any(row.want for row in packages.rows):
         removed = " or what was removed" if _unmarked(packages) else ""
         yield f"this list does not mark what is on hold{removed}; {MARKED} tells"
-    if driver.branch(packages) is None or _behind(packages):
-        return
-    yield _hold(packages, marked=marked) if sound else "a deploy would hold nothing before that is mended"
-
-
-def _hold(packages: Packages, *, marked: bool) -> str:
-    names, late = driver.hold_set(packages, driver.BRANCH), driver.unheld(packages, driver.BRANCH)
-    held = (
-        f", {len(names) - len(late) or 'none'} of which {'is' if len(names) - len(late) < 2 else 'are'} held now"
-    )
-    count = f"{len(names)} package{'' if len(names) == 1 else 's'}"
-    return f"a deploy would hold {count}{held if marked else ''}: {', '.join(names)}"
 
 
 def explained(piece: Piece, _: Around) -> Explained:
     packages = parse(piece.lines)
-    findings = tuple(judge(packages))
-    sound = all(finding.verdict.level in ("healthy", "unknown") for finding in findings)
-    noted = tuple(notes(packages, sound=sound))
-    return Explained(piece.tool, read(packages), findings, noted)
+    return Explained(piece.tool, read(packages), tuple(judge(packages)), tuple(notes(packages)))
 
 
 _PACKAGE, _ARCHITECTURE = r"[a-z0-9][a-z0-9+.-]++(?::[a-z0-9]++)?", r"(?:arm64|amd64|armhf|i386|all)\b"

@@ -67,7 +67,7 @@ def _without_figure(text: str, why: str) -> Verdict:
     failed = perftest_errors.failure(text)
     if failed:
         return failed
-    if "Waiting for client" in text and "#bytes" not in text:
+    if "Waiting for client" in text and "local address" not in text and "#bytes" not in text:
         return Verdict(
             "unknown",
             "no-client",
@@ -198,10 +198,6 @@ def _latency(tool: str, subject: str, text: str) -> Explained:
 
 _TEST = r"(?:ib_(?:write|read|send|atomic)_(?:bw|lat)|raw_ethernet_\w+)"
 _FIGURES = "figures"
-_TITLE = (
-    r"[ \t]*(?:RDMA_|Send|Atomic|Raw)[\w ]{0,60}\b(?:BW|Latency)\b[\w ]{0,60}Test\b|"
-    r"[ \t]*WARNING: BW peak won't be measured|\* Waiting for client to connect"
-)
 _COMPLAINT = (
     r"(?:\w+: )?Couldn't (?:connect to \S+:\d|listen to port|read remote|read reports|allocate MR|create CQ)|"
     r"Unable to (?:init the socket|open file descriptor for socket|find the Infiniband/RoCE|read to socket)|"

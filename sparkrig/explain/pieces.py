@@ -14,7 +14,7 @@ from sparkrig.explain.explanation import WORD, Piece, Reader, Sign, line_numbers
 
 _PROMPT = re.compile(
     r"^\s*(?:\([\w. -]+\)\s*)?"
-    r"(?:(?:\[?[\w.-]+@(?P<host>[\w.-]+)(?:[ :~/][^#$%\n]*?)?\]?\s?[#$%]|(?:ba|z)?sh-[\d.]+[#$])"
+    r"(?:(?:\[?[\w.-]{1,64}@(?P<host>[\w.-]{1,64})(?:[ :~/][^#$%\n]*?)?\]?\s?[#$%]|(?:ba|z)?sh-[\d.]+[#$])"
     r"(?:\s+(?P<typed>.*))?|"
     r"(?:[$\u276f\u279c]|\++)\s+(?P<bare>.*))$"
 )

@@ -34,9 +34,11 @@ from sparkrig.explain import (
     perftest,
     rdma_tools,
     serving,
+    uname,
 )
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
 from sparkrig.explain.pieces import Splitter
+from sparkrig.host.identity import GB10_NAME
 from sparkrig.network import gid_table
 from sparkrig.parsing import section
 from sparkrig.redaction.credentials import masked
@@ -62,6 +64,7 @@ READERS: tuple[Reader, ...] = (
     *launch_environment.READERS,
     *iperf.READERS,
     *firmware.READERS,
+    *uname.READERS,
     *serving.READERS,
 )
 READABLE = tuple(reader.readable for reader in READERS if reader.readable)
@@ -110,6 +113,7 @@ def _around(bare: str, pieces: Sequence[Piece], *, prose: bool) -> Around:
         prefixes=dict(re.findall(r"\b(\d{1,3}(?:\.\d{1,3}){3})/(\d|[12]\d|3[0-2])(?!\d)", bare)),
         prose=prose,
         linked=lspci.linked(links),
+        foreign=_foreign(bare),
     )
 
 
@@ -139,6 +143,11 @@ def _unread(piece: Piece, why: str) -> Verdict:
 def _instead(one: Explained, signed: Collection[int]) -> bool:
     """Whether another program failed where the tool was to answer, as docker does that was to start it."""
     return bool(signed) and [finding.verdict.cause for finding in one.findings] == ["no-answer"]
+
+
+def _foreign(text: str) -> str:
+    gpu = re.search(r"\bNVIDIA (?!GB10)(?:[A-Z]{1,2}\d{2,4}|GeForce|RTX)\b[\w -]{0,20}", text)
+    return gpu[0].strip() if gpu and GB10_NAME not in text else ""
 
 
 def _written(text: str) -> int | None:

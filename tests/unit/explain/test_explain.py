@@ -11,9 +11,12 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from sparkrig.bandwidth import nccl_tests
 from sparkrig.explain.explanation import Explained
@@ -152,11 +155,11 @@ LOG = (
     "spark-9f8f:315:315 [0] NCCL INFO NET/IB : Using [0]rocep1s0f1:1/RoCE [1]roceP2p1s0f1:1/RoCE [RO]; OOB x\n"
     "spark-9f8f:315:401 [0] NCCL INFO Channel 09/0 : 1[0] -> 0[0] [send] via NET/IB/1\n"
 )
-LAT_HEADER = (
-    " #bytes #iterations    t_min[usec]    t_max[usec]  t_typical[usec]    t_avg[usec]    t_stdev[usec]"
-    "   99% percentile[usec]   99.9% percentile[usec]\n"
-)
-LAT_ROW = " {0}       1000          1.50           4.19      {1}      1.60    0.02    1.64    4.19\n"
+LATENCY = """\
+ #bytes #iterations  t_min[usec]  t_max[usec]  t_typical[usec]  t_avg[usec]  t_stdev[usec]   99% percentile[usec]
+ 2       1000          1.50           4.19      1.55      1.60    0.02    1.64
+ 8388608       1000          1.50           4.19      621.5      1.60    0.02    1.64
+"""
 REPORT = json.dumps(
     {
         "test_info": {"test": "RDMA_Write_BW_Test", "Device": "rocep1s0f0", "Mtu": 4096},
@@ -166,256 +169,28 @@ REPORT = json.dumps(
 )
 SWEEP = HEADER.format("Gb/sec") + " 2  5000  0.042  0.042  2.63\n 65536  5000  112.0  111.8  0.213\n"
 
-FORMS = {
-    # section 6: perftest
-    "Gb/sec": (HEALTHY, "ib_write_bw", "111.86 Gb/s", "healthy", ""),
-    "MB/sec": (perftest("13334.7", "0.2", "MB/sec"), "ib_write_bw", "= 111.86 Gb/s", "healthy", ""),
-    "MiB/sec": (perftest("13334.7", "0.2", "MiB/sec"), "ib_write_bw", "= 111.86 Gb/s", "healthy", ""),
-    "-D, peak 0.00": (recorded("perftest/bw-duration.txt"), "ib_write_bw", "0.18 Gb/s", "fault", "detour"),
-    "header without a row": (HEALTHY[: HEALTHY.index(" 65536")], "ib_write_bw", "", "unknown", "no-result"),
-    "JSON": (REPORT, "ib_write_bw", "13334.70 MiB/sec = 111.86 Gb/s", "healthy", ""),
-    "JSON, recorded": (recorded("perftest/bw-duration.json"), "ib_write_bw", "0.18 Gb/s", "fault", "detour"),
-    "a row alone, its unit by the rate": (
-        "65536 1024102 0.00 111.86 0.213358\n",
-        "perftest",
-        "111.86",
-        "healthy",
-        "",
-    ),
-    "a row alone, no unit fits": ("65536 1024102 0.00 111.86 0.9\n", "perftest", "", "unknown", "no-result"),
-    "1 MiB, section 6's row": (
-        HEADER.format("Gb/sec") + " 1048576    40005            0.00               111.86 \t\t   0.013335\n",
-        "perftest",
-        "111.86 Gb/s, messages of 1 MiB",
-        "healthy",
-        "",
-    ),
-    "-a, the largest": (SWEEP, "perftest", "111.80 Gb/s, messages of 64 KiB", "healthy", ""),
-    "-a, cut off": (
-        SWEEP[: SWEEP.index(" 65536")],
-        "perftest",
-        "messages of 2 bytes",
-        "unknown",
-        "small-messages",
-    ),
-    "latency": (recorded("perftest/lat-iterations.txt"), "ib_write_lat", "248.70 us", "degraded", "latency-high"),
-    "latency, healthy": (LAT_HEADER + LAT_ROW.format(2, 1.55), "perftest", "1.55 us typical", "healthy", ""),
-    "latency -a, the smallest": (
-        LAT_HEADER + LAT_ROW.format(2, 1.55) + LAT_ROW.format(8388608, 621.5),
-        "perftest",
-        "1.55 us typical, messages of 2 bytes",
-        "healthy",
-        "",
-    ),
-    "latency -D": (
-        recorded("perftest/lat-duration.txt"),
-        "ib_write_lat",
-        "on average",
-        "degraded",
-        "latency-high",
-    ),
-    "latency, JSON": (
-        recorded("perftest/lat-duration.json"),
-        "ib_write_lat",
-        "557.02",
-        "degraded",
-        "latency-high",
-    ),
-    "path MTU 1024": (HEALTHY.replace("4096[B]", "1024[B]"), "ib_write_bw", "MTU 1024", "degraded", "path-mtu"),
-    "commented rows": (
-        "#  " + HEADER.format("MiB/sec").strip() + "\n#  65536      279928           0.00     13334.7     0.2\n",
-        "perftest",
-        "= 111.86 Gb/s",
-        "healthy",
-        "",
-    ),
-    "another make of NIC": (
-        HEALTHY.replace("rocep1s0f0", "mlx5_0"),
-        "ib_write_bw",
-        "111.86",
-        "unknown",
-        "other-hardware",
-    ),
-    # section 5: GIDs
-    "show_gids": (GIDS, "show_gids", "4 GIDs of rocep1s0f0", "healthy", ""),
-    "show_gids, moved": (f"{MOVED}NCCL_IB_GID_INDEX=3\n", "show_gids", "6 GIDs", "fault", "gid-moved"),
-    "show_gids, in place": (f"export NCCL_IB_GID_INDEX=3\n{GIDS}", "show_gids", "4 GIDs", "healthy", ""),
-    "show_gids, no IPv4": (NO_IPV4, "show_gids", "2 GIDs", "fault", "gid-missing"),
-    "show_gids, none": (
-        "\n".join(GIDS.splitlines()[:2]) + "\nn_gids_found=0\n",
-        "show_gids",
-        "",
-        "fault",
-        "gid-missing",
-    ),
-    "show_gids, cut in a row": (GIDS[: GIDS.rindex("ffff")], "show_gids", "", "unknown", "unreadable"),
-    "ibdev2netdev, nothing up": (UP.replace("Up", "Down"), "ibdev2netdev", "(down)", "unknown", "no-carrier"),
-    "ibdev2netdev -v": (VERBOSE, "ibdev2netdev", "rocep1s0f1 = enp1s0f1np1 (up)", "healthy", ""),
-    "ibdev2netdev, unreadable": (VERBOSE.replace("port 1", "port x"), "ibdev2netdev", "", "unknown", "unreadable"),
-    # section 9 and 1: the NIC
-    "ethtool": (ETHTOOL, "ethtool", "enp1s0f0np0 up, 200 Gb/s", "healthy", ""),
-    "ethtool, 100 Gb/s": (ETHTOOL.replace("200000", "100000"), "ethtool", "100 Gb/s", "degraded", "speed-low"),
-    "ethtool, management": (
-        ETHTOOL.replace("enp1s0f0np0", "enP7s7").replace("200000", "10000"),
-        "ethtool",
-        "10 Gb/s",
-        "healthy",
-        "",
-    ),
-    "ethtool, no cable": (
-        "Settings for enp1s0f1np1:\n\tSpeed: Unknown!\n\tLink detected: no (No cable)\n",
-        "ethtool",
-        "down, speed unknown",
-        "unknown",
-        "no-carrier",
-    ),
-    "lspci": (LSPCI, "lspci", "0002:01:00.0", "healthy", ""),
-    "lspci, x2 as in the forum": (FORUM_LSPCI, "lspci", "0002:01:00.0", "degraded", "pcie-width"),
-    "lspci, not root": (
-        f"{LSPCI.splitlines()[0]}\n\tCapabilities: <access denied>\n",
-        "lspci",
-        "",
-        "unknown",
-        "no-answer",
-    ),
-    "lspci, grep took the names": (
-        "\t\tLnkSta:\tSpeed 16GT/s, Width x1\n",
-        "lspci",
-        "",
-        "unknown",
-        "device-unnamed",
-    ),
-    "lspci, no ConnectX-7": (LSPCI[LSPCI.index("0004") :], "lspci", "1 devices", "unknown", "no-connectx"),
-    # sections 2 and 9: the GPU
-    "nvidia-smi, Not Supported": (SMI, "nvidia-smi", "NVIDIA GB10, driver 580.126.09, 0 % busy", "healthy", ""),
-    "nvidia-smi, H200": (recorded("gpu/nvidia-smi.txt"), "nvidia-smi", "NVIDIA H200", "healthy", ""),
-    "nvidia-smi -L": (f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n", "nvidia-smi -L", "NVIDIA GB10", "healthy", ""),
-    "nvidia-smi -L, its command": (
-        f"me@spark:~$ nvidia-smi -L\nGPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\nme@spark:~$ \n",
-        "nvidia-smi -L",
-        "NVIDIA GB10",
-        "healthy",
-        "",
-    ),
-    "nvidia-smi -L, below a report": (
-        f"the host hangs, see above\nGPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n",
-        "nvidia-smi -L",
-        "NVIDIA GB10",
-        "unknown",
-        "list-in-prose",
-    ),
-    "csv, [N/A]": (
-        f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n\nand prose, with commas, of a post, x, y, z\n",
-        "nvidia-smi --query-gpu",
-        "NVIDIA GB10, 96 % busy, SM 2418 MHz",
-        "healthy",
-        "",
-    ),
-    "csv, clamped": (
-        f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 611 MHz, [Not Supported]\n",
-        "nvidia-smi --query-gpu",
-        "611 MHz",
-        "fault",
-        "power-clamp",
-    ),
-    "csv, noheader, by its command": (
-        "$ nvidia-smi --query-gpu=index,name,memory.total --format=csv,noheader,nounits\n0, NVIDIA GB10, [N/A]\n",
-        "nvidia-smi --query-gpu",
-        "NVIDIA GB10",
-        "healthy",
-        "",
-    ),
-    "csv, cut off": (f"{CSV}0, NVIDIA GB10, GPU-{UUID}\n", "nvidia-smi --query-gpu", "", "unknown", "unreadable"),
-    "no driver": (
-        "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.\n",
-        "nvidia-smi",
-        "",
-        "fault",
-        "driver-not-loaded",
-    ),
-    # section 6: NCCL
-    "nccl-tests, MTU 1500": (
-        NCCL_TESTS,
-        "NCCL",
-        "19.95 GB/s bus bandwidth of all_gather at 16",
-        "degraded",
-        "below-pass",
-    ),
-    "nccl-tests, healthy": (FAST, "NCCL", "22.70 GB/s", "healthy", ""),
-    "nccl-tests, header alone": (NCCL_TESTS.rpartition("\n 171")[0] + "\n", "NCCL", "", "unknown", "unreadable"),
-    "nccl-tests, one host": (FAST.replace("spark-3995", "spark"), "NCCL", "22.70", "unknown", "one-host"),
-    "nccl-tests, other GPUs": (FAST.replace("GB10", "H100"), "NCCL", "22.70", "unknown", "not-gb10"),
-    "nccl-tests, the collective only typed": (
-        "$ ./build/all_reduce_perf -b 16G -e 16G\n" + FAST.partition("\n")[2],
-        "NCCL",
-        "22.70 GB/s bus bandwidth of all_reduce",
-        "healthy",
-        "",
-    ),
-    "nccl-tests, wrong values": (
-        FAST.replace("  22.60      0", "  22.60      3"),
-        "NCCL",
-        "",
-        "fault",
-        "wrong-values",
-    ),
-    "nccl-tests, three hosts": (
-        FAST.replace(
-            "#  Rank  1", "#  Rank  2 Group  0 Pid 9 on spark-5555 device  0 [000f:01:00] NVIDIA GB10\n#  Rank  1"
-        ),
-        "NCCL",
-        "22.70",
-        "unknown",
-        "not-comparable",
-    ),
-    "nccl-tests, another collective": (
-        FAST.replace("all_gather_perf", "reduce_scatter_perf"),
-        "NCCL",
-        "reduce_scatter",
-        "unknown",
-        "not-comparable",
-    ),
-    "nccl-tests, small messages": (
-        NCCL_TESTS.replace("17179869184    2147483648", "1048576    262144"),
-        "NCCL",
-        "at 1 MiB",
-        "unknown",
-        "small-messages",
-    ),
-    "NCCL log, TCP and no figure": (
-        LOG.replace("NET/IB", "NET/Socket"),
-        "NCCL",
-        "NET/Socket",
-        "fault",
-        "nccl-socket",
-    ),
-    "NCCL log, cut before its channels": (
-        LOG.partition("\n")[0] + "\n",
-        "NCCL",
-        "over NET/IB, devices",
-        "healthy",
-        "",
-    ),
-    "NCCL log, within one host": (LOG.replace("NET/IB/1", "P2P/CUMEM"), "NCCL", "over P2P", "unknown", "one-host"),
-    "NCCL log": (LOG, "NCCL", "over NET/IB, devices rocep1s0f1 and roceP2p1s0f1", "healthy", ""),
-    "NCCL log, one twin": (LOG.replace(" [1]roceP2p1s0f1:1/RoCE", ""), "NCCL", "NET/IB", "degraded", "one-hca"),
-    "NCCL log, TCP": (recorded("nccl/socket.0.log"), "NCCL", "4.41 GB/s", "fault", "nccl-socket"),
-    "NCCL log, another host's rank": (recorded("nccl/p2p.0.log"), "NCCL", "over P2P", "unknown", "one-host"),
-    "NCCL, no GPU": (recorded("nccl/no-gpu.0.log"), "NCCL", "", "unknown", "no-gpu"),
-}
+FORMS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 
 
-def test_each_form_of_the_reference_gets_the_right_value_or_a_named_refusal() -> None:
-    def holds(text: str, tool: str, read: str, level: str, cause: str) -> None:
-        one, verdict = only(text)
-        assert (one.tool, verdict.level, verdict.cause) == (tool, level, cause)
-        assert read in one.read and (verdict.evidence or cause)
-        assert verdict.healthy or verdict.cure or cause == "unreadable"
+def form(row: Mapping[str, Any]) -> str:
+    """The text of a row of test_explain.yaml. of: a text of this module; cut: from where on it is left out."""
+    text = str(row.get("text") or (recorded(row["file"]) if "file" in row else globals()[row["of"]]))
+    for words, others in row.get("put", {}).items():
+        assert words in text
+        text = text.replace(words, others)
+    return (text[: text.index(row["cut"])] if "cut" in row else text) + str(row.get("then", ""))
 
-    each_row(FORMS, holds)
-    each_row(
-        {f"{name}, CRLF": (text.replace("\n", "\r\n"), *told) for name, (text, *told) in FORMS.items()}, holds
-    )
+
+def test_each_form_of_a_tools_output_gets_the_right_value_or_a_named_refusal() -> None:
+    def holds(row: Mapping[str, Any]) -> None:
+        tool, read, told = row["is"]
+        for text in (form(row), form(row).replace("\n", "\r\n")):
+            one, verdict = only(text)
+            assert (one.tool, f"{verdict.level} {verdict.cause}".strip()) == (tool, told)
+            assert read in one.read and (verdict.evidence or verdict.cause)
+            assert verdict.healthy or verdict.cure or verdict.cause == "unreadable"
+
+    each_row({name: (row,) for name, row in FORMS.items()}, holds)
 
 
 @pytest.mark.parametrize(
@@ -745,22 +520,6 @@ def test_two_runs_without_a_prompt_between_them() -> None:
     ]
 
 
-def test_what_others_put_before_each_line() -> None:
-    def holds(front: str) -> None:
-        assert only("".join(f"{front}{line}\n" for line in HEALTHY.splitlines()))[1].healthy
-
-    each_row(
-        {
-            "journald": "Nov 20 20:36:03 spark-b ib_write_bw[1234]: ",
-            "mpirun": "[1,0]<stdout>:",
-            "quoted twice": "> > ",
-            "indented": "    ",
-            "no-break space": "\u00a0",
-        },
-        holds,
-    )
-
-
 @pytest.mark.parametrize(
     ("text", "cause"),
     [
@@ -829,15 +588,6 @@ def test_the_recorded_lists_are_healthy_in_each_form() -> None:
     each_row(
         [(spark, form, command) for spark in SPARKS for form in LISTS for command in ("", "$ dpkg -l\n")], holds
     )
-
-
-def test_what_a_deploy_would_hold_is_told() -> None:
-    (one,) = explain(rows(SPARKS["sparkjr"], LISTS["dpkg -l, held"]))
-    assert one.notes[-1].startswith(
-        "a deploy would hold 16 packages, 16 of which are held now: linux-image-6.17.0-1014"
-    )
-    (one,) = explain(SPARKS["sparkjr"])
-    assert one.notes[-1].startswith("a deploy would hold 16 packages: linux-image-6.17.0-1014")
 
 
 def test_a_list_with_several_kernels_says_that_it_does_not_tell_a_pin() -> None:
@@ -1000,10 +750,7 @@ def test_apt_list_of_a_chinese_host_without_its_automatic_packages() -> None:
         "nvidia-driver-590-open/jammy-updates 590.48.01-0ubuntu0.22.04.2 amd64\n"
     )
     assert one.findings[0].verdict.evidence == "580.95.05, of branch 580"
-    assert one.notes[1:] == (
-        f"this list does not mark what is on hold; {MARKED} tells",
-        "a deploy would hold 1 package: nvidia-driver-580-open",
-    )
+    assert one.notes == (f"this list does not mark what is on hold; {MARKED} tells",)
 
 
 def test_rows_of_ibdev2netdev_that_a_web_page_put_into_one_line() -> None:
@@ -1085,7 +832,6 @@ def test_a_list_of_what_can_be_upgraded_does_not_tell_what_boots_next() -> None:
         driver, boot = (finding.verdict for finding in one.findings)
         assert (driver.level, boot.level, boot.cause) == ("healthy", "unknown", "not-listed")
         assert "only what can be upgraded" in boot.evidence and boot.cure == f"{MARKED}, without grep"
-        assert not any("would hold" in note for note in one.notes)
 
     whole = f"{dpkg}{torn}zip/noble 3 arm64 [upgradable from: 2]\n"
     each_row({"all": behind, "torn": torn, "with dpkg": whole}, holds)
@@ -1150,7 +896,6 @@ def test_the_cure_of_a_torn_list_releases_installs_and_holds_again() -> None:
     words = ("apt-mark unhold $held", f"apt-get install {NEXT}", "apt-mark hold $held")
     places = [verdict.cure.find(word) for word in words]
     assert -1 not in places and places == sorted(places)
-    assert one.notes[-1] == "a deploy would hold nothing before that is mended"
 
 
 def test_packages_named_like_tools_stay_in_their_list() -> None:
@@ -1287,11 +1032,6 @@ def test_it_starts_without_pyinfra_and_pydantic() -> None:
     assert not {"pyinfra", "gevent", "paramiko", "pydantic", "matplotlib"} & {*done.stdout.split()}
 
 
-def test_a_long_log_is_read_in_time() -> None:
-    """Patterns that try each blank of a long line anew would take minutes."""
-    assert explain(" " * 200_000 + "\n" + "a" * 200_000 + "\n" + "a_b, " * 20_000 + "\n" + "1 " * 100_000) == []
-
-
 # --- nccl-tests
 
 
@@ -1315,10 +1055,6 @@ def test_rows_of_nccl_tests() -> None:
         },
         holds,
     )
-
-
-def test_a_paste_without_tools_has_no_pieces() -> None:
-    assert explain("nothing\nof this\n") == []
 
 
 # --- what looks healthy and proves nothing

@@ -22,6 +22,12 @@ SIGNS = (
     "Traceback (most recent call last):",
     "torch.cuda.OutOfMemoryError: CUDA out of memory.",
     "Couldn't create CQ",
+    "mlx5_0: ibv_create_cq() failed: Cannot allocate memory",
+    "host:1:2 [0] misc/x.cc:2 NCCL WARN of what nobody knows",
+    "[Handshake] Failed to modify QP to RTR, check mtu, gid",
+    "it fails with `No devices were found`",
+    "dpkg: error processing package nvidia-dkms-580 (--configure):",
+    "[ 12.345678] mlx5_core 0000:01:00.0: something_new failed with error -22",
     "ncclSystemError: unhandled system error, NCCL version 2.28.9",
     "(EngineCore_DP0 pid=7) ERROR 08-29 12:00:00 [core.py:1] EngineCore failed to start.",
     "nvme nvme0: I/O 12 QID 3 timeout, aborting",
@@ -93,7 +99,19 @@ def test_long_texts_without_meaning_are_bounded() -> None:
         assert time.process_time() - began < 20 and len(result.output) < 20_000
 
     each_row(
-        {"one line": "x" * 1_000_000, "lines": "NVRM: noise\n" * 50_000, "words": "not this\n" * 50_000}, holds
+        {
+            "one line": "x" * 1_000_000,
+            "lines": "NVRM: noise\n" * 50_000,
+            "words": "not this\n" * 50_000,
+            "blanks": " " * 200_000,
+            "one name": "a" * 200_000,
+            "names": "a_b, " * 20_000,
+            "figures": "1 " * 100_000,
+            "objects": '[{"ifindex":1,' * 20_000,
+            "profile": "connection.id: a" * 20_000,
+            "emphasis": "*_ " * 40_000,
+        },
+        holds,
     )
 
 
@@ -107,6 +125,8 @@ def test_what_stands_before_a_line_does_not_matter() -> None:
     each_row(
         {
             "a quote": ("> ", "\n"),
+            "quoted twice": ("> > ", "\n"),
+            "a no-break space": ("\u00a0", "\n"),
             "docker's time": ("2026-08-29T12:00:00.123456789Z ", "\n"),
             "compose": ("vllm-1  | ", "\n"),
             "mpirun": ("[1,0]<stdout>:", "\n"),
