@@ -41,7 +41,7 @@ def verdict(row: Signature, words: list[str]) -> Verdict:
 
 _DAY = r"[A-Z][a-z]{2} [ \d]\d"
 _STAMP = (
-    rf"\[ *\d+\.\d{{6}}\] |\[(?:{_DAY} \d\d:\d\d|[A-Z][a-z]{{2}}\d\d \d\d:\d\d| *\+\d+\.\d{{6}})\] |"
+    rf"\[ *\d{{1,8}}\.\d{{6}}\] |\[(?:{_DAY} \d\d:\d\d|[A-Z][a-z]{{2}}\d\d \d\d:\d\d| *\+\d+\.\d{{6}})\] |"
     rf"\[[A-Z][a-z]{{2}} {_DAY} [\d:]{{8}}(?: \d{{4}})?\] |"
     rf"(?:\w{{3,4}} [ \d]\d [\d:]{{8}}|\d{{4}}-\d\d-\d\dT[\d:.+Z-]{{8,30}}) (?:\S+ )?kernel: "
 )
