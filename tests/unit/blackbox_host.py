@@ -14,6 +14,7 @@ from tests.unit.simulated import TEMPLATES, SimulatedHost, load
 PROGRAM = TEMPLATES / "watch" / "blackbox.py"
 A, B = "aaaaaaaa", "bbbbbbbb"
 EURO = "\u20ac"  # three bytes, and six characters of JSON
+SLOTS = 256  # of 8640: a day's ring is 34 MiB, which each look reads whole
 ROW = "96, 2405, 44.30, 63, 0x0000000000000004, 33"
 STAT = "{pid} ({name}) S 1 1 1 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 9 1000000 {pages} 184467 1 1"
 NVRM = "4,{n},1,-;NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
@@ -89,6 +90,7 @@ class Host(SimulatedHost):
         self.has("dev/kmsg", "")
         self.boot(A)
         self.program = loaded(file)
+        getattr(self.program, "blackbox", self.program).SLOTS = SLOTS
         self.wall = 1795600000.0  # what its wall clock has before `now`
         self.program.time = self.times(
             time=lambda: self.wall + self.now, clock_gettime=lambda _: self.now - self.began, CLOCK_BOOTTIME=7

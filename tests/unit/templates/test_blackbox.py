@@ -87,7 +87,6 @@ def test_an_empty_host_has_rows_too(host: Host) -> None:
 
 
 def test_the_ring_has_its_size_from_the_start_and_keeps_the_newest_day(host: Host) -> None:
-    host.program.SLOTS = 256  # of 8640
     box = host.box()
     size = host.ring.stat().st_size
     host.steps(box, 300)
@@ -635,6 +634,7 @@ def test_a_ring_without_room_leaves_the_room_as_it_was(host: Host, monkeypatch: 
 
 
 def test_rows_that_the_disk_cannot_read_are_skipped(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    host.program.SLOTS = 600
     host.steps(host.box(), 300)
     real = os.pread
 

@@ -26,7 +26,6 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
     monkeypatch.setenv("SPARKRIG_ROOT", str(tmp_path))
     monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
     made = Host(tmp_path, METRICS)
-    made.program.blackbox.SLOTS = 256  # of 8640
     made.program.blackbox.time = made.program.time
     made.has("proc/meminfo", MEMORY)
     (tmp_path / FOLDER).mkdir(parents=True)
