@@ -94,7 +94,7 @@ def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> P
     from sparkrig.deploys import serve  # with the catalogue and its rules, which few hosts need
 
     with ctx_host.use(host):
-        if refusals := [each for name in services for each in serve.refusals(spark, name)]:
+        if refusals := [refusal for name in services for refusal in serve.refusals(spark, name)]:
             return Planned(refusals=tuple(refusals))
     for name in services:
         add_deploy(run, serve.model_served, spark, name, host=host)

@@ -72,19 +72,19 @@ def model_served(spark: Spark, service: str | None = None) -> None:
     of = f" of {server.name}" if server.name else ""
     step(
         name=f"image{of}",
-        due=lambda: not (all(each.has_image for each in server.members) and server.one_image),
+        due=lambda: not (all(member.has_image for member in server.members) and server.one_image),
         act=image.image,
         settled=f"{wish.image} is there",
     )
     step(
         name=f"weights{of}",
-        due=lambda: not (all(each.has_weights for each in server.members) and server.one_revision),
+        due=lambda: not (all(member.has_weights for member in server.members) and server.one_revision),
         act=weights.weights,
         settled=f"{wish.gguf or wish.checkpoint.id} is there",
     )
     step(
         name=f"server{of}",
-        due=lambda: not (all(each.settled for each in server.members) and server.alike),
+        due=lambda: not (all(member.settled for member in server.members) and server.alike),
         act=serving.server,
         settled=f"{wish.model.name} answers on port {server.mine.serve_port}",
     )
@@ -96,7 +96,7 @@ def _removed(server: Server) -> None:
         name=f"remove {server.service}",
         leader=server.group[0],
         group=lambda: Group(server.members),
-        due=lambda: not all(each.gone for each in server.members),
+        due=lambda: not all(member.gone for member in server.members),
         act=serving.removed,
         settled=f"{server.service} is not there",
         _timeout=_SECONDS,

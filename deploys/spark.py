@@ -63,9 +63,9 @@ class Spark:
     def settings(self) -> Settings:
         return self.fleet[self.name]
 
-    def as_seen(self, found: State) -> Spark:
+    def as_seen(self, state: State) -> Spark:
         """The same by another look at it."""
-        return replace(self, found=found)
+        return replace(self, found=state)
 
     @property
     def peers(self) -> tuple[str, ...]:
@@ -108,9 +108,9 @@ class Spark:
     @property
     def unkept(self) -> str:
         """Why the end of the last run is not kept, here or on a peer: it broke off, or is gone; else empty."""
-        if any(each.found.preflight.open_run for each in self.group):
+        if any(spark.found.preflight.open_run for spark in self.group):
             return "of a run that broke off"
-        return "of a journal that is gone" if any(each.found.preflight.lost for each in self.group) else ""
+        return "of a journal that is gone" if any(spark.found.preflight.lost for spark in self.group) else ""
 
 
 class _Looked(dict[str, Spark]):
@@ -261,13 +261,13 @@ def _read(weights: str, service: str) -> State | Refusal:
     user = login.user_of(host.data.dict())
     try:
         with watched(inventory.get_host(host.name), "Look at the host"):
-            found: State | None = host.get_fact(SparkFact, weights=weights, service=service, _ignore_errors=True)
+            state: State | None = host.get_fact(SparkFact, weights=weights, service=service, _ignore_errors=True)
     except EOFError:  # pyinfra asks for a sudo password, and there is no terminal to type one
         return Refusal(
             f"the host cannot be read as root; sudo without a password is expected for {user}",
             over_ssh(host.name, "sudo -n true"),
         )
-    return found or Refusal(
+    return state or Refusal(
         f"the host cannot be read (the lines above say what went wrong); {user} needs sudo without a password",
         look_at(host.name),
     )
@@ -291,9 +291,9 @@ def declaration(spark: Spark) -> str:
 
     What the files should be is known once the GIDs are; for all else the first look is enough.
     """
-    found = replace(spark.found, rdma=again(FACTS["rdma"])) if spark.network_moves else spark.found
+    state = replace(spark.found, rdma=again(FACTS["rdma"])) if spark.network_moves else spark.found
     kept = last_declaration.of(
-        resources.checks(subject(spark.name, spark.fleet, {spark.name: found})), time.time()
+        resources.checks(subject(spark.name, spark.fleet, {spark.name: state})), time.time()
     )
     return last_declaration.dump(kept)
 
@@ -303,20 +303,20 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
 
     absent: its peers that are not in this run.
     """
-    mine, found = spark.settings, spark.found
+    mine, state = spark.settings, spark.found
     try:
-        identity.judge(found.identity, allow_non_spark=mine.allow_non_spark)
+        identity.judge(state.identity, allow_non_spark=mine.allow_non_spark)
     except Refusal as refusal:
         return [refusal]
     refusals = preflight.judge(
-        found.preflight,
+        state.preflight,
         fabric=bool(mine.fabric),
-        running=found.network.running,
-        installs=found.containers.toolkit is None,
-        due=due(spark) if found.preflight.barred else (),
-        kept=found.time.synchronised,
+        running=state.network.running,
+        installs=state.containers.toolkit is None,
+        due=due(spark) if state.preflight.barred else (),
+        kept=state.time.synchronised,
     )
-    if found.preflight.read_only:
+    if state.preflight.read_only:
         return refusals
     refusals += [
         Refusal(

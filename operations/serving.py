@@ -323,7 +323,9 @@ def _roll_back(group: Group, reason: str) -> None:
         raise RolledBack(_partly_back(group, tried, lost))
     try:
         left = {name: last_deploy.load(files.get(group.service.record)) for name, files in _files(group).items()}
-        nodes = sorted((each.rank, name) for name, each in left.items() if each and each.rank != served.ASIDE)
+        nodes = sorted(
+            (record.rank, name) for name, record in left.items() if record and record.rank != served.ASIDE
+        )
         old = left[nodes[0][1]] if nodes else None
         late = _until_it_answers(group, [name for _, name in nodes], old.trial_port) if old else None
     except (Failed, Lost) as error:

@@ -32,7 +32,7 @@ def weights(group: Group) -> None:
 def _on_all(group: Group, checkpoint: str) -> None:
     """Downloaded once, copied over the fabric."""
     folder = f"{group.mine.weights}/{checkpoint}"
-    there = {name: found.weights.get(checkpoint) for name, found in look(group).items() if name in group.names}
+    there = {name: serving.weights.get(checkpoint) for name, serving in look(group).items() if name in group.names}
     _same_commit(folder, there)
     standing = {name: each.standing if each else "absent" for name, each in there.items()}
     for name in (each for each, state in standing.items() if state == "loose"):

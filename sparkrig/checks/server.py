@@ -345,11 +345,11 @@ class Server:
 
 def _address(host: Host) -> IPv4Address:
     """Where the control sockets live: the network that container.env names. Raises Refusal."""
-    mine, found = host.settings, host.found
+    settings, state = host.settings, host.found
     return environment.node(
         host.cabled,
-        found.rdma,
-        found.network.management,
-        socket_interface=mine.socket_interface,
-        form=mine.form,
+        state.rdma,
+        state.network.management,
+        socket_interface=settings.socket_interface,
+        form=settings.form,
     ).address

@@ -37,7 +37,7 @@ def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
     from sparkrig.explain import tools as judgement
     from sparkrig.explain.explanation import Explain
 
-    found: list[Explained] = []
+    explanations: list[Explained] = []
     unread: list[str] = []
     given = ""
     for file in files or (sys.stdin.buffer,):
@@ -45,31 +45,31 @@ def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
             terminal.echo(_PASTE, err=True)
         given += (text := pasted.text(file, "tool prints", _TAIL))
         reading = judgement.read(text)
-        found += reading.explained
+        explanations += reading.explained
         unread += reading.unread
     if not given.strip():
         raise click.ClickException(
             "nothing was given. What a tool complains of goes to its standard error: TOOL 2>&1 | sparkrig explain"
         )
-    if not found:
+    if not explanations:
         readable = "\n".join(f"  {line}" for line in judgement.READABLE)
         raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
     if as_json:
-        print_json(Explain(explained=found, unread=len(unread)))
+        print_json(Explain(explained=explanations, unread=len(unread)))
     else:
-        _show(found, unread, verbose=verbose)
-    sys.exit(judgement.exit_code(found))
+        _show(explanations, unread, verbose=verbose)
+    sys.exit(judgement.exit_code(explanations))
 
 
-def _show(found: list[Explained], unread: list[str], *, verbose: bool) -> None:
+def _show(explanations: list[Explained], unread: list[str], *, verbose: bool) -> None:
     from sparkrig.explain.render.explained import explained, not_read
     from sparkrig.terminal.screen import Screen
 
     console = Screen()
-    for number, each in enumerate(found):
+    for number, explanation in enumerate(explanations):
         if number:
             console.print()
-        console.print(explained(each))
+        console.print(explained(explanation))
     if unread:
         console.print()
         console.print(not_read(unread, shown=verbose))

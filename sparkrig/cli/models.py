@@ -163,7 +163,7 @@ def _kept(name: str, known: Catalogue) -> Model | None:
     from sparkrig.parsing import hub
 
     found = known.find(name)
-    ids = {each.id.lower() for each in found.checkpoints} if found else set()
+    ids = {checkpoint.id.lower() for checkpoint in found.checkpoints} if found else set()
     if name.lower() in ids:
         return found
     folder = "/" in name and Path(name).is_dir()
@@ -187,9 +187,9 @@ def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]
     if not local and sys.stderr.isatty():
         terminal.echo(f"Asking the hub for {name} ...", err=True)
     with files.refusals():
-        found = checkpoint_source.folder(path) if local else checkpoint_source.from_hub(name)
+        fetched = checkpoint_source.folder(path) if local else checkpoint_source.from_hub(name)
     try:
-        return _named(checkpoint_files.read(id, found.files), known), found.revision
+        return _named(checkpoint_files.read(id, fetched.files), known), fetched.revision
     except Unreadable as error:
         cure = "give its name with --id OWNER/NAME" if local and not id_ else "take another checkpoint of it"
         raise click.ClickException(f"{error}. Try: {cure}") from None
@@ -198,7 +198,7 @@ def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]
 def _named(model: Model, known: Catalogue) -> Model:
     """The same with its owner in the name, where the catalogue has another model of that name."""
     same = known.models.get(model.name)
-    if same is None or model.best().id in {each.id for each in same.checkpoints}:
+    if same is None or model.best().id in {checkpoint.id for checkpoint in same.checkpoints}:
         return model
     from sparkrig.serving.checkpoint import files as checkpoint_files
 

@@ -91,7 +91,7 @@ def judged(netdevs: Sequence[Netdev], *, whole: bool = False, state: str = "up")
         if netdev.cage:
             cages.setdefault(netdev.cage, []).append(netdev)
     findings = [finding for cage, twins in cages.items() for finding in _cage(cage, twins, state, whole=whole)]
-    fabric = {each.name: each.addresses[0] for twins in cages.values() for each in twins if each.addresses}
+    fabric = {twin.name: twin.addresses[0] for twins in cages.values() for twin in twins if twin.addresses}
     findings += [Finding("the fabric", verdict) for verdict in one_subnet(fabric)]
     dark = [netdev for twins in cages.values() for netdev in twins if netdev.carrier is False]
     if dark and not any(netdev.linked for twins in cages.values() for netdev in twins):

@@ -76,7 +76,7 @@ def _gid(rows: Sequence[gid.Gid], written: int | None) -> Verdict:
         )
     if written is not None or not found:
         verdicts = [gid_table.judge(rows, netdev, address, written) for address in sorted(found or addresses)]
-        return next((each for each in verdicts if each.healthy), verdicts[0])
+        return next((verdict for verdict in verdicts if verdict.healthy), verdicts[0])
     said = [f"index {index} is {address} (RoCE v2)" for address, index in found.items()]
     return Verdict("healthy", evidence="; ".join(said))
 

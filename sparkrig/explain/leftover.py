@@ -38,7 +38,7 @@ def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> tupl
             left.setdefault(row, []).append(words)
     notes = tuple(f"{row.meaning}: {row.cure}" for row in left if row.level == "healthy")
     left = {row: words for row, words in left.items() if row.level != "healthy"}
-    known = any(not each.verdict.healthy for _, said in readers.values() for each in said.findings)
+    known = any(not finding.verdict.healthy for _, said in readers.values() for finding in said.findings)
     left = {row: words for row, words in left.items() if row.cause != _BEGIN or not (known or len(left) > 1)}
     findings = tuple(
         Finding(row.about or "a line", _with_kernel(verdict(row, words), text))
@@ -58,8 +58,8 @@ def _with_kernel(one: Verdict, text: str) -> Verdict:
 def _judged(row: Signature, words: str, piece: Piece, said: Explained) -> bool:
     """Whether a reader knows the sign, and did not say that all is well."""
     rows = [each for name in (piece.reader.judges if piece.reader else ()) for each in table(name)]
-    well = row.level != "healthy" and all(each.verdict.healthy for each in said.findings)
-    return not well and (row in rows or any(each.pattern and each.search(words) for each in rows))
+    well = row.level != "healthy" and all(finding.verdict.healthy for finding in said.findings)
+    return not well and (row in rows or any(signature.pattern and signature.search(words) for signature in rows))
 
 
 def _signs(text: str) -> dict[int, tuple[Signature, str]]:

@@ -82,7 +82,7 @@ def _profile(piece: Piece, settings: dict[str, str]) -> Explained:
         name,
         carrier=True,
         addressed={"manual": bool(addresses), "disabled": False}.get(method),
-        addresses=tuple(IPv4Interface(each) for each in addresses[:1]),
+        addresses=tuple(IPv4Interface(address) for address in addresses[:1]),
         mtu=int(mtu) if mtu.isdecimal() else None,
     )
     notes = [*_waiting([(name, "connecting" if method == "auto" else "")])]

@@ -122,11 +122,11 @@ def judge(packages: Packages) -> list[Finding]:
     verdicts = [("driver", carried)]
     if carried.cause != "no-driver-listed":
         verdicts.append(("the next boot", _next_boot(packages)))
-    found = [Finding(about, _doubted(one) if _unmarked(packages) else one) for about, one in verdicts]
+    findings = [Finding(about, _doubted(one) if _unmarked(packages) else one) for about, one in verdicts]
     if unfinished := [row.name for row in packages.rows if row.status in UNFINISHED]:
         why = f"dpkg was interrupted ({listed(unfinished)} unfinished)"
-        found.append(Finding("dpkg", Verdict("degraded", "dpkg-interrupted", why, "sudo dpkg --configure -a")))
-    return found
+        findings.append(Finding("dpkg", Verdict("degraded", "dpkg-interrupted", why, "sudo dpkg --configure -a")))
+    return findings
 
 
 def _unmarked(packages: Packages) -> bool:

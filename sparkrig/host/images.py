@@ -53,7 +53,7 @@ class Image:
 def one(images: Iterable[Image]) -> bool:
     """Whether all of them are the same image; True for no images."""
     first, *rest = [*images] or [Image("")]
-    return all(first.same(each) for each in rest)
+    return all(first.same(image) for image in rest)
 
 
 def contents(rows: Iterable[str]) -> dict[str, str]:
@@ -70,7 +70,7 @@ def known(id: str, rows: Iterable[str]) -> Image | None:
 def find(images: Iterable[Image], wanted: str) -> Image | None:
     """The image of that name, digest or ID."""
     named = _whole_name(wanted)
-    return next((each for each in images if wanted == each.id or named in map(_whole_name, each.names)), None)
+    return next((image for image in images if wanted == image.id or named in map(_whole_name, image.names)), None)
 
 
 def _whole_name(name: str) -> str:

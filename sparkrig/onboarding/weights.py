@@ -48,7 +48,7 @@ def missing(mine: Settings, here: Host, there: Host, declared: Collection[str]) 
 
 def _lacking(here: Host, there: Host) -> Iterator[tuple[str, int]]:
     own, other = here.seen.serving, there.seen.serving
-    whole = {name: each.size for name, each in other.weights.items() if each.there}
+    whole = {name: weights.size for name, weights in other.weights.items() if weights.there}
     yield from sorted(
         (name, size) for name, size in whole.items() if name not in own.weights or not own.weights[name].there
     )
@@ -76,13 +76,13 @@ def _copied(mine: Settings, here: Host, there: Host, name: str, declared: Collec
     )
 
 
-def _of_last_deploy(mine: Settings, record: Record) -> Mapping[str, Setting]:
+def _of_last_deploy(settings: Settings, record: Record) -> Mapping[str, Setting]:
     """What a deploy has to be given for what was served last: the replaced host keeps no record of it."""
-    given = service_settings.of(mine, record.service, record, ()) if record.service else mine
+    given = service_settings.of(settings, record.service, record, ()) if record.service else settings
     values = service_settings.given(service_settings.remembered(given, record))
     told = {"serve_name": record.service} if record.service else {}
     return told | {
         name: value if isinstance(value, Mapping) else str(value)
         for name, value in values.items()
-        if record.service or value != getattr(mine, name)
+        if record.service or value != getattr(settings, name)
     }

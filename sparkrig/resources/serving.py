@@ -159,7 +159,7 @@ class _Subject:
         ]
         if self.pair:
             return read
-        return sorted((each for each in read if each.rank is not None), key=lambda each: each.rank or 0)
+        return sorted((node for node in read if node.rank is not None), key=lambda node: node.rank or 0)
 
     @property
     def pair(self) -> bool:
@@ -169,7 +169,7 @@ class _Subject:
     def other(self, alike: Callable[[_Node], bool]) -> _Node | None:
         """The first of them that differs, else the first; None where none was read."""
         nodes = self.nodes
-        return next((each for each in nodes if not alike(each)), nodes[0] if nodes else None)
+        return next((node for node in nodes if not alike(node)), nodes[0] if nodes else None)
 
     @property
     def serve(self) -> Cure:
@@ -259,35 +259,35 @@ def _files(subject: _Subject, record: Record) -> Check:
 
 
 def _unit(subject: _Subject) -> str:
-    found = subject.serving
-    words = [found.unit.get("ActiveState", "absent"), "enabled" if found.enabled else "not enabled"]
+    serving = subject.serving
+    words = [serving.unit.get("ActiveState", "absent"), "enabled" if serving.enabled else "not enabled"]
     return ", ".join(words)
 
 
 def _image(subject: _Subject, record: Record) -> Check:
-    found, want = subject.serving, _short(record.image)
-    if not found.has(record.image):
+    serving, want = subject.serving, _short(record.image)
+    if not serving.has(record.image):
         return Check("serve.image", want, "absent", "missing", subject.serve)
-    runs = found.image or record.image
+    runs = serving.image or record.image
     return check("serve.image", runs == record.image, want, _short(runs), subject.serve)
 
 
 def _alike(subject: _Subject, record: Record) -> Iterator[Check]:
     """The nodes of one server need the same image, and with Ray the same token."""
-    mine = last_deploy.running(subject.serving, record)
-    peer = subject.other(lambda each: mine.same(last_deploy.running(each.serving, each.record)))
+    image = last_deploy.running(subject.serving, record)
+    peer = subject.other(lambda node: image.same(last_deploy.running(node.serving, node.record)))
     if record.nodes < 2 or peer is None:
         return
     theirs = last_deploy.running(peer.serving, peer.record)
     want = f"the image of {peer.name} ({_short(theirs.id) or 'none'})"
-    yield check("serve.alike", mine.same(theirs), want, _short(mine.id), subject.serve)
+    yield check("serve.alike", image.same(theirs), want, _short(image.id), subject.serve)
     if served.makes_token(record.form, subject.settings.secrets):
         yield _token(subject)
 
 
 def _token(subject: _Subject) -> Check:
     token = subject.serving.token
-    peer = subject.other(lambda each: token == each.serving.token != "")
+    peer = subject.other(lambda node: token == node.serving.token != "")
     assert peer is not None  # one was compared before
     whose, other = peer.name, peer.serving.token
     said = "another" if token and other else "none" if other or not token else f"{whose} has none"
@@ -297,10 +297,10 @@ def _token(subject: _Subject) -> Check:
 
 
 def _weights(subject: _Subject, record: Record) -> Check:
-    found = subject.serving
-    states = {id: found.weights[id].standing if id in found.weights else "absent" for id in record.ids}
+    serving = subject.serving
+    states = {id: serving.weights[id].standing if id in serving.weights else "absent" for id in record.ids}
     if record.gguf:
-        states[record.gguf] = "absent" if found.gguf(record.gguf) is None else "whole"
+        states[record.gguf] = "absent" if serving.gguf(record.gguf) is None else "whole"
     standing = ", ".join(dict.fromkeys(state for state in states.values() if state != "whole")) or "whole"
     want = f"{' and '.join(states)} is whole"
     return check("serve.weights", standing == "whole", want, standing, subject.serve)
@@ -309,7 +309,7 @@ def _weights(subject: _Subject, record: Record) -> Check:
 def _memory(subject: _Subject, record: Record) -> Check:
     """The memory and the context: decided, in the unit's own command by `serve.files`, and those of the peer."""
     mine = record.sizing
-    peer = subject.other(lambda each: not each.record or each.record.sizing in (None, mine))
+    peer = subject.other(lambda node: not node.record or node.record.sizing in (None, mine))
     theirs = peer.record if peer and record.nodes > 1 else None
     want = theirs.sizing if theirs and theirs.sizing else mine
     return check("serve.memory", mine == want, f"{want}", f"{mine}", subject.serve)
@@ -317,11 +317,11 @@ def _memory(subject: _Subject, record: Record) -> Check:
 
 def _access(subject: _Subject, record: Record) -> Check:
     """Where it answers and whether it asks for a key: as it was deployed, and as it is."""
-    found, own = subject.serving, subject.found.network
+    serving, own = subject.serving, subject.found.network
     addresses = [str(address.ip) for link in own.links.values() for address in link.addresses]
     key = listen.asks(subject.settings, record.engine)
     want = listen.said(record.at, key=key)
-    seen = listen.said(listen.seen(found.bound) or record.at, key=record.key)
+    seen = listen.said(listen.seen(serving.bound) or record.at, key=record.key)
     lost = record.management and record.management not in addresses
     said = f"{seen}, and {record.management} is no address of this host" if lost else seen
     return check("serve.access", said == want, want, said, subject.serve)
@@ -329,21 +329,21 @@ def _access(subject: _Subject, record: Record) -> Check:
 
 def _revision(subject: _Subject, record: Record) -> Iterator[Check]:
     """The commit of the weights: the one that is declared, else that of the other node, where both are known."""
-    mine = subject.serving.weights.get(record.checkpoint)
-    if mine is None or not mine.there:
+    weights = subject.serving.weights.get(record.checkpoint)
+    if weights is None or not weights.there:
         return
     declared = subject.settings.serve_revision if subject.declared else record.settings.get("serve_revision")
     want, theirs, id = str(declared or ""), None, record.checkpoint
-    peer = subject.other(lambda each: served.one_revision((mine, each.serving.weights.get(id, mine))))
+    peer = subject.other(lambda node: served.one_revision((weights, node.serving.weights.get(id, weights))))
     if record.nodes > 1 and peer:
         theirs = peer.serving.weights.get(id)
     if want:
-        seen = mine.revision[:12] or "not known"
-        yield check("serve.revision", mine.revision == want, want[:12], seen, subject.serve)
-    elif peer and theirs and theirs.revision and mine.revision:
-        same = served.one_revision((mine, theirs))
+        seen = weights.revision[:12] or "not known"
+        yield check("serve.revision", weights.revision == want, want[:12], seen, subject.serve)
+    elif peer and theirs and theirs.revision and weights.revision:
+        same = served.one_revision((weights, theirs))
         want = f"the commit of {peer.name} ({theirs.revision[:12]})"
-        yield check("serve.revision", same, want, mine.revision[:12], subject.serve)
+        yield check("serve.revision", same, want, weights.revision[:12], subject.serve)
 
 
 def _short(id: str) -> str:

@@ -14,22 +14,22 @@ from sparkrig.serving.wish import Wish
 from sparkrig.settings import Settings
 
 
-def fits(engine: Runtime, mine: Settings) -> None:
+def fits(engine: Runtime, settings: Settings) -> None:
     """Raise Refusal for a setting that this engine has nothing to do with, or lacks."""
-    if engine.file and not mine.serve_gguf:
+    if engine.file and not settings.serve_gguf:
         raise Refusal(
             f"{engine.name} serves a GGUF file, and serve_gguf names none",
             "the same with --data serve_gguf=OWNER/NAME/FILE.gguf, a file below the folder of weights",
         )
-    if mine.serve_gguf and not engine.file:
+    if settings.serve_gguf and not engine.file:
         raise Refusal(f"serve_gguf is for llama.cpp, and {engine.name} is to serve", "leave one of both out")
-    shares(engine, mine.serve_nodes or 1)
-    if engine is not runtimes.VLLM and mine.serve_draft not in (None, "none"):
+    shares(engine, settings.serve_nodes or 1)
+    if engine is not runtimes.VLLM and settings.serve_draft not in (None, "none"):
         raise Refusal(
             f"serve_draft is for vLLM, and {engine.name} is to serve",
             f"the same without it; serve_flags has the flags of {engine.name}",
         )
-    if engine is not runtimes.VLLM and mine.serve_form == "ray":
+    if engine is not runtimes.VLLM and settings.serve_form == "ray":
         raise Refusal(
             f"serve_form is ray, and {engine.name} has its own way for two Sparks", "leave serve_form out"
         )
@@ -46,15 +46,15 @@ def shares(engine: Runtime, nodes: int) -> None:
         raise Refusal(f"{engine.name} serves {why}", f"the same with --data serve_nodes={engine.most_nodes}")
 
 
-def own(engine: Runtime, mine: Settings) -> dict[str, Scalar | dict[str, Scalar]]:
+def own(engine: Runtime, settings: Settings) -> dict[str, Scalar | dict[str, Scalar]]:
     """The user's flags by their own names. Raises Refusal for one that another setting decides on."""
-    given = engine.whole(mine.serve_flags)
+    given = engine.whole(settings.serve_flags)
     if taken := sorted(engine.ours & given.keys()):
         raise Refusal(f"--{taken[0]} is not for serve_flags: other settings decide on it", "sparkrig docs serving")
     return given
 
 
-def flags(engine: Runtime, mine: Settings, nodes: Nodes, base: Launch | None) -> Flags:
+def flags(engine: Runtime, settings: Settings, nodes: Nodes, base: Launch | None) -> Flags:
     """What it is given. base: the launch of a recipe. Raises Refusal."""
     shares(engine, nodes)
     given = {**engine.defaults, **engine.whole(base.flags if base else {})}
@@ -62,7 +62,7 @@ def flags(engine: Runtime, mine: Settings, nodes: Nodes, base: Launch | None) ->
         given.pop(name, None)
     if nodes > 1:
         given["tensor-parallel-size"] = nodes
-    return given | own(engine, mine)
+    return given | own(engine, settings)
 
 
 def notes(engine: Runtime) -> Iterator[str]:
@@ -72,9 +72,9 @@ def notes(engine: Runtime) -> Iterator[str]:
         yield f"{engine.unwatched}: the watch judges the memory of the host alone"
 
 
-def there(asked: Wish, found: Serving, mine: Settings) -> None:
+def there(asked: Wish, serving: Serving, mine: Settings) -> None:
     """Raise Refusal where a GGUF file is not there: an image of llama.cpp has nothing to download it with."""
-    if found.gguf(asked.gguf) is None:
+    if serving.gguf(asked.gguf) is None:
         folder, file = gguf.folder(asked.gguf), asked.gguf.rpartition("/")[2]
         raise Refusal(
             f"{mine.weights}/{asked.gguf} is not there with all its parts; an image of llama.cpp downloads none",

@@ -24,6 +24,6 @@ def launches(model: Model) -> Iterator[tuple[Launch, int]]:
         if each.container:
             given = [word for pair in variables for word in ("-e", pair)]
             words = ["docker", "run", *shlex.split(each.container), *given, each.image, *served]
-        (found,) = launch_text.typed(words)
+        (launch,) = launch_text.typed(words)
         solo = "--solo" in each.typed.split()
-        yield replace(found, source=f"{model.name}, {each.title}", wrapper=each.typed, solo=solo), each.nodes
+        yield replace(launch, source=f"{model.name}, {each.title}", wrapper=each.typed, solo=solo), each.nodes

@@ -169,7 +169,7 @@ def inspected(found: Mapping[str, Any], architectures: Mapping[str, str]) -> Des
         privileged=bool(host.get("Privileged")),
         network=str(host.get("NetworkMode", "")),
         ipc=str(host.get("IpcMode", "")),
-        devices=tuple(str(each.get("PathOnHost", "")) for each in devices),
+        devices=tuple(str(device.get("PathOnHost", "")) for device in devices),
         capabilities=tuple(_capability(str(each)) for each in _list(host.get("CapAdd"))),
         limits={
             str(each.get("Name")): _limit(each.get("Soft")) for each in map(_table, _list(host.get("Ulimits")))

@@ -18,9 +18,9 @@ SPECULATION = "speculative-config"
 _DRAFTED = 3  # tokens a step, as in vLLM's own examples; serve_flags has another number
 
 
-def by_hand(mine: Settings) -> bool:
+def by_hand(settings: Settings) -> bool:
     """Whether it is a folder on the disk of the first host, which is never downloaded."""
-    return (mine.serve_draft or "").startswith("/")
+    return (settings.serve_draft or "").startswith("/")
 
 
 def wanted(mine: Settings) -> str:
@@ -44,12 +44,12 @@ def wanted(mine: Settings) -> str:
     return found[1]
 
 
-def judge(found: Serving, mine: Settings) -> None:
+def judge(serving: Serving, mine: Settings) -> None:
     """Raise Refusal where the folder is not on the first host, or does not hold a whole checkpoint."""
     id = wanted(mine)
-    have = found.weights.get(id, Weights("partial", 0))
+    have = serving.weights.get(id, Weights("partial", 0))
     if by_hand(mine) and not have.there and have.standing != "linked":
-        seen = "holds no whole checkpoint" if id in found.weights else "is not there"
+        seen = "holds no whole checkpoint" if id in serving.weights else "is not there"
         raise Refusal(
             f"serve_draft is {mine.serve_draft}, and that folder {seen}: config.json and all safetensors belong "
             "into it",

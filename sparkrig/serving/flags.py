@@ -85,7 +85,7 @@ class Table:
 
     @cached_property
     def _names(self) -> Mapping[str, Flag]:
-        return {**{name: each for each in self.flags.values() for name in each.also}, **self.flags}
+        return {**{name: flag for flag in self.flags.values() for name in flag.also}, **self.flags}
 
     def find(self, name: str) -> Flag | None:
         """The flag that a name means to vLLM's parser: `_` is `-`, `no-NAME`, a beginning that only one has.
@@ -99,15 +99,15 @@ class Table:
         return self.flags.get(f"{owner.name}.{rest.partition('.')[0].rstrip('+')}") or self._loose(owner)
 
     def _opposite(self, name: str) -> Flag | None:
-        found = self._names.get(name.removeprefix("no-"))
-        if found and found.takes == "switch":
-            return found
+        flag = self._names.get(name.removeprefix("no-"))
+        if flag and flag.takes == "switch":
+            return flag
         pairs = [after + name.removeprefix(before) for before, after in _PAIRS if name.startswith(before)]
         other = self._names.get(pairs[0]) if pairs and self.release.opposites else None
         return other if other and other.takes == "switch" else None
 
     def _beginning(self, name: str) -> Flag | None:
-        found = {each.name: each for key, each in self._names.items() if key.startswith(name) and "." not in key}
+        found = {flag.name: flag for key, flag in self._names.items() if key.startswith(name) and "." not in key}
         return next(iter(found.values())) if len(found) == 1 and len(name) > 1 else None
 
     def _loose(self, owner: Flag) -> Flag | None:
@@ -119,7 +119,7 @@ class Table:
         """The name that a misspelt one is most like, empty where none is."""
         wanted = _long(name)
         if "." in wanted:
-            return _nearest(wanted, [each for each in self.flags if "." in each])
+            return _nearest(wanted, [flag for flag in self.flags if "." in flag])
         return _nearest(wanted, [each for each in self._names if "." not in each and each[0] != "-"])
 
 
@@ -172,13 +172,13 @@ class Knowledge:
         """The same of an environment variable."""
         if name not in self.variables:
             return None
-        return self._gone([within(self.variables[name], each) for each in self.releases])
+        return self._gone([within(self.variables[name], release) for release in self.releases])
 
     def _having(self, name: str) -> list[bool]:
         row = self.histories.get(_long(name))
         return [
-            bool(row and within(row.spans, each)) or self.table(each).find(name) is not None
-            for each in self.releases
+            bool(row and within(row.spans, release)) or self.table(release).find(name) is not None
+            for release in self.releases
         ]
 
     def _gone(self, having: list[bool]) -> Version | None:

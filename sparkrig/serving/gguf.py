@@ -23,7 +23,7 @@ def parts(path: str) -> list[str]:
 
 def size(path: str, there: Mapping[str, int]) -> int | None:
     """Bytes of all parts; None where one is not there. there: bytes of each file by its path."""
-    sizes = [there.get(each) for each in parts(path)]
+    sizes = [there.get(part) for part in parts(path)]
     known = [each for each in sizes if each]
     return sum(known) if known and len(known) == len(sizes) else None
 

@@ -114,10 +114,10 @@ def records(files: Mapping[str, Found], found: Serving) -> dict[str, Record]:
     return {name: record for name, record in loaded.items() if record}
 
 
-def running(found: Serving, record: Record | None) -> Image:
+def running(serving: Serving, record: Record | None) -> Image:
     """The image of the container on a host, or of what was deployed there last."""
-    id = found.image or (record.image if record else "")
-    return found.find(id) or Image(id)
+    id = serving.image or (record.image if record else "")
+    return serving.find(id) or Image(id)
 
 
 def digest(text: str) -> str:

@@ -102,7 +102,9 @@ class Launch:
         """Where the weights are: as given, and what is mounted there."""
         path = self.model.rstrip("/")
         inside = [
-            each for each in self.mounts if each.source and f"{path}/".startswith(f"{each.target.rstrip('/')}/")
+            mount
+            for mount in self.mounts
+            if mount.source and f"{path}/".startswith(f"{mount.target.rstrip('/')}/")
         ]
         sources = [each.source.rstrip("/") + path.removeprefix(each.target.rstrip("/")) for each in inside]
         return tuple(dict.fromkeys(_hub(each) for each in (path, *sources) if each))

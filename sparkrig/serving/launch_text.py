@@ -109,12 +109,16 @@ def _starts(words: Sequence[str], engine: str) -> bool:
     return not all(map(ASSIGNED.fullmatch, words)) and (found is None or found.engine != engine)
 
 
-def _found(shell: Shell, found: list[Launch]) -> list[Launch]:
-    if not found:
-        told, elsewhere = shell.world.errors, [*dict.fromkeys(shell.world.elsewhere)]
+def _found(shell: Shell, launches: list[Launch]) -> list[Launch]:
+    if not launches:
+        unreadables, elsewhere = shell.world.errors, [*dict.fromkeys(shell.world.elsewhere)]
         missing = f"; it runs {listed(elsewhere[:_NAMED])}, which it does not have" if elsewhere else ""
-        raise told[0] if told else Unreadable(f"no `vllm serve` and no container of vLLM is in it{missing}")
-    return found
+        raise (
+            unreadables[0]
+            if unreadables
+            else Unreadable(f"no `vllm serve` and no container of vLLM is in it{missing}")
+        )
+    return launches
 
 
 def _configured(document: Mapping[str, Any]) -> Launch:

@@ -20,21 +20,21 @@ _LOOPBACK = "127.0.0.1"
 _EVERY = "*"
 
 
-def asks(mine: Settings, engine: str = "") -> bool:
+def asks(settings: Settings, engine: str = "") -> bool:
     """Whether the API asks for the key: it is declared, and the engine can be given it.
 
     engine: the id of another one than the settings have.
     """
-    return KEY in mine.secrets and bool(runtime(engine or mine.serve_engine).key)
+    return KEY in settings.secrets and bool(runtime(engine or settings.serve_engine).key)
 
 
-def default(mine: Settings) -> str:
-    return MANAGEMENT if asks(mine) else LOCAL
+def default(settings: Settings) -> str:
+    return MANAGEMENT if asks(settings) else LOCAL
 
 
-def place(mine: Settings) -> str:
+def place(settings: Settings) -> str:
     """What is declared, else the safe default."""
-    return mine.serve_listen or default(mine)
+    return settings.serve_listen or default(settings)
 
 
 def management(record: Record | None, own: Collection[IPv4Address], now: IPv4Address | None) -> IPv4Address | None:

@@ -312,7 +312,7 @@ class Model(_Told):
 
     def best(self) -> Checkpoint:
         """The first checkpoint that nothing speaks against: a file lists them by preference."""
-        return next((each for each in self.checkpoints if not each.bad), self.checkpoints[0])
+        return next((checkpoint for checkpoint in self.checkpoints if not checkpoint.bad), self.checkpoints[0])
 
     def checkpoint(self, wanted: str) -> Checkpoint:
         """The checkpoint of that id, or of a path that ends like it; the best one for the model's own name."""
@@ -324,8 +324,8 @@ class Model(_Told):
 
     def base(self, checkpoint: Checkpoint, nodes: Nodes) -> Launch | None:
         """The launch of that checkpoint to begin from: best of all on as many Sparks, then one that starts."""
-        of_it = [each for each in self.launches if (each.checkpoint or self.best().id) == checkpoint.id]
-        return min(of_it, key=lambda each: (each.nodes != nodes, not each.starts), default=None)
+        of_it = [launch for launch in self.launches if (launch.checkpoint or self.best().id) == checkpoint.id]
+        return min(of_it, key=lambda launch: (launch.nodes != nodes, not launch.starts), default=None)
 
     def by_name(self) -> Launch | None:
         """The launch that its name alone stands for."""
@@ -342,7 +342,7 @@ class Model(_Told):
         """The keys of all its sources."""
         shape = [self.shape] if self.shape else []
         told: tuple[_Told, ...] = (self, *shape, *self.checkpoints, *self.launches, *self.figures, *self.claims)
-        more = {each.against_source for each in self.claims} | {each.parsers for each in self.launches}
+        more = {claim.against_source for claim in self.claims} | {launch.parsers for launch in self.launches}
         return {each.source for each in told} | more - {""}
 
 

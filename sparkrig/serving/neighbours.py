@@ -20,9 +20,9 @@ _PORTS = ("serve_port", "serve_trial_port")
 MEETING = {"ray": 6379, "multinode": 29501}
 
 
-def judge(found: Serving, mine: Settings, others: Mapping[str, Record], *, leads: bool) -> None:
+def judge(serving: Serving, mine: Settings, others: Mapping[str, Record], *, leads: bool) -> None:
     """Raise Refusal for what another service of the host has. leads: whether it answers the API there."""
-    if mine.serve_name and len(found.named.keys() - {"", mine.serve_name}) >= served.MOST:
+    if mine.serve_name and len(serving.named.keys() - {"", mine.serve_name}) >= served.MOST:
         raise Refusal(
             f"this host has {served.MOST} named services already, and a look sees no more",
             deploy(what="serve", data={"serve_name": "NAME", "model": NONE}).then(" for one of them"),
@@ -38,9 +38,9 @@ def judge(found: Serving, mine: Settings, others: Mapping[str, Record], *, leads
             _ports(mine, Service(name), other)
 
 
-def _ports(mine: Settings, service: Service, other: Record) -> None:
+def _ports(settings: Settings, service: Service, other: Record) -> None:
     for field in _PORTS:
-        port = getattr(mine, field)
+        port = getattr(settings, field)
         if port in (other.port, other.trial_port):
             raise Refusal(
                 f"{field} is {port}, which is a port of {service}",
@@ -48,7 +48,7 @@ def _ports(mine: Settings, service: Service, other: Record) -> None:
             )
 
 
-def meets(form: str, found: Serving, record: Record | None, others: Mapping[str, Record]) -> None:
+def meets(form: str, serving: Serving, record: Record | None, others: Mapping[str, Record]) -> None:
     """Raise Refusal where the nodes cannot meet at the port of their form, on the head.
 
     record: of the server until now; while that runs in the same form, the port is its own.
@@ -64,9 +64,9 @@ def meets(form: str, found: Serving, record: Record | None, others: Mapping[str,
                 f"of each form",
                 f"the same with --data serve_form={free}, or with serve_nodes=1 where one Spark is enough",
             )
-    runs = found.unit.get("ActiveState") in ("active", "activating")
+    runs = serving.unit.get("ActiveState") in ("active", "activating")
     ours = runs and record is not None and record.form == form and record.rank == 0
-    if port in found.listening and not ours:
+    if port in serving.listening and not ours:
         raise Refusal(
             f"port {port} is taken by another program, and the nodes of {form} meet there",
             on_host(f"sudo ss -ltnp sport = :{port:d}", f"; stop what listens there, or set serve_form to {free}"),

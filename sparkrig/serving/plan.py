@@ -44,32 +44,32 @@ NODES: tuple[Nodes, ...] = get_args(Nodes)
 _MACHINES = {"aarch64": "arm64", "x86_64": "amd64"}
 
 
-def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) -> Wish:
+def wish(find: Find, settings: Settings, sparks: int, recipe: Recipe | None = None) -> Wish:
     """What the settings, or a recipe, ask for. sparks: hosts that can share it. Raises Refusal."""
-    if recipe is None and not mine.model:
-        none = f"none as {mine.serve_name}" if mine.serve_name else "none"
+    if recipe is None and not settings.model:
+        none = f"none as {settings.serve_name}" if settings.serve_name else "none"
         raise Refusal(
             f"no model is named, and this host serves {none} yet",
             "the same with --data model=NAME; sparkrig models",
         )
-    engine = recipe_launch.engine(recipe) if recipe else runtimes.runtime(mine.serve_engine)
-    another.fits(engine, mine)
+    engine = recipe_launch.engine(recipe) if recipe else runtimes.runtime(settings.serve_engine)
+    another.fits(engine, settings)
     if recipe:
-        nodes = recipe_launch.sparks(recipe, mine, sparks)
-        base: Launch | None = recipe_launch.launched(recipe, nodes, mine)
-        model, checkpoint = _of_recipe(find, mine, recipe, base.checkpoint if base else "")
+        nodes = recipe_launch.sparks(recipe, settings, sparks)
+        base: Launch | None = recipe_launch.launched(recipe, nodes, settings)
+        model, checkpoint = _of_recipe(find, settings, recipe, base.checkpoint if base else "")
     else:
-        model, checkpoint = _known(find, mine.model or "")
-        nodes = mine.serve_nodes or _fewest(engine, model, checkpoint, sparks)
+        model, checkpoint = _known(find, settings.model or "")
+        nodes = settings.serve_nodes or _fewest(engine, model, checkpoint, sparks)
         base = model.base(checkpoint, nodes) if engine is runtimes.VLLM else None
-    _enough(checkpoint, model, nodes, sparks, mine)
-    image = mine.serve_image or _image(engine, model, checkpoint, base, recipe)
+    _enough(checkpoint, model, nodes, sparks, settings)
+    image = settings.serve_image or _image(engine, model, checkpoint, base, recipe)
     if engine is runtimes.VLLM:
-        flags = _flags(model, checkpoint, base, nodes, mine)
+        flags = _flags(model, checkpoint, base, nodes, settings)
         if recipe is None and not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
             flags = {**flags, "gpu-memory-utilization": _SHARE}
     else:
-        flags = another.flags(engine, mine, nodes, base)
+        flags = another.flags(engine, settings, nodes, base)
     return Wish(
         model,
         checkpoint,
@@ -77,19 +77,19 @@ def wish(find: Find, mine: Settings, sparks: int, recipe: Recipe | None = None) 
         flags,
         base.environment if base else {},
         image,
-        (*_notes(engine, mine, model, checkpoint, base, flags, recipe),),
-        draft.wanted(mine),
+        (*_notes(engine, settings, model, checkpoint, base, flags, recipe),),
+        draft.wanted(settings),
         engine.id,
-        (mine.serve_gguf or "") if engine.file else "",
+        (settings.serve_gguf or "") if engine.file else "",
     )
 
 
-def _of_recipe(find: Find, mine: Settings, recipe: Recipe, checkpoint: str) -> tuple[Model, Checkpoint]:
+def _of_recipe(find: Find, settings: Settings, recipe: Recipe, checkpoint: str) -> tuple[Model, Checkpoint]:
     """The model of a recipe; that of the settings where the recipe's command names a file."""
     if recipe_launch.engine(recipe).file:
-        return _known(find, mine.model or "")
+        return _known(find, settings.model or "")
     found = _known(find, checkpoint)
-    if mine.model and (asked := _known(find, mine.model)[1]).id != found[1].id:
+    if settings.model and (asked := _known(find, settings.model)[1]).id != found[1].id:
         raise Refusal(f"{recipe.source} serves {found[1].id}, and model is {asked.id}", "name one of them alone")
     return found
 
@@ -110,7 +110,7 @@ def _image(
 
 def _notes(
     engine: Runtime,
-    mine: Settings,
+    settings: Settings,
     model: Model,
     checkpoint: Checkpoint,
     base: Launch | None,
@@ -120,14 +120,14 @@ def _notes(
     """What a person should know before it is served, in sentences."""
     if recipe:
         yield from (f"{recipe.source}: {each}" for each in recipe.told)
-        if recipe.image and "/" not in recipe.image and not mine.serve_image:
+        if recipe.image and "/" not in recipe.image and not settings.serve_image:
             yield f"{recipe.image} of {recipe.source} is in no registry: it has to be on the first host already"
     if model.assumed:
         yield (
             f"{checkpoint.id} is not verified by anyone: its entry is computed from its own files; whether "
             f"{engine.name} serves it on a Spark is what the trial shows"
         )
-    drafts = base and draft.SPECULATION in base.flags and mine.serve_draft is None
+    drafts = base and draft.SPECULATION in base.flags and settings.serve_draft is None
     if drafts and layout.STAGES in flags and draft.SPECULATION not in flags:
         yield (
             f"the draft of the launch is left out: vLLM does not start it with --{layout.STAGES} "
@@ -145,7 +145,7 @@ def _fewest(engine: Runtime, model: Model, checkpoint: Checkpoint, sparks: int) 
     least: Nodes = max(model.nodes, checkpoint.nodes)
     if sparks < 3 or engine is not runtimes.VLLM:
         return min(engine.most_nodes, least)
-    sizes = [each for each in NODES if least <= each <= sparks]
+    sizes = [node for node in NODES if least <= node <= sparks]
     sizes.sort(key=lambda each: (layout.usual(each).stages, each))
     return fewest_nodes(model, checkpoint, Use(), sizes) or least
 
@@ -171,10 +171,10 @@ def _known(find: Find, wanted: str) -> tuple[Model, Checkpoint]:
     return model, checkpoint
 
 
-def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int, mine: Settings) -> None:
+def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int, settings: Settings) -> None:
     if nodes > sparks:
         there = "this one is on its own" if sparks == 1 else f"{sparks} are set up together here"
-        if mine.serve_nodes:
+        if settings.serve_nodes:
             raise Refusal(
                 f"serve_nodes is {nodes}, and {there}",
                 f"the same with --data serve_nodes={sparks}; or leave it out",
@@ -185,9 +185,9 @@ def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int, min
         )
 
 
-def _flags(model: Model, checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, mine: Settings) -> Flags:
+def _flags(model: Model, checkpoint: Checkpoint, base: Launch | None, nodes: Nodes, settings: Settings) -> Flags:
     """Of the user, else of the catalogue's launch, else the parsers of the model's family. Raises Refusal."""
-    own = another.own(runtimes.VLLM, mine)
+    own = another.own(runtimes.VLLM, settings)
     shared = _shared(base, nodes, own)
     layout.judge(model, shared)
     flags: dict[str, Scalar | dict[str, Scalar]] = {**(base.flags if base else {})}
@@ -201,12 +201,12 @@ def _flags(model: Model, checkpoint: Checkpoint, base: Launch | None, nodes: Nod
         flags[layout.STAGES] = shared.stages
         flags.pop(draft.SPECULATION, None)  # of a head of the model's own: vLLM ends at once [@vllm-52069]
     flags |= own
-    if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in mine.serve_flags:
+    if flags.get(parsers.TOOLS, False) is False and parsers.AUTO not in settings.serve_flags:
         flags.pop(parsers.AUTO, None)  # vLLM takes no choice of tools without their parser
-    if mine.serve_draft == draft.NONE:
+    if settings.serve_draft == draft.NONE:
         flags.pop(draft.SPECULATION, None)
-    elif mine.serve_draft:
-        flags[draft.SPECULATION] = draft.speculation(mine)
+    elif settings.serve_draft:
+        flags[draft.SPECULATION] = draft.speculation(settings)
     return flags
 
 
@@ -224,7 +224,7 @@ def _shared(base: Launch | None, nodes: Nodes, own: Flags) -> Layout:
 
 def judge(
     asked: Wish,
-    found: Serving,
+    serving: Serving,
     machine: str,
     mine: Settings,
     *,
@@ -234,9 +234,9 @@ def judge(
 
     machine: as uname calls it; leads: whether it answers the API.
     """
-    image = found.find(asked.image)
+    image = serving.find(asked.image)
     if leads and image is None and not images.is_id(asked.image):
-        stores(asked.image, 0, found)
+        stores(asked.image, 0, serving)
     _runs_here(asked.image, image, machine)
     if leads and image is None and images.is_id(asked.image):
         raise Refusal(
@@ -244,18 +244,18 @@ def judge(
             on_host("docker image ls -a"),
         )
     for id in asked.ids:
-        _reachable(found.weights.get(id, served.Weights("partial", 0)), f"{mine.weights}/{id}")
+        _reachable(serving.weights.get(id, served.Weights("partial", 0)), f"{mine.weights}/{id}")
     if leads:
-        draft.judge(found, mine)
+        draft.judge(serving, mine)
     if asked.gguf:
-        another.there(asked, found, mine)
+        another.there(asked, serving, mine)
     else:
-        have = found.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
+        have = serving.weights.get(asked.checkpoint.id, served.Weights("partial", 0))
         _revision(have, f"{mine.weights}/{asked.checkpoint.id}", mine.serve_revision)
         if not have.there:
-            _room(asked, have, found.room, mine)
+            _room(asked, have, serving.room, mine)
     if leads:
-        _ports(found, mine)
+        _ports(serving, mine)
 
 
 def _runs_here(name: str, image: Image | None, machine: str) -> None:
@@ -267,15 +267,17 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
         )
 
 
-def size(asked: Wish, mine: Settings, room: sizing.Room) -> Sizing:
+def size(asked: Wish, settings: Settings, room: sizing.Room) -> Sizing:
     """What a server takes of the memory, where none was decided for it yet. Raises Refusal with the figures."""
-    return sizing.decide(asked, _use(asked, room.total), mine.serve_flags, room, named=bool(mine.serve_name))
+    return sizing.decide(
+        asked, _use(asked, room.total), settings.serve_flags, room, named=bool(settings.serve_name)
+    )
 
 
 def larger(asked: Wish, sparks: int, memory_gib: float) -> str:
     """The cure where a model does not fit, and more Sparks of a cluster hold it; empty where they do not."""
     most = _use(asked, memory_gib)
-    for nodes in (each for each in NODES if asked.nodes < each <= sparks):
+    for nodes in (node for node in NODES if asked.nodes < node <= sparks):
         shared = layout.usual(nodes)
         if layout.divides(shared.tensor, asked.model.shape):
             use = replace(most.shared(nodes), utilization=MOST_UTILIZATION, sequences=1)
@@ -335,13 +337,17 @@ def stores(name: str, size: int, found: Serving) -> None:
         )
 
 
-def _ports(found: Serving, mine: Settings) -> None:
+def _ports(serving: Serving, settings: Settings) -> None:
     """Refuse a port on which another program listens; it is ours where our own units run."""
     for name, port, ours in (
-        ("serve_port", mine.serve_port, found.port == "active"),
-        ("serve_trial_port", mine.serve_trial_port, found.unit.get("ActiveState") in ("active", "activating")),
+        ("serve_port", settings.serve_port, serving.port == "active"),
+        (
+            "serve_trial_port",
+            settings.serve_trial_port,
+            serving.unit.get("ActiveState") in ("active", "activating"),
+        ),
     ):
-        if port in found.listening and not ours:
+        if port in serving.listening and not ours:
             raise Refusal(
                 f"another program listens on port {port}",
                 on_host(f"sudo ss -ltnp sport = :{port:d}", f"; or set {name}"),
@@ -367,15 +373,15 @@ def lint_of(
     }
     words = ["docker", *docker_words(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
-    (found,) = launch_text.typed(words)
-    return judgement.judge(Case(found, find, asked.nodes, vllm, tables), rules)
+    (launch,) = launch_text.typed(words)
+    return judgement.judge(Case(launch, find, asked.nodes, vllm, tables), rules)
 
 
-def refuse(found: Sequence[Finding]) -> None:
+def refuse(findings: Sequence[Finding]) -> None:
     """Raise Refusal for the first hard fact among them."""
-    for each in found:
-        if each.severity == "error":
-            raise Refusal(f"{each.rule}: {each.found}", each.better)
+    for finding in findings:
+        if finding.severity == "error":
+            raise Refusal(f"{finding.rule}: {finding.found}", finding.better)
 
 
 # --- one sentence each

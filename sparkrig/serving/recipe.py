@@ -285,7 +285,7 @@ def _part(
 def _keyed(given: Any) -> Mapping[str, Any]:
     """What holds for a Spark of a table by hardware."""
     tables = (given.get(key) for key in _KEYED) if isinstance(given, dict) else iter(())
-    return next((each for each in tables if isinstance(each, dict)), {})
+    return next((table for table in tables if isinstance(table, dict)), {})
 
 
 def _image(given: Any) -> str:

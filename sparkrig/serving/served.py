@@ -263,7 +263,7 @@ class Serving(Own, Value):
         return images.find(self.images, wanted)
 
     def has(self, id: str) -> bool:
-        return any(each.id == id for each in self.images)
+        return any(image.id == id for image in self.images)
 
     def gguf(self, path: str) -> int | None:
         """Bytes of a GGUF file with its other parts; None where one of them is not there."""
@@ -363,12 +363,12 @@ def token(hexadecimal: str) -> str:
 
 def one_revision(copies: Iterable[Weights]) -> bool:
     """Whether no two of them are known to be of different commits."""
-    return len({each.revision for each in copies} - {""}) < 2
+    return len({copy.revision for copy in copies} - {""}) < 2
 
 
 def one_token(servers: Iterable[Serving]) -> bool:
     """Whether all of them have one, and the same."""
-    tokens = {each.token for each in servers}
+    tokens = {server.token for server in servers}
     return len(tokens) == 1 and "" not in tokens
 
 
@@ -382,7 +382,7 @@ def _weights(rows: Iterable[tuple[str, str]]) -> dict[str, Weights]:
     revisions = dict(rest.partition(" ")[::2] for word, rest in rows if word == "revision")
     found = dict(_copy(rest) for word, rest in rows if word == "weights")
     known = {name: at for name, at in revisions.items() if hub.REVISION.fullmatch(at)}
-    return {name: replace(each, revision=known.get(name, "")) for name, each in found.items()}
+    return {name: replace(weights, revision=known.get(name, "")) for name, weights in found.items()}
 
 
 def _copy(row: str) -> tuple[str, Weights]:

@@ -38,50 +38,50 @@ _FIELDS = (
 )
 
 
-def given(mine: Settings) -> dict[str, Any]:
+def given(settings: Settings) -> dict[str, Any]:
     """What a record keeps: each setting of the service that is not the default."""
-    return {name: value for name in _FIELDS if (value := getattr(mine, name)) != DEFAULTS[name]}
+    return {name: value for name in _FIELDS if (value := getattr(settings, name)) != DEFAULTS[name]}
 
 
-def of(mine: Settings, name: str, record: Record | None, typed: Collection[str]) -> Settings:
+def of(settings: Settings, name: str, record: Record | None, typed: Collection[str]) -> Settings:
     """The settings of the service of that name. Raises Refusal where they do not fit together.
 
-    mine: those of the host, with --data in them; typed: the names of those that --data has.
+    settings: those of the host, with --data in them; typed: the names of those that --data has.
     """
-    if name == mine.serve_name and "serve_name" not in typed:
-        return mine
-    ours = set(typed) if name == mine.serve_name else set[str]()
+    if name == settings.serve_name and "serve_name" not in typed:
+        return settings
+    ours = set(typed) if name == settings.serve_name else set[str]()
     kept = dict(record.settings) if record else {}
     anew = bool(ours & {"model", "recipe"})
     if anew:
         kept = {each: value for each, value in kept.items() if each in _PLACE}
     values: dict[str, Any] = {each: kept.get(each, DEFAULTS[each]) for each in _FIELDS}
-    values |= {each: getattr(mine, each) for each in _FIELDS if each in ours}
+    values |= {each: getattr(settings, each) for each in _FIELDS if each in ours}
     if record and not anew and "weights" not in ours:
         values["weights"] = record.weights
     try:
-        return Settings.model_validate({**mine.model_dump(), **values, "serve_name": name})
+        return Settings.model_validate({**settings.model_dump(), **values, "serve_name": name})
     except ValidationError as error:
         why = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         cure = deploy(what="serve", data={"serve_name": name, "model": "NAME", "serve_port": "PORT"})
         raise Refusal(f"the settings of {Service(name)} do not fit together: {why}", cure) from None
 
 
-def remembered(mine: Settings, record: Record | None) -> Settings:
+def remembered(settings: Settings, record: Record | None) -> Settings:
     """The settings; without a `model` in them, those of the last deploy for a host that serves."""
-    if mine.model or mine.recipe or record is None:
-        return mine
-    return mine.model_copy(
+    if settings.model or settings.recipe or record is None:
+        return settings
+    return settings.model_copy(
         update={
             "model": record.checkpoint,
             "serve_engine": record.engine,
-            "serve_gguf": mine.serve_gguf or record.gguf or None,
-            "serve_image": mine.serve_image or record.name,
+            "serve_gguf": settings.serve_gguf or record.gguf or None,
+            "serve_image": settings.serve_image or record.name,
             "serve_nodes": record.nodes,
-            "serve_on": mine.serve_on or list(record.on),
-            "serve_form": mine.serve_form or (record.form if record.form in ("ray", "multinode") else None),
-            "serve_listen": mine.serve_listen or record.listen or None,
-            "serve_draft": mine.serve_draft or record.draft or None,
+            "serve_on": settings.serve_on or list(record.on),
+            "serve_form": settings.serve_form or (record.form if record.form in ("ray", "multinode") else None),
+            "serve_listen": settings.serve_listen or record.listen or None,
+            "serve_draft": settings.serve_draft or record.draft or None,
             "serve_port": record.port,
             "serve_trial_port": record.trial_port,
             "weights": record.weights,

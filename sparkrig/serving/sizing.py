@@ -52,13 +52,13 @@ class Beside:
         return f"{self.service} ({self.share:.1f} GiB)"
 
 
-def beside(found: Serving, others: Mapping[str, Record], memory_gib: float | None = None) -> tuple[Beside, ...]:
+def beside(serving: Serving, others: Mapping[str, Record], memory_gib: float | None = None) -> tuple[Beside, ...]:
     """The servers that a host has, or will have after a reboot, by their records. memory_gib: as `room` has it."""
-    total = memory_gib or (found.memory.total if found.memory else MEMORY_GIB)
+    total = memory_gib or (serving.memory.total if serving.memory else MEMORY_GIB)
     there = []
     for name, record in others.items():
         if record.rank != ASIDE:
-            seen = found.of(Service(name))
+            seen = serving.of(Service(name))
             loaded = seen.active and seen.health in (None, 200)
             engine = runtime(record.engine)
             share = record.utilization * total
@@ -92,7 +92,7 @@ class Room:
     @property
     def at_start(self) -> Free:
         """What a server finds free: the others of ours may not be loaded yet after a boot."""
-        return Free(self.free, min(self.total, self.free + sum(each.whole for each in self.services)))
+        return Free(self.free, min(self.total, self.free + sum(service.whole for service in self.services)))
 
     @property
     def most(self) -> float:
@@ -101,7 +101,7 @@ class Room:
 
 
 def room(
-    found: Serving,
+    serving: Serving,
     memory_gib: float | None,
     where: str = "this host",
     draft: str = "",
@@ -115,9 +115,9 @@ def room(
     ours. What of them is not loaded yet is taken all the same, and together they never count as less than their
     shares. record: of our own server; gguf: OWNER/NAME/FILE of the weights.
     """
-    seen = found.memory
+    seen = serving.memory
     total = memory_gib or (seen.total if seen else MEMORY_GIB)
-    taken = seen.total - seen.available - _held(found, record) if seen else 0.0
+    taken = seen.total - seen.available - _held(serving, record) if seen else 0.0
     free = min(
         min(total, max(0.0, total - taken)) - sum(each.whole for each in others if not each.loaded),
         total - sum(each.whole for each in others),
@@ -126,22 +126,22 @@ def room(
         total,
         max(0.0, free),
         where,
-        found.others,
-        draft=found.weights[draft].size / GIB if draft in found.weights else 0.0,
+        serving.others,
+        draft=serving.weights[draft].size / GIB if draft in serving.weights else 0.0,
         services=tuple(others),
-        weights=(found.gguf(gguf) or 0) / GIB if gguf else None,
+        weights=(serving.gguf(gguf) or 0) / GIB if gguf else None,
     )
 
 
-def _held(found: Serving, record: Record | None) -> float:
+def _held(serving: Serving, record: Record | None) -> float:
     """GiB that our own server gives back when it stops.
 
     One that has not loaded yet has not taken it: then that much more would be more than there is.
     """
-    if found.memory is None or record is None or not found.active or found.health not in (None, 200):
+    if serving.memory is None or record is None or not serving.active or serving.health not in (None, 200):
         return 0.0
-    share = record.held or record.utilization * found.memory.total
-    return share if found.memory.available + share <= found.memory.total else 0.0
+    share = record.held or record.utilization * serving.memory.total
+    return share if serving.memory.available + share <= serving.memory.total else 0.0
 
 
 def decide(asked: Wish, use: Use, given: Flags, rooms: Room, *, named: bool = False) -> Sizing:
@@ -201,7 +201,7 @@ def _reaches(asked: Wish, context: int) -> None:
     longest, engine = asked.model.context, asked.runtime
     set_ = {*asked.flags, *(name for name, value in asked.environment.items() if value == "1")}
     if longest and context > longest and not engine.stretches & set_:
-        ways = " or ".join(sorted(each for each in engine.stretches if not each.isupper()))
+        ways = " or ".join(sorted(stretch for stretch in engine.stretches if not stretch.isupper()))
         raise Refusal(
             f"--{engine.context} is {context}, and {asked.model.title} was made for {longest} tokens: "
             f"{engine.name} {engine.beyond}",
@@ -245,7 +245,7 @@ def _ladder(asked: Wish, known: Budget, rooms: Room) -> Sequence[float]:
         if engine.most(kept, known, rooms.at_start) * rooms.total <= rooms.free - BESIDE_GIB + _ROUNDING:
             wanted = kept
     begin = min(wanted, highest)
-    return [begin, *(each for each in _rungs(asked, known, rooms) if each > begin)]
+    return [begin, *(rung for rung in _rungs(asked, known, rooms) if rung > begin)]
 
 
 def _rungs(asked: Wish, known: Budget, rooms: Room) -> Sequence[float]:
@@ -277,8 +277,8 @@ def _candidates(
 
 def _least(asked: Wish, contexts: Sequence[int], rungs: Sequence[float]) -> Iterator[tuple[float, int, float]]:
     """The same for a server beside another one: for each context, the longest first, the lowest utilization."""
-    yield from ((each, context, spread(asked.nodes)) for context in contexts for each in rungs)
-    yield from ((each, min(contexts), 0.0) for each in rungs)
+    yield from ((rung, context, spread(asked.nodes)) for context in contexts for rung in rungs)
+    yield from ((rung, min(contexts), 0.0) for rung in rungs)
 
 
 def _has(asked: Wish, name: str) -> bool:
@@ -293,7 +293,7 @@ def _contexts(asked: Wish) -> Iterator[int]:
     if asked.model.shape is None and not given:
         first = min(first, _UNKNOWN)
     yield first
-    yield from (each for each in _CONTEXTS if each < first)
+    yield from (context for context in _CONTEXTS if context < first)
 
 
 def _fits(made: Budget, spare: float) -> bool:
@@ -333,7 +333,7 @@ def _stop(rooms: Room, after: str = "") -> str:
     if words:
         return on_host("; ".join(words), after)
     if rooms.services:
-        flags = " or ".join(f"--{each.flag} for {each.service}" for each in rooms.services)
+        flags = " or ".join(f"--{service.flag} for {service.service}" for service in rooms.services)
         return advice(f"a smaller {flags} (serve_flags), or --data model=none for it{after}")
     return on_host(
         "nvidia-smi --query-compute-apps=pid,name,used_memory --format=csv; ps -eo rss,args --sort -rss | head",

@@ -83,12 +83,12 @@ def _wrong_vectors(vectors: Sequence[Sequence[float]]) -> str | None:
     """Wrong kernels give one number for all of a vector, or one vector for all texts."""
     if len(vectors) != len(TEXTS):
         return f"it was given {len(TEXTS)} texts, and answered with {len(vectors)} vectors"
-    sizes = sorted({len(each) for each in vectors})
+    sizes = sorted({len(vector) for vector in vectors})
     if sizes[0] == 0:
         return "its answer is empty"
     if len(sizes) > 1:
         return f"its vectors have {sizes[0]} and {sizes[1]} numbers"
-    if any(len(set(each)) == 1 for each in vectors):
+    if any(len(set(vector)) == 1 for vector in vectors):
         return "its answer is garbage (a vector whose numbers are all the same)"
     return "its answer is garbage (the same vector for two texts)" if vectors[0] == vectors[1] else None
 

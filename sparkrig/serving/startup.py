@@ -143,7 +143,7 @@ _ENDS: dict[Name, str] = {
 }
 # the same of the other engines
 _ENDS_OF_OTHERS: dict[Name, list[str]] = {
-    name: [words for each in RUNTIMES.values() for words in each.ends.get(name, ())] for name in MEANINGS
+    name: [words for runtime in RUNTIMES.values() for words in runtime.ends.get(name, ())] for name in MEANINGS
 }
 # A worker of Ray has no log of vLLM: that is the head's.
 _JOINED = r"Ray runtime started"
@@ -200,7 +200,7 @@ WANTED = (
     *("Tensor parallel size", "LocalEntryNotFoundError", "cannot find the requested files"),
     *("memory pressure (OOM)", "exceptions.OutOfMemoryError", "running low on memory", "memory usage threshold"),
     *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
-    *(words for each in RUNTIMES.values() for ends in each.ends.values() for words in ends),
+    *(words for runtime in RUNTIMES.values() for ends in runtime.ends.values() for words in ends),
 )
 
 _STAMPED = re.compile(r"(\d+\.\d+) \S+ [^:\[]+(?:\[\d+\])?: ?(.*)", re.DOTALL)

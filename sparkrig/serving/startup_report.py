@@ -70,13 +70,13 @@ def judged(fleet: Fleet, seen: Mapping[str, Seen]) -> Nodes:
 def _service(there: Mapping[str, Seen], service: str) -> Iterator[tuple[str, Node]]:
     """The nodes of one service, by host."""
     mine = {
-        name: each.named.get(service, startup.absent(each)) if service else each for name, each in there.items()
+        name: seen.named.get(service, startup.absent(seen)) if service else seen for name, seen in there.items()
     }
-    read = {name: startup.read(each) for name, each in mine.items()}
+    read = {name: startup.read(seen) for name, seen in mine.items()}
     verdicts = trouble.judge({name: (mine[name], read[name]) for name in mine}, Service(service))
-    for name, each in mine.items():
-        image = each.image.id if each.image else ""
-        yield name, Node(**vars(read[name]), image=image, restarts=each.restarts, verdict=verdicts[name])
+    for name, seen in mine.items():
+        image = seen.image.id if seen.image else ""
+        yield name, Node(**vars(read[name]), image=image, restarts=seen.restarts, verdict=verdicts[name])
 
 
 def _of(nodes: Nodes, name: str) -> dict[str, Node]:

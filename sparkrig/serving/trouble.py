@@ -38,7 +38,7 @@ _NO_DEVICE = "give the container /dev/infiniband, and run deploys/cluster.py"
 
 def judge(hosts: Mapping[str, tuple[Seen, Startup]], service: Service = UNNAMED) -> dict[str, Verdict]:
     """The verdict on each node of one model, with what all of them show together. service: what serves it."""
-    return {name: _called(each, service) for name, each in _judged(hosts).items()}
+    return {name: _called(verdict, service) for name, verdict in _judged(hosts).items()}
 
 
 def _called(verdict: Verdict, service: Service) -> Verdict:

@@ -34,15 +34,15 @@ _PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
 _HEAD = "# Written by sparkrig: docs/serving.md\n"
 
 
-def form(asked: Wish, chosen: Chosen, mine: Settings) -> str:
+def form(asked: Wish, chosen: Chosen, settings: Settings) -> str:
     """How the nodes become one server. Raises Refusal for Ray in an image without it."""
     if asked.nodes == 1:
         return "solo"
     if asked.runtime is not VLLM:
         return "multinode"
-    if mine.serve_form == "ray" and not chosen.ray:
+    if settings.serve_form == "ray" and not chosen.ray:
         raise Refusal(f"{asked.image} has no Ray", "set serve_form to multinode, or take another serve_image")
-    return mine.serve_form or ("ray" if chosen.ray else "multinode")
+    return settings.serve_form or ("ray" if chosen.ray else "multinode")
 
 
 def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]:
@@ -63,7 +63,7 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]
     return [*made, _record(asked, chosen, how, node, mine, made)]
 
 
-def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, made: Sequence[File]) -> File:
+def _record(asked: Wish, chosen: Chosen, how: str, node: Node, settings: Settings, made: Sequence[File]) -> File:
     sized = chosen.sizing or Sizing(0.0, 0)
     return Record(
         model=asked.model.name,
@@ -73,58 +73,58 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings, m
         form=how,
         nodes=asked.nodes,
         rank=node.rank,
-        port=mine.serve_port,
-        trial_port=mine.serve_trial_port,
-        weights=mine.weights,
+        port=settings.serve_port,
+        trial_port=settings.serve_trial_port,
+        weights=settings.weights,
         ray=chosen.ray,
         vllm=chosen.vllm,
         files={file.path: last_deploy.digest(file.content) for file in made},
         wish=asked.digest if chosen.sizing else "",
         utilization=sized.utilization,
         context=sized.context,
-        **_access(node, mine),
+        **_access(node, settings),
         entrypoint=chosen.entrypoint,
-        draft=(mine.serve_draft or "") if asked.draft else "",
+        draft=(settings.serve_draft or "") if asked.draft else "",
         engine=asked.engine,
         share=sized.share,
         held=sized.held,
         gguf=asked.gguf,
-        on=tuple(mine.serve_on),
-        service=mine.serve_name,
-        settings=service_settings.given(mine) if mine.serve_name else {},
+        on=tuple(settings.serve_on),
+        service=settings.serve_name,
+        settings=service_settings.given(settings) if settings.serve_name else {},
     ).file()
 
 
-def _access(node: Node, mine: Settings) -> dict[str, Any]:
+def _access(node: Node, settings: Settings) -> dict[str, Any]:
     """What a record keeps of who reaches the API, on the host that answers."""
     if node.rank != 0:
         return {}
-    stands = listen.place(mine) == listen.MANAGEMENT and node.management
+    stands = listen.place(settings) == listen.MANAGEMENT and node.management
     return {
-        "listen": "" if listen.place(mine) == listen.default(mine) else listen.place(mine),
-        "at": listen.sockets(mine, node.management),
+        "listen": "" if listen.place(settings) == listen.default(settings) else listen.place(settings),
+        "at": listen.sockets(settings, node.management),
         "management": str(node.management) if stands else "",
-        "key": listen.asks(mine),
+        "key": listen.asks(settings),
     }
 
 
-def image_of(asked: Wish, found: Serving, record: Record | None, head: Serving | None = None) -> Image | None:
+def image_of(asked: Wish, serving: Serving, record: Record | None, head: Serving | None = None) -> Image | None:
     """The image that a host has for it. head: of the host that leads, where it was looked at.
 
     A digest is of a repository, and `docker save` keeps none; an ID is of the head's own store. Such a copy is
     known by what the head's image holds, or as the image of the last deploy, for neither name ever moves.
     """
-    there = found.find(asked.image)
+    there = serving.find(asked.image)
     if there or not ("@" in asked.image or images.is_id(asked.image)):
         return there
     if head and (theirs := head.find(asked.image)):
-        return found.copy_of(theirs)
-    return found.find(record.image) if record and record.name == asked.image else None
+        return serving.copy_of(theirs)
+    return serving.find(record.image) if record and record.name == asked.image else None
 
 
-def chosen(asked: Wish, found: Serving, record: Record | None) -> Chosen | None:
+def chosen(asked: Wish, serving: Serving, record: Record | None) -> Chosen | None:
     """The image as it is known from the last deploy; None where it is not there, or was never looked into."""
-    there = image_of(asked, found, record)
+    there = image_of(asked, serving, record)
     if there is None or record is None or record.image != there.id:
         return None
     return Chosen(there.id, record.ray, record.vllm, record.entrypoint, decided(asked, record))
@@ -141,10 +141,10 @@ def surplus(wanted: Sequence[File], found: Mapping[str, Found], service: Service
     return [path for path in service.paths if path in found and path not in paths]
 
 
-def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
+def _environment(asked: Wish, how: str, node: Node, settings: Settings) -> str:
     orders = {
         "SPARKRIG_FORM": how,
-        "SPARKRIG_PORT": str(mine.serve_trial_port),
+        "SPARKRIG_PORT": str(settings.serve_trial_port),
         "NVIDIA_VISIBLE_DEVICES": "all",
         "HF_HUB_OFFLINE": "1",  # the weights are there, and a hub that is down is no reason not to start
     }
@@ -152,7 +152,7 @@ def _environment(asked: Wish, how: str, node: Node, mine: Settings) -> str:
         orders["SPARKRIG_ENGINE"] = asked.engine
     if asked.nodes == 1:
         # vLLM would take the address of the way to the internet, and a lone server needs no network at all
-        orders |= {"VLLM_HOST_IP": "127.0.0.1", **environment.alone(mine.environment)}
+        orders |= {"VLLM_HOST_IP": "127.0.0.1", **environment.alone(settings.environment)}
     else:
         orders |= {
             "SPARKRIG_RANK": str(node.rank),
@@ -275,7 +275,7 @@ def _socket(mine: Settings, node: Node) -> str:
         "Before=shutdown.target",
         "",
         "[Socket]",
-        *(f"ListenStream={each.removeprefix('*:')}" for each in listen.sockets(mine, node.management)),
+        *(f"ListenStream={socket.removeprefix('*:')}" for socket in listen.sockets(mine, node.management)),
         "FreeBind=yes",
         "Backlog=1024",
     ]
@@ -315,8 +315,8 @@ def _watched(asked: Wish, how: str, node: Node, mine: Settings) -> list[str]:
     return words
 
 
-def _watch(words: Sequence[str], mine: Settings) -> str:
-    service = Service(mine.serve_name)
+def _watch(words: Sequence[str], settings: Settings) -> str:
+    service = Service(settings.serve_name)
     rows = [
         "[Unit]",
         "Description=restarts a server that stands still, or takes the last of the memory",

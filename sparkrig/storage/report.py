@@ -46,36 +46,36 @@ class Declared:
 
 def declared(fleet: Fleet, name: str, find: Find, read: Read) -> Declared:
     """What the settings of that host name. find: in the catalogue; read: raises Refusal."""
-    mine = fleet[name]
+    settings = fleet[name]
     images = {
         str(value): f"the setting {setting}"
         for setting in _IMAGES
-        if (value := getattr(mine, setting)) and value != DEFAULTS[setting]
+        if (value := getattr(settings, setting)) and value != DEFAULTS[setting]
     }
-    setting = "recipe" if mine.recipe else "model"
-    named = mine.recipe or mine.model
+    setting = "recipe" if settings.recipe else "model"
+    named = settings.recipe or settings.model
     if not named:
         return Declared({}, images)
     group, recipe = fleet.group(name), None
     why = f"the setting {setting} ({named})"
     try:
-        recipe = read(mine.recipe) if mine.recipe else None
-        wish = plan.wish(find, service_settings.of_engine(mine, recipe), len(group), recipe)
+        recipe = read(settings.recipe) if settings.recipe else None
+        wish = plan.wish(find, service_settings.of_engine(settings, recipe), len(group), recipe)
     except Refusal as refusal:  # nothing is served that way; what it means is kept all the same
-        meant = dict.fromkeys(_meant(find, mine, recipe), why)
-        if mine.recipe and recipe is None:
+        meant = dict.fromkeys(_meant(find, settings, recipe), why)
+        if settings.recipe and recipe is None:
             return Declared(meant, images, (f"{why} cannot be read: {refusal.what}",))
         return Declared(meant, {**({recipe.image: why} if recipe and recipe.image else {}), **images})
-    if serving_order(group, mine.serve_on).index(name) >= wish.nodes:
+    if serving_order(group, settings.serve_on).index(name) >= wish.nodes:
         return Declared({}, images)
     return Declared({id.lower(): why for id in wish.ids}, {wish.image: why, **images})
 
 
-def _meant(find: Find, mine: Settings, recipe: Recipe | None) -> set[str]:
+def _meant(find: Find, settings: Settings, recipe: Recipe | None) -> set[str]:
     """What the settings can mean: of a name, each checkpoint that the catalogue has for it."""
-    model = find(mine.model or "")
-    ids = {each.id for each in model.checkpoints} if model else {mine.model or ""}
-    ids |= {mine.serve_draft or "", gguf.folder(mine.serve_gguf) if mine.serve_gguf else ""}
+    model = find(settings.model or "")
+    ids = {checkpoint.id for checkpoint in model.checkpoints} if model else {settings.model or ""}
+    ids |= {settings.serve_draft or "", gguf.folder(settings.serve_gguf) if settings.serve_gguf else ""}
     if recipe:
         ids.add(recipe.model)
         with suppress(Unreadable):  # its command may be what is refused
@@ -136,9 +136,13 @@ class Disk:
 
     def _of_image(self, item: Image) -> list[str]:
         seen = self.seen
-        users = [each for each in seen.containers if each.image == item.id or seen.find(each.asked) is item]
+        users = [
+            container
+            for container in seen.containers
+            if container.image == item.id or seen.find(container.asked) is item
+        ]
         return [
-            *(f"container {each.name}, which {'runs' if each.runs else 'is stopped'}" for each in users),
+            *(f"container {user.name}, which {'runs' if user.runs else 'is stopped'}" for user in users),
             *(setting for name, setting in self.declared.images.items() if seen.find(name) is item),
             *self._by_records(
                 lambda record: record.image == item.id or (record.name != "" and seen.find(record.name) is item)
@@ -231,11 +235,11 @@ def _changed(run: Run, found: Journal) -> list[Service]:
     """The services of which a run changed what they serve."""
     paths = {item.removeprefix("file ") for item in journal.changed(run, found)}
     owners = {owner for path in paths if (owner := served.whose(path))}
-    return sorted((each for each in owners if each.record in paths), key=lambda each: each.name)
+    return sorted((service for service in owners if service.record in paths), key=lambda service: service.name)
 
 
 def _names(record: Record, checkpoint: str) -> bool:
-    return record.rank != served.ASIDE and checkpoint in (each.lower() for each in record.folders)
+    return record.rank != served.ASIDE and checkpoint in (folder.lower() for folder in record.folders)
 
 
 # --- the document
@@ -323,8 +327,11 @@ def host(disk: Disk) -> Host:
     return Host(
         weights=seen.given,
         docker=seen.docker,
-        checkpoints=[StoredCheckpoint(**vars(each), needed_by=disk.needs(each)) for each in seen.checkpoints],
-        images=[StoredImage(each.id, each.names, each.size, disk.needs(each)) for each in seen.images],
+        checkpoints=[
+            StoredCheckpoint(**vars(checkpoint), needed_by=disk.needs(checkpoint))
+            for checkpoint in seen.checkpoints
+        ],
+        images=[StoredImage(image.id, image.names, image.size, disk.needs(image)) for image in seen.images],
         caches=[Cache(path, count) for path, count in seen.caches.items()],
         file_systems=seen.rooms,
         odd=seen.odd,

@@ -38,9 +38,11 @@ class Told:
 def told(model: Model, workload: Workload) -> list[Told]:
     """What is known of that workload at that many requests at a time, by metric and source."""
     alike: dict[tuple[object, ...], list[Figure]] = {}
-    for each in model.figures:
-        if each.metric in METRICS and _alike(each, workload):
-            alike.setdefault((each.metric, each.nodes, each.kind, each.source, _cold(each)), []).append(each)
+    for figure in model.figures:
+        if figure.metric in METRICS and _alike(figure, workload):
+            alike.setdefault((figure.metric, figure.nodes, figure.kind, figure.source, _cold(figure)), []).append(
+                figure
+            )
     return [_told(each) for each in alike.values()]
 
 
@@ -48,11 +50,11 @@ def otherwise(model: Model) -> list[Told]:
     """What is known of the rate of one request outside our workloads: figures of others, of other settings."""
     ours = {name for workload in WORKLOADS.values() for name in workload.figures}
     return [
-        _told([each])
-        for each in model.figures
-        if each.metric == "decode tok/s"
-        and each.concurrency == 1
-        and each.of.partition(",")[0].strip() not in ours
+        _told([figure])
+        for figure in model.figures
+        if figure.metric == "decode tok/s"
+        and figure.concurrency == 1
+        and figure.of.partition(",")[0].strip() not in ours
     ]
 
 
@@ -78,12 +80,12 @@ def _told(alike: Sequence[Figure]) -> Told:
         cold=_cold(first),
         nodes=first.nodes,
         kind=first.kind,
-        of=list(dict.fromkeys(each.of for each in alike if each.of)),
+        of=list(dict.fromkeys(figure.of for figure in alike if figure.of)),
         source=first.source,
     )
 
 
 def _values(alike: Iterable[Figure]) -> Iterator[float]:
-    for each in alike:
-        yield each.value
-        yield each.high if each.high is not None else each.value
+    for figure in alike:
+        yield figure.value
+        yield figure.high if figure.high is not None else figure.value

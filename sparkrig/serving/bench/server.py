@@ -43,7 +43,9 @@ def chosen(looks: Mapping[str, Look], host: str = "", service: str = "") -> Serv
 
     Raises Refusal for several, one that does not answer, and an engine without a tool.
     """
-    found = [each for each in _servers(looks) if host in ("", each.host) and service in ("", each.service.name)]
+    found = [
+        server for server in _servers(looks) if host in ("", server.host) and service in ("", server.service.name)
+    ]
     up = [each for each in found if looks[each.host].serving.of(each.service).active] or found
     if not up:
         return None

@@ -129,7 +129,7 @@ def parse(text: str, asked: int) -> Figures:
         prompt_tokens=int(_number(found, "total_input_tokens") or 0),
         tokens=int(_number(found, "total_output_tokens") or 0),
         first_token_s=_spread(*(_number(found, f"{name}_ttft_ms", 1000) for name in rates)) if done else None,
-        decode_rate=_spread(*(1000 / each if each else None for each in rates.values())),
+        decode_rate=_spread(*(1000 / rate if rate else None for rate in rates.values())),
         aggregate=_number(found, "output_throughput") if done else None,
         acceptance_percent=_number(found, "spec_decode_acceptance_rate"),
         tokens_per_step=_number(found, "spec_decode_acceptance_length") or _number(found, "accept_length"),

@@ -55,10 +55,10 @@ def _mixers(config: Config, said: list[str]) -> list[Mixer]:
     if foreign:
         said.append(f"its attention {_FOREIGN[foreign]} ({foreign}), which the budget does not compute")
         return ["unknown"] * count
-    mixers = [_told(config, each) for each in _types(config)] or _derived(config, said)
+    mixers = [_told(config, type_) for type_ in _types(config)] or _derived(config, said)
     if "unknown" in mixers:
         said.append("config.json has a kind of layer that the budget does not compute")
-    return ["latent" if each == "full" and config.count("kv_lora_rank") else each for each in mixers]
+    return ["latent" if mixer == "full" and config.count("kv_lora_rank") else mixer for mixer in mixers]
 
 
 def _types(config: Config) -> Sequence[Any]:

@@ -108,7 +108,9 @@ def _modelopt(told: Mapping[str, Any]) -> _Found:
     """By quant_algo: of all weights, or of each layer where it is mixed."""
     layers = _inner(told).get("quantized_layers")
     if isinstance(layers, dict) and layers:
-        return _counted(_algorithm(word(each, "quant_algo")) for each in layers.values() if isinstance(each, dict))
+        return _counted(
+            _algorithm(word(layer, "quant_algo")) for layer in layers.values() if isinstance(layer, dict)
+        )
     kind = _algorithm(word(_inner(told), "quant_algo"))
     return {kind: 1} if kind else _groups(told)
 
@@ -120,8 +122,8 @@ def _algorithm(name: str) -> Format | None:
 def _groups(told: Mapping[str, Any]) -> _Found:
     """Of compressed-tensors: the weights of each group, as often as it has targets."""
     groups = told.get("config_groups")
-    tables = [each for each in groups.values() if isinstance(each, dict)] if isinstance(groups, dict) else []
-    return _counted(kind for each in tables for kind in _targets(each))
+    tables = [group for group in groups.values() if isinstance(group, dict)] if isinstance(groups, dict) else []
+    return _counted(kind for table in tables for kind in _targets(table))
 
 
 def _targets(group: Mapping[str, Any]) -> list[Format | None]:

@@ -137,7 +137,7 @@ def _indexer(config: Config, said: list[str]) -> list[Latent]:
         return []
     said.append("the keys of the indexer are counted in the format of the KV cache; vLLM keeps them in fp8")
     kinds = config.each("indexer_types")
-    count = sum(each == "full" for each in kinds) if kinds else config.layers
+    count = sum(kind == "full" for kind in kinds) if kinds else config.layers
     kept = width + max(1, width // 128) * _INDEX_BYTES
     return [Latent(kind="latent", count=count, width=kept)] if count else []
 
@@ -156,7 +156,7 @@ def draft_weights(config: Config, names: Sequence[str]) -> bool | None:
     if not names:
         return None
     layers = (int(each[1]) for name in names for each in _LAYER.finditer(name) if len(each[1]) < 6)
-    return any(map(_MTP.search, names)) or any(each >= config.layers for each in layers)
+    return any(map(_MTP.search, names)) or any(layer >= config.layers for layer in layers)
 
 
 def context(config: Config, said: list[str]) -> int | None:

@@ -68,18 +68,18 @@ def run(
     done: list[Measured] = []
     left: list[Left] = []
     failed = ""
-    for each in workloads:
-        if failed or not each.fits(its.context):
-            left.append(Left(name=each.name, why=failed or too_long(each, its), failed=bool(failed)))
+    for workload in workloads:
+        if failed or not workload.fits(its.context):
+            left.append(Left(name=workload.name, why=failed or too_long(workload, its), failed=bool(failed)))
             continue
-        told(each.name, f"measuring {each.requests} requests", until=monotonic() + limit)
+        told(workload.name, f"measuring {workload.requests} requests", until=monotonic() + limit)
         try:
-            done.append(measured(each, _run(at, server, its, each, limit), model))
-            told.done(each.name)
+            done.append(measured(workload, _run(at, server, its, workload, limit), model))
+            told.done(workload.name)
         except (Failed, Lost) as error:
             on = f"; what runs there ends itself within {limit} s" if isinstance(error, Lost) else ""
-            left.append(Left(name=each.name, why=f"{error}{on}", failed=True))
-            failed = f"not begun after {each.name}"
+            left.append(Left(name=workload.name, why=f"{error}{on}", failed=True))
+            failed = f"not begun after {workload.name}"
     return done, left
 
 

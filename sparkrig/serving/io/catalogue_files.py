@@ -63,7 +63,7 @@ def catalogue(folder: Path = FOLDER, *, beside: Path | None = None) -> Catalogue
         return known
     mine = {name: _model(beside / f"{name}.yaml", set(known.sources)) for name in names(beside)}
     # first, so that a name that several models go by is the catalogue's
-    models = mine | {name: each for name, each in known.models.items() if name not in mine}
+    models = mine | {name: model for name, model in known.models.items() if name not in mine}
     return Catalogue(models=models, sources=known.sources)
 
 

@@ -127,7 +127,7 @@ def _listed(text: str) -> Mapping[str, int]:
     except ValueError:
         return {}
     entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
-    sizes = {str(each.get("path")): each.get("size") for each in entries}
+    sizes = {str(entry.get("path")): entry.get("size") for entry in entries}
     return {
         name: size
         for name, size in sizes.items()

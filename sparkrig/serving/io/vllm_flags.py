@@ -36,7 +36,7 @@ def _own(file: Path, beside: Path | None) -> Path:
 def _knowledge(flags: Path, images: Path, families: Path) -> Knowledge:
     tables = catalogue_files.checked(File, catalogue_files.read(flags), flags).knowledge()
     own = _families(families)  # first, so that what is known of a name is the user's
-    known = own | {name: each for name, each in _families(FAMILIES).items() if name not in own}
+    known = own | {name: family for name, family in _families(FAMILIES).items() if name not in own}
     return replace(tables, images=_images(_IMAGES) | _images(images), families=tuple(known.values()))
 
 

@@ -131,10 +131,10 @@ def starts_ray(words: Sequence[str]) -> bool:
 def installs(words: Sequence[str]) -> set[str]:
     """Which of ray and vllm a command installs, Ray be it by a line that sed writes into a script."""
     if "install" in words:
-        ray = any(re.match(r"ray\b", each) for each in words)
-        vllm = any(re.match(r"(?:git\+\S*/)?vllm(?:\b|$)|\S*/vllm-\d", each) for each in words)
+        ray = any(re.match(r"ray\b", word) for word in words)
+        vllm = any(re.match(r"(?:git\+\S*/)?vllm(?:\b|$)|\S*/vllm-\d", word) for word in words)
         return {name for name, there in (("ray", ray), ("vllm", vllm)) if there}
-    written = words[:1] == ["sed"] and any(re.search(r"(?m)^(?>.*?install\b).*\bray\b", each) for each in words)
+    written = words[:1] == ["sed"] and any(re.search(r"(?m)^(?>.*?install\b).*\bray\b", word) for word in words)
     return {"ray"} if written else set()
 
 

@@ -21,17 +21,17 @@ def read(document: Mapping[str, Any]) -> list[Launch]:
     if not isinstance(services, dict) or not all(isinstance(each, dict) for each in services.values()):
         raise Unreadable("the compose file has no services")
     world = World()
-    found: list[Launch] = []
+    launches: list[Launch] = []
     for name, service in services.items():
         try:
             described = container.composed(_interpolated(service))
         except ValueError:
             raise Unreadable(f"a quotation mark in the command of service {name} is not closed") from None
         shell = Shell(f"service {name}", described.environment, world)
-        found += [replace(each, composed=True) for each in shell.contained(described)]
-    if not found:
+        launches += [replace(each, composed=True) for each in shell.contained(described)]
+    if not launches:
         raise Unreadable(f"no service of the compose file runs vLLM ({', '.join(services)})")
-    return found
+    return launches
 
 
 def _interpolated(value: Any) -> Any:

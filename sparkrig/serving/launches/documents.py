@@ -22,7 +22,7 @@ def load(text: str) -> list[Any]:
         where = f" near line {mark.line + 1}" if mark else ""
         raise Unreadable(f"it begins like YAML and is none{where}") from None
     left = [_MOST]
-    return [_plain(each, left, 0) for each in documents if each is not None]
+    return [_plain(document, left, 0) for document in documents if document is not None]
 
 
 def _plain(value: Any, left: list[int], depth: int) -> Any:

@@ -22,11 +22,11 @@ def read(text: str) -> list[Launch]:
     containers = [each for each in objects if "HostConfig" in each]
     if not containers:
         raise Unreadable("it is JSON, but no container of docker inspect")
-    found: list[Launch] = []
+    launches: list[Launch] = []
     for each in containers:
         name = str(each.get("Name", "")).strip("/") or "without a name"
-        found += Shell(f"container {name}").contained(container.inspected(each, images))
-    if not found:
+        launches += Shell(f"container {name}").contained(container.inspected(each, images))
+    if not launches:
         program = container.inspected(containers[0], {}).words[0]  # its arguments may hold a secret
         raise Unreadable(f"the container runs `{program}`, which is no vLLM; give the command typed inside it")
-    return found
+    return launches

@@ -205,7 +205,7 @@ class Shell:
         if why := variables.doubt(used):
             if made:
                 raise not_read(why)
-            rest = [each for each in words if each not in _WRAPPERS]
+            rest = [word for word in words if word not in _WRAPPERS]
             docker = command.CONTAINER_ENGINES & {*rest} and "run" in rest
             if docker or all(variables.doubt([each]) for each in rest):
                 self.world.errors.append(not_read(why))
@@ -235,7 +235,7 @@ class Shell:
             if trial.launches or trial.command(words[1:]):
                 raise self._not_read(f"launches by `{words[0]}`")
         # `local -n` may name a variable
-        given = [each for each in words[1:] if each in self.variables.values]
+        given = [word for word in words[1:] if word in self.variables.values]
         self.variables.question(given, f"{self._line} sets by {words[0]} what the launch needs")
 
     def _changes(self, name: str, words: Sequence[str]) -> bool:

@@ -32,7 +32,7 @@ Value = str | tuple[str, ...]
 
 def doubt(texts: Iterable[str]) -> str:
     """Why some of these is not known, empty where nothing is in doubt."""
-    return next((found[1] for each in texts if (found := _DOUBT.search(each))), "")
+    return next((found[1] for text in texts if (found := _DOUBT.search(text))), "")
 
 
 class Left:

@@ -114,7 +114,9 @@ class Case:
         if self.checkpoint:
             return self.checkpoint.format
         said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
-        return said or next((each.format for each in self.families if each.format and self._told(each)), "")
+        return said or next(
+            (family.format for family in self.families if family.format and self._told(family)), ""
+        )
 
     def _told(self, family: Family) -> bool:
         """Whether a family's format is that of the weights: BF16 only of what is served by that very name."""
@@ -132,7 +134,7 @@ class Case:
         return self._family(trait) if own is None else bool(own)
 
     def _family(self, trait: str) -> bool:
-        return any(trait in each.traits for each in self.families)
+        return any(trait in family.traits for family in self.families)
 
     @property
     def served_format(self) -> str:
@@ -147,11 +149,11 @@ class Case:
     @property
     def called(self) -> str:
         """The model as a person would call it: a name rather than a path inside a container."""
-        names = [each for each in self.launch.names if not each.startswith("/")]
+        names = [name for name in self.launch.names if not name.startswith("/")]
         if self.launch.model in names:
             return self.launch.model
-        cached = next((each for each in self.launch.places if hub.ID.fullmatch(each)), "")
-        path = next((each for each in reversed(self.launch.names) if each.startswith("/")), "the model")
+        cached = next((place for place in self.launch.places if hub.ID.fullmatch(place)), "")
+        path = next((name for name in reversed(self.launch.names) if name.startswith("/")), "the model")
         return cached or path.rpartition("/")[2]
 
     @cached_property
@@ -289,7 +291,7 @@ class Case:
     def patched(self) -> bool:
         """Whether files of vLLM are mounted over the image's own or changed, or another vLLM is installed."""
         changed = self.launch.installs_vllm or self.launch.mods
-        return changed or any(_VLLM_FILE.search(each.target) for each in self.launch.mounts)
+        return changed or any(_VLLM_FILE.search(mount.target) for mount in self.launch.mounts)
 
     @cached_property
     def version(self) -> Version | None:

@@ -135,9 +135,9 @@ def _is_asked(rule: Rule, case: Case) -> bool:
     return not case.launch.ray or rule.topic in _OF_RAY
 
 
-def exit_code(found: Iterable[Finding]) -> int:
+def exit_code(findings: Iterable[Finding]) -> int:
     """2 where there is an error, or a warning that no source contests, else 0."""
-    return 2 if any(each.fails for each in found) else 0
+    return 2 if any(finding.fails for finding in findings) else 0
 
 
 def report(cases: Sequence[Case], found: Sequence[Sequence[Finding]]) -> Report:

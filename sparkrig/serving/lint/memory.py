@@ -60,7 +60,7 @@ def pair_needed(case: Case) -> Iterator[Hit]:
 
 def kv_cache_short(case: Case) -> Iterator[Hit]:
     """By the budget, of a model of the catalogue whose shape is known."""
-    nodes = next((each for each in _NODES if each == case.world), None)
+    nodes = next((node for node in _NODES if node == case.world), None)
     tokens = case.launch.whole_number("max-model-len", 0)
     if not case.model or not case.checkpoint or not tokens or tokens < 0 or nodes is None or case.quantization:
         return

@@ -15,7 +15,7 @@ def checkpoint_bad(case: Case) -> Iterator[Hit]:
 def _instead(case: Case) -> str:
     """The first checkpoint of the model that nothing speaks against."""
     known = case.model.checkpoints if case.model else ()
-    return next((each.id for each in known if not each.bad), "")
+    return next((checkpoint.id for checkpoint in known if not checkpoint.bad), "")
 
 
 def model_avoided(case: Case) -> Iterator[Hit]:

@@ -61,7 +61,7 @@ class Page:
             yield from (Text(f"{workload.name}: {note}", "dim") for note in _notes(workload))
         yield Text(_MEANING, "dim")
         yield from (Text(f"{left.name}: not measured, {left.why}", "yellow") for left in report.left)
-        if report.elsewhere and any(each.figures.done for each in report.workloads):
+        if report.elsewhere and any(measured.figures.done for measured in report.workloads):
             yield Text(f"Elsewhere, tok/s of one: {_elsewhere(report.elsewhere)}", "dim")
         for key, source in self._cited():
             told = "; ".join(filter(None, (source.title, source.dated, source.versions, source.where)))
@@ -70,8 +70,8 @@ class Page:
 
     def _cited(self) -> Iterator[tuple[str, Source]]:
         """The sources of what is shown."""
-        answered = any(each.figures.done for each in self.report.workloads)
-        shown = [told for each in self.report.workloads for told in each.others]
+        answered = any(workload.figures.done for workload in self.report.workloads)
+        shown = [told for workload in self.report.workloads for told in workload.others]
         shown += self.report.elsewhere if answered else []
         return (each for each in self.report.sources.items() if each[0] in {told.source for told in shown})
 
@@ -81,18 +81,18 @@ def _table(workloads: Sequence[Measured]) -> RenderableType:
     heads = (Column(head, justify="right", no_wrap=True) for head in _HEADS)
     name = Column("\nworkload", overflow="fold")
     table = Table(name, *heads, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for each in workloads:
-        found = each.figures
+    for measured in workloads:
+        found = measured.figures
         table.add_row(
-            each.name,
-            str(each.concurrency),
+            measured.name,
+            str(measured.concurrency),
             *_both(found.first_token_s, 2),
             *_both(found.decode_rate, 1),
             f"{found.aggregate:.1f}" if found.aggregate is not None else "-",
             f"{found.done}/{found.asked}",
             style="bold" if found.done == found.asked else "bold red",
         )
-        for source, cells in _others(each).items():
+        for source, cells in _others(measured).items():
             table.add_row(f"  {source}", *(cells.get(head, "") for head in _HEADS), style="dim")
     return table
 
@@ -112,12 +112,12 @@ def _others(measured: Measured) -> Mapping[str, Mapping[str, str]]:
 
 def _notes(measured: Measured) -> Iterator[str]:
     """What has no column: drafted tokens."""
-    found = measured.figures
-    accepted = f"{found.acceptance_percent:.0f} % accepted" if found.acceptance_percent is not None else ""
-    step = f"{found.tokens_per_step:.2f} tokens a step" if found.tokens_per_step else ""
+    figures = measured.figures
+    accepted = f"{figures.acceptance_percent:.0f} % accepted" if figures.acceptance_percent is not None else ""
+    step = f"{figures.tokens_per_step:.2f} tokens a step" if figures.tokens_per_step else ""
     if accepted or step:
         drafts = [each for each in measured.others if each.metric == "draft acceptance %"]
-        told = ", ".join(f"{_source(each)}: {_span(each)} %" for each in drafts)
+        told = ", ".join(f"{_source(draft)}: {_span(draft)} %" for draft in drafts)
         yield f"draft: {', '.join(filter(None, (accepted, step)))}{f' ({told})' if told else ''}"
 
 
@@ -130,5 +130,5 @@ def _span(told: Told) -> str:
     return f"{told.low:g}" if told.low == told.high else f"{told.low:g}-{told.high:g}"
 
 
-def _elsewhere(told: Sequence[Told]) -> str:
-    return "; ".join(f"{_span(each)} ({'; '.join([*each.of, _source(each)])})" for each in told)
+def _elsewhere(rows: Sequence[Told]) -> str:
+    return "; ".join(f"{_span(row)} ({'; '.join([*row.of, _source(row)])})" for row in rows)

@@ -130,8 +130,8 @@ def _weights(made: Budget) -> str:
 
 def _speed(model: Model) -> str:
     """The best rate of one request that was measured; else what is expected, in parentheses."""
-    rates = [each for each in model.figures if each.metric == "decode tok/s" and each.concurrency == 1]
-    measured = [each.value for each in rates if each.kind == "measured"]
+    rates = [figure for figure in model.figures if figure.metric == "decode tok/s" and figure.concurrency == 1]
+    measured = [rate.value for rate in rates if rate.kind == "measured"]
     if measured:
         return f"{max(measured):.0f}"
     return f"({_span([rates[0].value, rates[0].high or rates[0].value])})" if rates else "?"
@@ -219,26 +219,26 @@ class Page:
 
     def _checkpoints(self, drawn: _Drawn) -> RenderableType:
         grid = _grid()
-        for each in self.model.checkpoints:
-            nodes = fewest_nodes(self.model, each, self.use)
-            shade: Shade = "fault" if each.bad else "healthy" if nodes else "degraded"
-            weights = _weights(budget(self.model, each, self.use.shared(1)))
-            facts = [each.format, weights, {1: "one Spark", 2: "the pair"}.get(nodes or 0, "fits neither")]
-            if each.draft is not None:
-                facts.append("with a draft head" if each.draft else "no draft head")
-            grid.add_row(drawn.sign(shade), Text.assemble((each.id, "bold"), " ", drawn.dot.join(facts)))
-            if each.bad:
-                grid.add_row("", Text(f"do not use: {each.bad} ({each.source})", "red"))
-            if each.note:
-                grid.add_row("", Text(f"{each.note} ({each.source})", "dim"))
+        for checkpoint in self.model.checkpoints:
+            nodes = fewest_nodes(self.model, checkpoint, self.use)
+            shade: Shade = "fault" if checkpoint.bad else "healthy" if nodes else "degraded"
+            weights = _weights(budget(self.model, checkpoint, self.use.shared(1)))
+            facts = [checkpoint.format, weights, {1: "one Spark", 2: "the pair"}.get(nodes or 0, "fits neither")]
+            if checkpoint.draft is not None:
+                facts.append("with a draft head" if checkpoint.draft else "no draft head")
+            grid.add_row(drawn.sign(shade), Text.assemble((checkpoint.id, "bold"), " ", drawn.dot.join(facts)))
+            if checkpoint.bad:
+                grid.add_row("", Text(f"do not use: {checkpoint.bad} ({checkpoint.source})", "red"))
+            if checkpoint.note:
+                grid.add_row("", Text(f"{checkpoint.note} ({checkpoint.source})", "dim"))
         return grid
 
     def _claims(self, drawn: _Drawn) -> RenderableType:
         grid = _grid()
-        for each in self.model.claims:
-            grid.add_row(drawn.sign("unknown" if each.against else "quiet"), f"{each.says} ({each.source})")
-            if each.against:
-                grid.add_row("", Text(f"against it: {each.against} ({each.against_source})", "dim"))
+        for claim in self.model.claims:
+            grid.add_row(drawn.sign("unknown" if claim.against else "quiet"), f"{claim.says} ({claim.source})")
+            if claim.against:
+                grid.add_row("", Text(f"against it: {claim.against} ({claim.against_source})", "dim"))
         return grid
 
     def _sources(self) -> RenderableType:
@@ -361,8 +361,8 @@ def _lines(pieces: Iterable[str], between: str = " ") -> Iterator[str]:
 def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
     """One row a metric, kind, source; settings of one workload, which stands before a comma, are one range."""
     rows: dict[tuple[str, str, int, str], list[Figure]] = {}
-    for each in figures:
-        rows.setdefault((each.metric, each.kind, each.nodes, each.source), []).append(each)
+    for figure in figures:
+        rows.setdefault((figure.metric, figure.kind, figure.nodes, figure.source), []).append(figure)
     grid = _grid()
     for (metric, kind, nodes, source), row in rows.items():
         told = drawn.dot.join(
@@ -375,8 +375,8 @@ def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
 
 def _labelled(row: Sequence[Figure]) -> Mapping[str, Sequence[float]]:
     found: dict[tuple[str, int], list[Figure]] = {}
-    for each in row:
-        found.setdefault((each.of.partition(",")[0], each.concurrency), []).append(each)
+    for figure in row:
+        found.setdefault((figure.of.partition(",")[0], figure.concurrency), []).append(figure)
     return {
         (workload if len(told) > 1 else told[0].of) + (f" x{concurrency}" if concurrency > 1 else ""): [
             value for each in told for value in (each.value, each.high or each.value)

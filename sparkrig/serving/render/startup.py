@@ -50,20 +50,22 @@ class Node:
         return grid
 
 
-def _about(found: Startup) -> Iterator[str]:
-    if found.form:
-        yield found.role if found.role == "alone" else f"{found.role} ({found.form})"
-    if found.address:
-        yield found.address
+def _about(startup: Startup) -> Iterator[str]:
+    if startup.form:
+        yield startup.role if startup.role == "alone" else f"{startup.role} ({startup.form})"
+    if startup.address:
+        yield startup.address
     after = (
-        f" {spent(found.seconds)}" if found.seconds is not None and found.state in ("starting", "serving") else ""
+        f" {spent(startup.seconds)}"
+        if startup.seconds is not None and startup.state in ("starting", "serving")
+        else ""
     )
-    yield f"{_STATES.get(found.state, found.state)}{after}"
+    yield f"{_STATES.get(startup.state, startup.state)}{after}"
 
 
 def _sources(found: Startup) -> Iterator[Text]:
     """Whose figures the second column has; a worker's are the head's."""
-    whose = {(each.reference.model, each.reference.source) for each in found.phases if each.reference}
+    whose = {(phase.reference.model, phase.reference.source) for phase in found.phases if phase.reference}
     for model, source in whose if found.role != "worker" else ():
         total = spent(TOTALS[found.role == "head"].seconds)
         yield Text(f"  second column: {model}, {total} in all ({source})", "dim")
