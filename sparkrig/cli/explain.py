@@ -18,7 +18,8 @@ _PASTE = (
     "Paste what tools printed, a log or a whole post, prompts included; then press Ctrl-D on a line of its own.\n"
     "Or pipe it: dmesg | sparkrig explain, pbpaste | sparkrig explain, TOOL 2>&1 | sparkrig explain"
 )
-_TAIL = "tail -c 2000000 FILE | sparkrig explain"
+_TAIL = "tail -n 20000 FILE | tail -c 2000000 | sparkrig explain"
+_SHOWN = 100  # outputs of tools: a paste has a dozen
 
 
 @click.command()
@@ -66,10 +67,20 @@ def _show(explanations: list[Explained], unread: list[str], *, verbose: bool) ->
     from sparkrig.terminal.screen import Screen
 
     console = Screen()
-    for number, explanation in enumerate(explanations):
+    for number, explanation in enumerate(_most_telling(explanations)):
         if number:
             console.print()
         console.print(explained(explanation))
+    if len(explanations) > _SHOWN:
+        console.print(f"\nand {len(explanations) - _SHOWN:,} more outputs of tools: the same with --json")
     if unread:
         console.print()
         console.print(not_read(unread, shown=verbose))
+
+
+def _most_telling(explanations: list[Explained]) -> list[Explained]:
+    """As many as a person reads, those that are not well before the others, in the order of the paste."""
+    from sparkrig.explain import tools as judgement
+
+    ranked = sorted(enumerate(explanations), key=lambda numbered: judgement.exit_code([numbered[1]]) == 0)
+    return [explanation for _, explanation in sorted(ranked[:_SHOWN], key=lambda numbered: numbered[0])]

@@ -884,11 +884,21 @@ def test_nothing_at_all_is_told_apart(text: str) -> None:
 
 def test_more_than_any_tool_prints_is_refused_unread(tmp_path: Path) -> None:
     file = tmp_path / "much"
-    file.write_bytes(HEALTHY.encode() + b"\n" * 2_000_000)
-    for words, name in ((("-",), "standard input"), ((str(file),), str(file))):
-        done = run(*words, text=file.read_bytes())
-        assert done.exit_code == 1 and done.output.startswith(f"Error: {name} has more than 2 MB"), done.output
-        assert "Try: tail -c 2000000 " in done.output
+    for noise, bound in ((b"x" * 2_000_000, "2 MB"), (b"\n" * 200_001, "200,000 lines")):
+        file.write_bytes(HEALTHY.encode() + noise)
+        for words, name in ((("-",), "standard input"), ((str(file),), str(file))):
+            done = run(*words, text=file.read_bytes())
+            assert done.exit_code == 1 and done.output.startswith(f"Error: {name} has more than {bound}"), (
+                done.output
+            )
+            assert "Try: tail -n 20000 " in done.output
+
+
+def test_of_hundreds_of_outputs_those_that_are_not_well_are_shown() -> None:
+    wrong = "# cat /proc/meminfo\nCmaTotal: 100 kB\nCmaFree: 500000 kB\n"
+    done = run(text="".join(f"$ uname -r\n6.17.0-{number}-nvidia\n" for number in range(1000, 1150)) + wrong)
+    assert done.exit_code == 2 and "CmaFree" in done.output
+    assert "and 51 more outputs of tools: the same with --json" in done.output
 
 
 # --- the command
