@@ -20,6 +20,11 @@ _PAIR = re.compile(r"(?P<key>[A-Z][A-Za-z ]{2,28}):[ \t]+(?P<value>\S[^\n]*)$")
 _HEX = re.compile(r"0x[0-9a-f]{8}")
 _OFFER, _HAVE = "New version", "Current version"
 _UPDATE = as_root("fwupdmgr update").then(", on mains power, and reboot")
+# its list of forbidden signatures has a boot file of the ESP's [@fwupd-5121]
+_BOOT_FILES = as_root("apt-get install --only-upgrade shim-signed grub-efi-arm64-signed").then(
+    ", reboot, and update again"
+)
+_FAILED = re.compile(r"^[ \t]*failed to (?:write|install|update)[\w -]{0,20}: *(?P<why>\S[^\n]{0,400})", re.M)
 
 
 @dataclass
@@ -31,6 +36,11 @@ class _Device:
 
 
 def fwupdmgr(piece: Piece, _: Around) -> Explained:
+    if failed := _FAILED.search(piece.text):
+        why = plain(failed["why"].strip())[:200]
+        cure = _BOOT_FILES if "Blocked executable" in why else _UPDATE
+        wrong = Verdict("fault", "firmware-failed", f"an update failed: {why}", cure)
+        return Explained(piece.tool, "an update that failed", (Finding("the firmware", wrong),))
     trees = [*_devices(piece.lines)]
     devices = [device for device in trees if {_HAVE, _OFFER, "Update State"} & {*device.fields}]
     quiet = re.search(
