@@ -34,6 +34,16 @@ SIGNS = (
     "write failed: No space left on device",
     "LocalEntryNotFoundError: cannot find it",
     "mlx5_core 0000:01:00.0: wait_func:1195:(pid 9): ENABLE_HCA(0x104) timeout. Will cause a leak",
+    "[ 12.345678] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
+    "{1}[Hardware Error]: event severity: recoverable",
+    "NETDEV WATCHDOG: enP7s7 (r8127): transmit queue 0 timed out 5004 ms",
+    "mt7925e 0009:01:00.0: Message 00020003 (seq 5) timeout",
+    "Bus error (core dumped)",
+    "Killed",
+    "nvidia-persistenced.service: Failed with result 'exit-code'.",
+    "5 packets transmitted, 0 received, 100% packet loss, time 4086ms",
+    "dial tcp 192.168.100.11:8000: connect: connection refused",
+    "media_errors\t\t\t\t: 47",
 )
 NOISE = (
     "It ran for days.",
