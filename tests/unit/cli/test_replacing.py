@@ -127,7 +127,7 @@ def test_it_takes_its_place_and_what_is_left_is_said(replaced: Replaced) -> None
     before = replaced.desk.file.read_text()
     done = replaced.scripted()
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"the host key of {replaced.entry('spark-b')}, in the place of the old one: " in done.stdout
+    assert f"the host key of {replaced.entry('spark-b')}, in the place of the old one:" in done.stdout
     assert "the last drift report: spark-b begins anew" in done.stdout
     assert "Done: spark-a and spark-b are a pair, and as declared." in done.stdout
     assert_in_its_place(replaced)
