@@ -1,4 +1,4 @@
-"""Keep models/vllm/flags.yaml current, and report what changed: python -m scripts.vllm_flags --help"""
+"""Keep models/vllm/flags.yaml current: python -m scripts.vllm_flags [VERSION ...]"""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from pathlib import Path
 
 from scripts.vllm_flags import command_line, package_index, table, variables
 from scripts.vllm_flags.package_index import Index, Package
-from scripts.vllm_flags.report import report
-from scripts.vllm_flags.rules import named
 from scripts.vllm_flags.source import Source
 from sparkrig.refusal import Refusal
 from sparkrig.serving.flags import Knowledge, Release, Table
 from sparkrig.serving.io import vllm_flags
-from sparkrig.serving.lint.version import Version, version
+from sparkrig.serving.lint.version import Version
 
 _FIRST = (0, 11)  # with no version named: NVIDIA's 25.11 has it, the oldest image that lint knows [@vllm-30163]
 
@@ -25,11 +23,8 @@ def main(words: list[str] | None = None) -> int:
     given = _parser().parse_args(words)
     try:
         known = vllm_flags.knowledge() if vllm_flags.FILE.exists() else None
-        if given.verb == "add":
-            with package_index.index() as index:
-                add(known, index, given.version, vllm_flags.FILE)
-        elif known:
-            print(report(known, _minor(known, given.old), _minor(known, given.new), named(known)), end="")
+        with package_index.index() as index:
+            add(known, index, given.version, vllm_flags.FILE)
     except (ValueError, Refusal) as error:
         print(error, file=sys.stderr)
         return 1
@@ -71,25 +66,12 @@ def _new(packages: list[Package], found: dict[Version, Table]) -> list[Package]:
     ]
 
 
-def _minor(known: Knowledge, text: str) -> Version:
-    minor = (version(text) or ())[:2]
-    if minor not in known.releases:
-        versions = ", ".join(f"{each[0]}.{each[1]}" for each in known.releases)
-        raise ValueError(
-            f"vLLM {text} was not read, these were: {versions}; try: python -m scripts.vllm_flags add"
-        )
-    return minor
-
-
 def _parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="python -m scripts.vllm_flags", description=__doc__)
-    verbs = made.add_subparsers(dest="verb", required=True)
-    adds = verbs.add_parser("add", help="read releases, and write models/vllm/flags.yaml")
-    adds.add_argument("version", nargs="*", help="whole, as 0.33.0; left out: all that are new")
-    reports = verbs.add_parser("report", help="what changed between two versions, and which rules of lint name it")
-    reports.add_argument("old")
-    reports.add_argument("new")
-    return made
+    parser = argparse.ArgumentParser(
+        prog="python -m scripts.vllm_flags", description="Write models/vllm/flags.yaml."
+    )
+    parser.add_argument("version", nargs="*", help="whole, as 0.33.0; left out: all that are new")
+    return parser
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from sparkrig.serving.flags import Flag, Knowledge, Release, Table
 from sparkrig.serving.lint.version import Version
 
 _HEAD = """\
-# Made by `python -m scripts.vllm_flags add` from vLLM's published source packages. Do not edit.
+# Made by `python -m scripts.vllm_flags` from vLLM's published source packages. Do not edit.
 # versions: of each minor version the release that was read. flags: of `vllm serve`, and NAME.field of the JSON
 # object that NAME takes. in: the versions that have it, where not all do; where anything changed, a mapping by
 # versions stands for it; values_in: values that came or went. variables: of the environment, that vLLM reads.

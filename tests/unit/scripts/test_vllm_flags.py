@@ -14,12 +14,11 @@ import pytest
 from packaging.version import Version as Number
 
 from scripts.vllm_flags import __main__ as program
-from scripts.vllm_flags import command_line, rules, table, variables
+from scripts.vllm_flags import command_line, table, variables
 from scripts.vllm_flags.package_index import Index, Package
-from scripts.vllm_flags.report import report
 from scripts.vllm_flags.source import Source
 from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table
-from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
+from sparkrig.serving.io import catalogue_files, vllm_flags
 from sparkrig.serving.lint.version import Version
 
 SERVE = """
@@ -315,51 +314,6 @@ def written(folder: Path, found: Mapping[Version, Table]) -> Knowledge:
 def test_the_file_in_the_repository_is_as_it_would_be_written() -> None:
     known = vllm_flags.knowledge()
     assert table.text(known.read, table.tables(known)) == vllm_flags.FILE.read_text()
-
-
-def test_the_report_names_the_rules(tmp_path: Path) -> None:
-    found: dict[Version, Table] = {
-        (0, 1): release(
-            1,
-            Flag("kv-cache-dtype", values=("auto", "fp8")),
-            Flag("gpu-memory-utilization", default=0.9),
-            Flag("swap-space", deprecated="swap-space is deprecated."),
-            names=frozenset({"VLLM_PLE_MMAP"}),
-        ),
-        (0, 2): release(
-            2,
-            Flag("kv-cache-dtype", values=("auto", "nvfp4")),
-            Flag("gpu-memory-utilization", also=("device-memory-utilization",), default=0.92),
-            Flag("new-switch", "switch"),
-        ),
-    }
-    known = written(tmp_path, found)
-    text = report(known, (0, 1), (0, 2), rules.named(known))
-    for line in (
-        "Removed flags (1)\n  --swap-space: swap-space is deprecated.   <- flag-unknown, ",
-        "Changed values (1)\n  --kv-cache-dtype: without fp8; with nvfp4   <- dspark-kv-fp8, ",
-        "  --gpu-memory-utilization: also --device-memory-utilization   <- ",
-        "  --gpu-memory-utilization: 0.9, then 0.92   <- ",
-        "Removed variables (1)\n  VLLM_PLE_MMAP   ",
-        "  VLLM_PLE_MMAP: gone since 0.2   <- ",
-        "Added flags (1)\n  --new-switch: switch",
-        "  --new-switch: no word; one word for us",
-    ):
-        assert line in text, line
-
-
-def test_what_a_rule_reads_is_found_through_what_it_uses() -> None:
-    named = rules.named(vllm_flags.knowledge())
-    for name, rule in (
-        ("--async-scheduling", "mimo-async"),  # of a row
-        ("--gpu-memory-utilization", "weights-too-large"),  # through a function
-        ("--data-parallel-size-local", "second-node"),  # through a constant
-        ("--enforce-eager", "enforce-eager"),
-        ("--kv-cache-dtype", "kv-cache-fp8"),
-    ):
-        assert rule in named[name], (name, rule)
-    theirs = {each for names in named.values() for each in names} - {rules.PARSER}
-    assert theirs <= {rule.id for rule in lint_rules.rules()}
 
 
 @dataclass
