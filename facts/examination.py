@@ -1,4 +1,4 @@
-"""Every noun about the state of a host, in one look: a Spark's, and its NICs, GPU, health, name and last reset."""
+"""Every noun about the state of a host, in one look: a Spark's, its NICs, GPU, health, board and resets."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from sparkrig.facts import spark
 from sparkrig.facts.blackbox import Blackbox
+from sparkrig.facts.board import Board
 from sparkrig.facts.bundle import Bundle
 from sparkrig.facts.gpu import Gpu
 from sparkrig.facts.health import Health
@@ -18,6 +19,7 @@ _MORE: dict[str, type[Noun[Any]]] = {
     "nics": Nics,
     "gpu": Gpu,
     "health": Health,
+    "board": Board,
     "own_address": OwnAddress,
     "blackbox": Blackbox,
 }

@@ -84,6 +84,7 @@ def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
         *resources.checks(host),
         *live.checks(host, host.found.own_address),
         *condition.checks(host.found.condition),
+        *condition.of_board(host.found.board),
         *WATCH.reset(host.found.blackbox),
         *WATCH.guarded(host.found.blackbox),
         *pair.partial(host, seen.journals),

@@ -8,6 +8,7 @@ from typing import Any
 
 from sparkrig.files import Found
 from sparkrig.host.blackbox import BlackBox
+from sparkrig.host.board import Board
 from sparkrig.host.condition import Condition
 from sparkrig.host.driver import Packages
 from sparkrig.host.health import Health
@@ -74,7 +75,7 @@ UNREAD: Any = _Unread()
 class State(Value):
     """What a Spark is, by resource.
 
-    A deploy's look has all but the last five; that of the fabric's verbs network, rdma, files, nics, gpu, health;
+    A deploy's look has all but the last six; that of the fabric's verbs network, rdma, files, nics, gpu, health;
     a doctor's everything (facts/spark.py, facts/fabric.py, facts/examination.py). others: by name, what nothing
     but its resource asks for (`Resource.seen`).
     """
@@ -94,6 +95,7 @@ class State(Value):
     nics: Mapping[str, Nic] = UNREAD
     gpu: Gpu = UNREAD
     health: Health = UNREAD
+    board: Board = UNREAD
     own_address: OwnAddress = UNREAD
     blackbox: BlackBox = UNREAD
     others: Mapping[str, Any] = field(default_factory=dict)

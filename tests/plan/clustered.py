@@ -81,7 +81,8 @@ class Cluster:
         for place, (name, host) in enumerate(zip(self.names, self.settled(), strict=True)):
             fabric = sections(recorded("fabric-a"))
             own_name = f"name {name}\naddress 127.0.0.1\n"
-            parts = {"own_address": own_name, "blackbox": "now 1795230000 +0000", **fabric, **sections(host.seen)}
+            alone = {"own_address": own_name, "blackbox": "now 1795230000 +0000", "board": "now 1795230000"}
+            parts = {**alone, **fabric, **sections(host.seen)}
             look = joined({noun: parts[noun] for noun in Examination.nouns}).splitlines()
             rows = (pings or {}).get(name) or self.pinged(name)
             first = {"#sparkrig:end identity": look, PING: rows}

@@ -22,6 +22,7 @@ def examined(letter: str, **changed: str) -> str:
     parts = {
         "own_address": f"name spark-{letter}\naddress 127.0.0.1\n",
         "blackbox": "now 1795230000 +0000",
+        "board": "now 1795230000",
         **{
             noun: text for noun, text in sections(recorded(f"fabric-{letter}")).items() if noun not in ("network",)
         },

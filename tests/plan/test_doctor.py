@@ -32,7 +32,7 @@ def test_a_healthy_pair(tmp_path: Path) -> None:
         "✓ health",
     ]  # fmt: skip
     assert blank == "" and re.fullmatch(
-        r"✓ Your pair is ready \(138 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
+        r"✓ Your pair is ready \(142 checks, \d+ s\)\. Next: sparkrig bandwidth sparks\.py", verdict
     )
 
 

@@ -15,6 +15,7 @@ from sparkrig.cli.support import _ordinary
 from sparkrig.explain.explanation import Explained
 from sparkrig.explain.tools import explain
 from sparkrig.facts.examination import Examination
+from sparkrig.host import board
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
 from sparkrig.redaction import Redactor
@@ -28,7 +29,7 @@ FOLDERS = sorted((ROOT / "tests" / "fixtures" / "support").iterdir())
 
 
 # checks that came after the archives were made
-SINCE = {"host.journal", "host.rollback", "host.update", "release.newest", "pair.halves"}
+SINCE = {"host.journal", "host.rollback", "host.update", "release.newest", "pair.halves", *board.VERDICTS}
 
 
 def machines(folder: Path) -> Iterator[Path]:

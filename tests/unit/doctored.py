@@ -14,6 +14,7 @@ from sparkrig.fabric.survey import Survey
 from sparkrig.facts.fabric import Fabric
 from sparkrig.fleet import Fleet
 from sparkrig.host.blackbox import BlackBox
+from sparkrig.host.board import Board
 from sparkrig.host.own_address import OwnAddress
 from sparkrig.network.ping import Ping
 from sparkrig.operations.subject import subjects
@@ -33,6 +34,7 @@ EXAMINED = {
         health=CONDITIONS[name].health,
         own_address=OwnAddress(name, (IPv4Address("127.0.0.1"),)),
         blackbox=BlackBox(),
+        board=Board(),
     )
     for name in (A, B)
 }
