@@ -250,7 +250,7 @@ def log(board: Board) -> Verdict:
                 break
     told = sorted((row for row in seen if row.level in _SEVERITY), key=lambda row: _SEVERITY[row.level])
     if not told:
-        evidence = f"no sign of trouble in the kernel's {len(board.log)} warnings since the boot"
+        evidence = f"no sign of trouble in what the kernel warned of since the boot (lines: {len(board.log)})"
         return Verdict("healthy", evidence=evidence if board.log else "")
     worst = told[0]
     times = f" ({len(seen[worst])} times)" if len(seen[worst]) > 1 else ""

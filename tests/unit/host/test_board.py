@@ -101,7 +101,7 @@ def test_a_healthy_spark_is_read_whole_and_nothing_is_wrong_with_it(spark: Simul
         "health.rj45": "enP7s7 has 10000 Mb/s by r8127",
         "health.wifi": "wlP9s9 hears its access point at -52 dBm, power save on",
         "health.nvme": "nvme0 is worn by 3 %, without a media error",
-        "health.log": "no sign of trouble in the kernel's 1 warnings since the boot",
+        "health.log": "no sign of trouble in what the kernel warned of since the boot (lines: 1)",
         "health.crash": "no crash record of the last 14 days",
         "health.hotplug": "the ConnectX-7 is there, its hot-plug is on",
         "health.swap": "0.0 GiB of 16.0 GiB swap are used",
