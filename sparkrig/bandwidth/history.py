@@ -167,9 +167,8 @@ def lines(comparisons: Iterable[Comparison]) -> Iterator[str]:
 
 
 def _leading(comparisons: Sequence[Comparison]) -> Comparison:
-    """Of one rail and direction: alone if it was measured so, at the most queue pairs."""
-    alone = [each for each in comparisons if not each.now.together] or comparisons
-    return max(alone, key=lambda each: each.now.queue_pairs)
+    """What has earlier figures, of one rail and direction: alone before together, at the most queue pairs."""
+    return max(comparisons, key=lambda each: (bool(each.healthy), not each.now.together, each.now.queue_pairs))
 
 
 def _compared(earlier: Sequence[Entry], run: Run, now: Measurement) -> Comparison:

@@ -11,7 +11,7 @@ from sparkrig.bandwidth.history import Comparison, History, compared, entry, lin
 from sparkrig.bandwidth.measurement import Run, figure
 from sparkrig.bandwidth.render.matrix import Matrix
 from sparkrig.fabric.cabling import Topology
-from sparkrig.fabric.render.topology import Drawing
+from sparkrig.fabric.render.topology import Listing
 from sparkrig.render.picture import twice
 from sparkrig.render.templates import sentence, template
 from sparkrig.verdict import Finding, Level, worst
@@ -38,7 +38,7 @@ def html(run: Run, history: History, topology: Topology | None = None) -> str:
         summary=summary,
         findings=[*wrong[1:], *outcome.remarks(run), *(outcome.well(run) if run.of_two else [])],
         matrix=None if run.of_two else twice(Matrix.of(run), "Every edge"),
-        topology=twice(Drawing(topology, findings=False), "Fabric") if topology else None,
+        topology=twice(Listing(topology, findings=False), "Fabric") if topology else None,
         moved=[*lines(comparisons)],
         comparisons=sorted(comparisons, key=_order),
         past=[entry(run), *reversed(earlier)][:_LISTED],
