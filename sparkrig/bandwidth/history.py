@@ -1,199 +1,213 @@
-"""What was measured before, one JSON line a measurement.
+"""What was measured before, one JSON line a run, and how a figure compares with the earlier ones of its kind.
 
-A figure is compared (history_trend.py) with those of its own kind only: same pair or cluster, rail, direction,
-test, queue pairs, and whether other rails were busy.
+Figures of one kind have the same sender, receiver, rail, test and queue pairs, and other rails were busy or not.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from typing import NamedTuple
+from statistics import median
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
+from sparkrig.bandwidth import measurement, outcome
 from sparkrig.bandwidth.bands import QUEUE_PAIRS
-from sparkrig.bandwidth.measurement import End, Host, Measurement, Run, Test, of
-from sparkrig.verdict import Level
+from sparkrig.bandwidth.measurement import Host, Measurement, Run, amount, of
+from sparkrig.text import listed
+from sparkrig.verdict import Verdict
 
-VERSION = 1
+VERSION = 2
+ENOUGH = 3  # healthy runs that make a median worth its name; ours
+_MOVED = 5.0  # percent below the median, from which on a figure is worth a line; ours
+_LISTED = 8  # lines of a run
 
-# What may explain a moved figure: attribute of a host or an end, and its word.
-WORDS = {
-    "boot_id": "rebooted",
-    "kernel": "kernel",
-    "driver": "driver",
-    "firmware": "firmware",
-    "perftest": "perftest",
-    "device": "device",
-    "gid_index": "GID index",
-}
+# What may explain a moved figure: the attribute of a host, and its word.
+_WORDS = {"kernel": "kernel", "driver": "driver", "firmware": "firmware", "perftest": "perftest"}
 
 
-class Kind(NamedTuple):
-    """What makes two figures comparable."""
+class AnotherVersion(Exception):
+    """A history that a sparkrig with another form of it wrote. version: that of one of its lines."""
 
-    pair: str
-    rail: int
-    sender: str
-    receiver: str
-    test: Test
-    queue_pairs: int
-    together: bool
+    def __init__(self, version: int) -> None:
+        super().__init__(f"it has lines of version {version}, and this sparkrig reads version {VERSION} alone")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One measurement with what it was taken on: one line of the history file.
+    """One run: a line of the history file.
 
-    time: when its run started, UTC, ISO 8601; gbps: Gb/s, latency_us: microseconds, path_mtu: bytes, each
-    None where it was not learnt; level, cause, evidence: its verdict. What is empty or None was not known.
+    time: when it started, UTC, ISO 8601; mtu: bytes; measurements: also one without a figure for each rail that
+    could not be measured; verdict: on all rails together.
     """
 
-    __pydantic_config__ = ConfigDict(strict=True, allow_inf_nan=False)
-
-    time: str
     run: str
+    time: str
     pair: str
-    rail: int
-    sender: str
-    receiver: str
-    test: Test
-    queue_pairs: int
-    together: bool
     mtu: int
-    level: Level
-    cause: str = ""
-    evidence: str = ""
-    gbps: float | None = None
-    latency_us: float | None = None
-    path_mtu: int | None = None
-    sender_device: str = ""
-    sender_netdev: str = ""
-    sender_gid_index: int | None = None
-    sender_boot_id: str = ""
-    sender_kernel: str = ""
-    sender_driver: str = ""
-    sender_firmware: str = ""
-    sender_perftest: str = ""
-    receiver_device: str = ""
-    receiver_netdev: str = ""
-    receiver_gid_index: int | None = None
-    receiver_boot_id: str = ""
-    receiver_kernel: str = ""
-    receiver_driver: str = ""
-    receiver_firmware: str = ""
-    receiver_perftest: str = ""
+    hosts: dict[str, Host]
+    measurements: tuple[Measurement, ...]
+    verdict: Verdict
     version: int = VERSION
-
-    @property
-    def kind(self) -> Kind:
-        return Kind(self.pair, self.rail, self.sender, self.receiver, self.test, self.queue_pairs, self.together)
 
     @property
     def when(self) -> datetime:
         """The time, comparable."""
         return moment(self.time)
 
-    @property
-    def figure(self) -> float | None:
-        """Gb/s or microseconds, as the test has it."""
-        return self.latency_us if self.test == "ib_write_lat" else self.gbps
-
 
 @dataclass(frozen=True)
 class History:
-    """What a history file holds, oldest first.
-
-    broken: lines that are not ours to understand; newer: lines of a later sparkrig. Both stay in the file.
-    """
+    """What a history file holds, oldest first. broken: lines that cannot be read; they stay in the file."""
 
     entries: tuple[Entry, ...] = ()
     broken: int = 0
-    newer: int = 0
+
+    def before(self, run: Run) -> list[Entry]:
+        """The earlier runs of a run's hosts; its own line may be in the file already."""
+        now = moment(run.started_at)
+        return [each for each in self.entries if each.pair == run.pair and each.run != run.id and each.when <= now]
 
     @property
     def remark(self) -> str:
         """What was left out, as one sentence without a full stop; empty where nothing was."""
-        parts = []
-        if self.broken:
-            parts.append(f"{_count(self.broken, 'line')} could not be read")
-        if self.newer:
-            parts.append(f"{_count(self.newer, 'line')} of a newer sparkrig: update this one to see them")
-        return f"history: {', '.join(parts)}; all stay in the file" if parts else ""
+        if not self.broken:
+            return ""
+        lines = "1 line" if self.broken == 1 else f"{self.broken} lines"
+        return f"history: {lines} could not be read and stay in the file"
 
 
-def entries(run: Run) -> list[Entry]:
-    """The lines of a run: one a measurement, and one for each rail that could not be measured at all."""
-    return [_entry(run, measurement) for measurement in (*run.measurements, *_unmeasured(run))]
+@dataclass(frozen=True)
+class Comparison:
+    """One figure beside the earlier healthy ones of its kind.
+
+    healthy: those, lowest first; since: what else has changed since the last of them, with its day; empty where
+    there is none.
+    """
+
+    now: Measurement
+    healthy: tuple[float, ...] = ()
+    since: str = ""
+
+    @property
+    def percent(self) -> float | None:
+        """How far the figure is from the median; None where either is missing."""
+        figure = measurement.figure(self.now)
+        middle = median(self.healthy) if len(self.healthy) >= ENOUGH else None
+        return None if figure is None or not middle else (figure / middle - 1) * 100
+
+    @property
+    def moved(self) -> bool:
+        """Whether the figure is below the earlier ones, or not healthy where earlier ones were."""
+        if not self.now.verdict.healthy:
+            return bool(self.healthy)
+        return self.percent is not None and self.percent <= -_MOVED
+
+    @property
+    def sentence(self) -> str:
+        """The figure, how it compares, and what else changed; without a full stop."""
+        spread = f"{self.healthy[0]:.2f} to {self.healthy[-1]:.2f} in {len(self.healthy)} healthy runs before"
+        distance = "" if self.percent is None else f", {abs(self.percent):.0f} % below their median"
+        return f"{measurement.way(self.now)}: {amount(self.now)}, {spread}{distance}; {self.since}"
+
+
+def entry(run: Run) -> Entry:
+    """The line of a run. It has no address."""
+    figures = (*run.measurements, *_unmeasured(run))
+    verdict = outcome.summary(run).verdict
+    return Entry(run.id, run.started_at, run.pair, run.mtu, dict(run.hosts), figures, verdict)
 
 
 def dumps(rows: Iterable[Entry]) -> str:
     """JSON lines, each with its version and a newline."""
-    return "".join(json.dumps(asdict(row), separators=(",", ":"), allow_nan=False) + "\n" for row in rows)
+    return "".join(f"{_adapter().dump_json(row).decode()}\n" for row in rows)
 
 
 def loads(text: str) -> History:
-    """Read a history file. Lines that cannot be read are counted and never raise."""
-    found: list[Entry] = []
-    broken = newer = 0
+    """Read a history file. Lines that cannot be read are counted; one of another version raises AnotherVersion."""
+    rows: list[Entry] = []
+    broken = 0
     for line in filter(None, map(str.strip, text.split("\n"))):
-        entry = _load(line)
-        if entry is not None:
-            found.append(entry)
-        elif _version(line) > VERSION:
-            newer += 1
+        row = _load(line)
+        if row:
+            rows.append(row)
         else:
             broken += 1
-    return History(tuple(sorted(found, key=lambda entry: entry.when)), broken, newer)
+    return History(tuple(sorted(rows, key=lambda row: row.when)), broken)
 
 
 def moment(time: str) -> datetime:
     """An ISO 8601 time; UTC where it names no zone. Raises ValueError for what is none."""
-    found = datetime.fromisoformat(time)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    at = datetime.fromisoformat(time)
+    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
-def _entry(run: Run, measured: Measurement) -> Entry:
-    rail = next((edge for edge in run.rails if of(edge, [measured])), None)
-    known: dict[str, object] = {}
-    for role, name in (("sender", measured.sender), ("receiver", measured.receiver)):
-        known |= _side(role, run.hosts.get(name), rail.ends.get(name) if rail else None)
-    return Entry(
-        time=run.started_at,
-        run=run.id,
-        pair=run.pair,
-        rail=measured.rail,
-        sender=measured.sender,
-        receiver=measured.receiver,
-        test=measured.test,
-        queue_pairs=measured.queue_pairs,
-        together=measured.together,
-        mtu=run.mtu,
-        level=measured.verdict.level,
-        cause=measured.verdict.cause,
-        evidence=measured.verdict.evidence,
-        gbps=measured.gbps,
-        latency_us=measured.latency_us,
-        path_mtu=measured.path_mtu,
-        **known,  # type: ignore[arg-type]
-    )
+def compared(earlier: Sequence[Entry], run: Run) -> list[Comparison]:
+    """Every figure of a run, in the order of its measurements, beside the earlier runs of its hosts."""
+    return [_compared(earlier, run, now) for now in (*run.measurements, *_unmeasured(run))]
 
 
-def _side(role: str, host: Host | None, end: End | None) -> dict[str, object]:
-    """The fields of one end; the address is left out, since the history may be shown to others."""
-    found: Mapping[str, object] = asdict(host) if host else {}
-    if end:
-        found = {**found, "device": end.device, "netdev": end.netdev, "gid_index": end.gid_index}
-    return {f"{role}_{name}": value for name, value in found.items()}
+def lines(comparisons: Iterable[Comparison]) -> Iterator[str]:
+    """What moved among the figures that stand for their rail and direction, for people."""
+    ways: dict[tuple[int, str, str], list[Comparison]] = {}
+    for each in comparisons:
+        if each.now.test == "ib_write_bw":
+            ways.setdefault((each.now.rail, each.now.sender, each.now.receiver), []).append(each)
+    leading = [_leading(ways[way]) for way in sorted(ways)]
+    moved = sorted((each for each in leading if each.moved), key=lambda each: each.percent or 0.0)
+    yield from (each.sentence for each in moved[:_LISTED])
+    if len(moved) > _LISTED:
+        yield f"{len(moved) - _LISTED} more figures moved; the report has all of them"
+    known = [abs(each.percent) for each in leading if each.percent is not None and not each.moved]
+    if known:
+        verb = "s are each" if len(known) > 1 else " is"
+        yield f"{len(known)} figure{verb} within {max(known):.1f} % of the median of the earlier ones"
+
+
+def _leading(comparisons: Sequence[Comparison]) -> Comparison:
+    """What has earlier figures, of one rail and direction: alone before together, at the most queue pairs."""
+    return max(comparisons, key=lambda each: (bool(each.healthy), not each.now.together, each.now.queue_pairs))
+
+
+def _compared(earlier: Sequence[Entry], run: Run, now: Measurement) -> Comparison:
+    healthy: list[float] = []
+    last = None
+    for before in earlier:
+        for each in before.measurements:
+            figure = measurement.figure(each)
+            if _kind(each) == _kind(now) and each.verdict.healthy and figure is not None:
+                healthy.append(figure)
+                last = before
+    return Comparison(now, tuple(sorted(healthy)), _since(last, run, now) if last else "")
+
+
+def _kind(measured: Measurement) -> tuple[object, ...]:
+    """What makes two figures comparable."""
+    kind = measured.rail, measured.sender, measured.receiver
+    return *kind, measured.test, measured.queue_pairs, measured.together
+
+
+def _since(before: Entry, run: Run, now: Measurement) -> str:
+    """What is not as it was; what either run does not know is no change."""
+    parts = [f"MTU {before.mtu} -> {run.mtu}"] if before.mtu != run.mtu else []
+    steps: dict[str, list[str]] = {}
+    for name in (now.sender, now.receiver):
+        old, new = before.hosts.get(name, Host()), run.hosts.get(name, Host())
+        if old.boot_id and new.boot_id and old.boot_id != new.boot_id:
+            steps.setdefault("a reboot", []).append(name)
+        for field, word in _WORDS.items():
+            was, is_now = getattr(old, field), getattr(new, field)
+            if was and is_now and was != is_now:
+                steps.setdefault(f"{word} {was} -> {is_now}", []).append(name)
+    parts += [f"{step} on {listed(names)}" for step, names in steps.items()]
+    return f"since {before.when:%Y-%m-%d}: {', '.join(parts) or 'nothing that is recorded has changed'}"
 
 
 def _unmeasured(run: Run) -> list[Measurement]:
-    """Entries for the rails without a figure, so that the history separates a dead rail from an idle month."""
-    tested = [measurement.queue_pairs for measurement in run.measurements if measurement.test == "ib_write_bw"]
+    """Measurements without a figure for the rails that have none: a dead rail is not an idle month."""
+    tested = [measured.queue_pairs for measured in run.measurements if measured.test == "ib_write_bw"]
     pairs = max(tested, default=QUEUE_PAIRS)
     return [
         Measurement("ib_write_bw", rail.number, *rail.hosts, pairs, together=False, verdict=rail.verdict)
@@ -207,24 +221,18 @@ def _adapter() -> TypeAdapter[Entry]:
     return TypeAdapter(Entry)
 
 
+@cache
+def _versions() -> TypeAdapter[dict[str, object]]:
+    return TypeAdapter(dict[str, object])
+
+
 def _load(line: str) -> Entry | None:
     try:
-        entry = _adapter().validate_json(line)
-        moment(entry.time)
-    except (ValidationError, ValueError):
+        version = _versions().validate_json(line).get("version")
+        if version != VERSION and isinstance(version, int):
+            raise AnotherVersion(version)
+        row = _adapter().validate_json(line, strict=True)
+        moment(row.time)
+    except ValueError:  # pydantic's ValidationError is one
         return None
-    return entry if entry.version == VERSION else None
-
-
-def _version(line: str) -> int:
-    """The version that a line claims; 0 where it claims none."""
-    try:
-        document = json.loads(line)
-    except (ValueError, RecursionError):
-        return 0
-    found = document.get("version") if isinstance(document, dict) else None
-    return found if isinstance(found, int) else 0
-
-
-def _count(size: int, noun: str) -> str:
-    return f"{size} {noun}" if size == 1 else f"{size} {noun}s"
+    return row

@@ -70,6 +70,16 @@ def amount(measured: Measurement) -> str:
     return "no figure" if measured.latency_us is None else f"{measured.latency_us:.2f} us"
 
 
+def figure(measured: Measurement) -> float | None:
+    """Gb/s or microseconds, as the test has it."""
+    return measured.latency_us if measured.test == "ib_write_lat" else measured.gbps
+
+
+def way(measured: Measurement) -> str:
+    """What was measured, in words."""
+    return f"rail {measured.rail}, {measured.sender} to {measured.receiver}, {kind(measured)}"
+
+
 def title(case: Case) -> str:
     """A case in words."""
     return f"{text.rails(case.rails)}, {case.sender} to {case.receiver}, {kind(case)}"
@@ -77,9 +87,8 @@ def title(case: Case) -> str:
 
 def sentence(measured: Measurement) -> str:
     """One measurement in words, with its verdict."""
-    what = f"rail {measured.rail}, {measured.sender} to {measured.receiver}, {kind(measured)}"
     cause = f" ({measured.verdict.cause})" if measured.verdict.cause else ""
-    return f"{what}: {amount(measured)}, {measured.verdict.level}{cause}"
+    return f"{way(measured)}: {amount(measured)}, {measured.verdict.level}{cause}"
 
 
 def summary(measured: Sequence[Measurement]) -> str:

@@ -47,12 +47,6 @@ if TYPE_CHECKING:
     help="File of past measurements; this one is added. [default: in ~/.local/state/sparkrig]",
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report to FILE.")
-@click.option(
-    "--svg",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Of more than two hosts: draw the matrix of their edges as SVG into FILE.",
-)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bandwidth.json).")
 def bandwidth(
     inventory_file: Path,
@@ -61,7 +55,6 @@ def bandwidth(
     all_at_once: bool,
     history: Path | None,
     html: Path | None,
-    svg: Path | None,
     as_json: bool,
 ) -> None:
     """Measure each rail of each pair, alone and all at once, and tell a faulty link from a healthy one.
@@ -75,16 +68,17 @@ def bandwidth(
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     groups = [group for group in fleet.groups() if len(group) > 1]
+    why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
     if not groups:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
             f"Try: sparkrig topology {quoted_path(inventory_file)}"
         )
-    clusters = len([group for group in groups if len(group) > 2])
-    if not clusters:
-        _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)})
+    if all_at_once and not any(len(group) > 2 for group in groups):
+        raise click.ClickException(
+            f"--all-at-once is for a cluster of three or more, and {inventory_file} has pairs alone. Try: {why}"
+        )
     console = Screen(stderr=as_json)
-    why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
     report = Report()
     codes = list[int]()
     for group in groups:
@@ -99,21 +93,10 @@ def bandwidth(
             continue
         found.append(shown(run))
         page = files.one_of(html, run.pair, len(groups)) if html else None
-        drawing = files.one_of(svg, run.pair, clusters) if svg and many else None
-        codes.append(_shown(console, run, drawn, history, page, drawing))
+        codes.append(_shown(console, run, drawn, history, page))
     if as_json:
         files.print_json(report)
     raise SystemExit(max(codes))
-
-
-def _judge_options(file: Path, given: Mapping[str, bool]) -> None:
-    """Exit code 1 where an option is given that is for larger clusters than a pair."""
-    asked = [name for name, is_given in given.items() if is_given]
-    if asked:
-        raise click.ClickException(
-            f"{asked[0]} is for a cluster of three or more, and {file} has pairs alone. "
-            f"Try: sparkrig bandwidth {quoted_path(file)}"
-        )
 
 
 def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeasured:
@@ -126,31 +109,21 @@ def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeas
     return NotMeasured(tuple(pair), refusal.what, refusal.cure)
 
 
-def _shown(
-    console: Console,
-    run: Run,
-    drawn: Topology,
-    history: Path | None,
-    page: Path | None,
-    drawing: Path | None,
-) -> int:
-    """Show what was measured, keep it, and write its pages; gives the exit code of the group."""
+def _shown(console: Console, run: Run, drawn: Topology, history: Path | None, page: Path | None) -> int:
+    """Show what was measured, keep it, and write its page; gives the exit code of the group."""
     from rich.text import Text
 
-    from sparkrig.bandwidth.render import bandwidth
     from sparkrig.fabric.render import report
-    from sparkrig.render import picture
     from sparkrig.verdict import exit_code
 
     code = exit_code(run.verdicts)
     earlier = _show(console, run, history)
-    if page and earlier is None:
-        code = max(code, 1)  # a page without its history would show a trend that is none
+    if not page:
+        return code
+    if earlier is None:
+        return max(code, 1)  # a page without its history would call each figure the first of its kind
     try:
-        if drawing:
-            files.write(drawing, picture.svg(bandwidth.figures(run), f"Bandwidth of {run.pair}"))
-        if page and earlier is not None:
-            files.write(page, report.html(run, earlier, drawn))
+        files.write(page, report.html(run, earlier, drawn))
     except click.ClickException as error:  # what was measured is kept, and the next group still comes
         console.print(Text(error.format_message(), "yellow"), soft_wrap=True)
         return max(code, 1)
@@ -191,10 +164,9 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     """The verdicts, and the run beside the earlier ones, which it joins; those, or None if they cannot be read."""
     from rich.text import Text
 
-    from sparkrig.bandwidth import history_trend
+    from sparkrig.bandwidth import history
     from sparkrig.bandwidth.io import history_file
     from sparkrig.bandwidth.render import bandwidth
-    from sparkrig.bandwidth.render.trend import Trends
 
     console.print()
     console.print(bandwidth.verdicts(run))
@@ -206,8 +178,8 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     except Refusal as refusal:
         console.print(Text.assemble((refusal.what, "yellow"), f"; try: {refusal.cure}"))
         return before
-    trends = history_trend.trends(before.entries, run)
-    console.print(Trends(trends, run))
+    for line in history.lines(history.compared(before.before(run), run)):
+        console.print(Text(line))
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)

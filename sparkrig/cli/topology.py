@@ -60,17 +60,17 @@ def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
 
 def _show(console: Console, found: Survey) -> None:
     from sparkrig.fabric.render import gids
-    from sparkrig.fabric.render.topology import Drawing
+    from sparkrig.fabric.render.topology import Listing
     from sparkrig.render.findings import Findings
 
-    console.print(Drawing(found.topology))
+    console.print(Listing(found.topology))
     for table in gids.tables(found):
         console.print(table)
     console.print(Findings(finding for finding in found.fabric() if finding not in found.topology.findings))
 
 
 def _svg(topology: Topology) -> str:
-    from sparkrig.fabric.render.topology import Drawing
+    from sparkrig.fabric.render.topology import Listing
     from sparkrig.render import picture
 
-    return picture.svg(Drawing(topology), f"Cabling of {listed(host.name for host in topology.hosts)}")
+    return picture.svg(Listing(topology), f"Cabling of {listed(host.name for host in topology.hosts)}")

@@ -186,9 +186,9 @@ def test_a_dark_port_of_a_switch_leaves_the_other_edges(desk: Desk) -> None:
     assert done.said.rpartition("row to column")[2].count("cable-out") == 1, done.said
 
 
-def test_in_full_each_edge_is_measured_both_ways_and_the_pages_show_it(desk: Desk) -> None:
-    page, drawing = desk.folder / "page.html", desk.folder / "matrix.svg"
-    words = ("--html", str(page), "--svg", str(drawing), "--seconds", "2", "--all-at-once")
+def test_in_full_each_edge_is_measured_both_ways_and_the_page_shows_it(desk: Desk) -> None:
+    page = desk.folder / "page.html"
+    words = ("--html", str(page), "--seconds", "2", "--all-at-once")
     done, found = measured(desk, RING.measuring(slow(B)), *words)
     assert done.code == 2 and [each[2] for each in wrong(found)] == ["port-slow"]
     kinds = {
@@ -197,26 +197,24 @@ def test_in_full_each_edge_is_measured_both_ways_and_the_pages_show_it(desk: Des
     ways = {(one, other) for one in (A, B, C) for other in (A, B, C) if one != other}
     assert kinds >= {(*way, pairs, False) for way in ways for pairs in (1, 4)} | {(*way, 4, True) for way in ways}
     assert {(each["sender"], each["receiver"]) for each in found["at_once"]} == {(A, B), (B, C), (C, A)}
-    assert "3 Sparks in a ring" in page.read_text() and "13.3✗" in drawing.read_text()
+    assert "3 Sparks in a ring" in page.read_text() and "13.3✗" in page.read_text()
     text = " ".join(done.said.split())
     assert "rails 0, 2 and 4 Gb/s, row to column" in text and "2 of 6 rails between 3 hosts are healthy" in text
 
 
 def test_the_history_of_a_cluster_is_one_file_with_each_edge(desk: Desk) -> None:
-    measured(desk, SWITCH.measuring())
+    for _ in range(3):
+        measured(desk, SWITCH.measuring())
     done, _ = measured(desk, SWITCH.measuring(slow(B)))
     (file,) = (desk.folder / "state").rglob("*.jsonl")
     assert file.stem == "lab-0"
-    assert re.search(r"spark-b enp1s0f0np0 and enP2p1s0f0np0: \d+ figures are 88 %|too few healthy", done.said), (
-        done.said
-    )
+    assert "in 3 healthy runs before" in done.said and len(file.read_text().splitlines()) == 4, done.said
 
 
 def test_what_is_for_clusters_alone_is_refused_for_pairs(desk: Desk) -> None:
-    for option in (("--all-at-once",), ("--svg", "x.svg")):
-        done = desk.has(settled()).typed("bandwidth", *option)
-        assert done.code == 1 and f"{option[0]} is for a cluster of three or more" in done.said
-        assert "Try: sparkrig bandwidth" in done.said
+    done = desk.has(settled()).typed("bandwidth", "--all-at-once")
+    assert done.code == 1 and "--all-at-once is for a cluster of three or more" in done.said
+    assert "Try: sparkrig bandwidth" in done.said
 
 
 def test_pairs_and_a_cluster_in_one_inventory_are_two_lists(desk: Desk) -> None:

@@ -215,13 +215,8 @@ def test_each_reader_of_a_host_s_json_takes_no_half_of_a_surrogate_pair() -> Non
 def test_json_and_yaml_are_read_in_one_place() -> None:
     """What is right for a host's text is done there; another reader would have to do it again."""
     bare = re.compile(r"\bjson\.loads?\(|JSONDecoder\(|(?<!safe_)yaml\.(?:safe_|full_|unsafe_)?load\(")
-    # of its own texts: the version of a line of the history, a word that the same module wrote; and those that
-    # take out what a string hides, also one that is no text
-    own = {
-        "sparkrig/parsing/bounds.py",
-        "sparkrig/parsing/safe_yaml.py",
-        "sparkrig/bandwidth/history.py",
-    }
+    # a word that the same module wrote, and those that take out what a string hides, also one that is no text
+    own = {"sparkrig/parsing/bounds.py", "sparkrig/parsing/safe_yaml.py"}
     own |= {"sparkrig/redaction/sheet.py", "sparkrig/cli/mcp.py"}
     rooms = ("sparkrig", "facts", "operations", "deploys")
     found = {

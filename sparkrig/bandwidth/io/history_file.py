@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sparkrig.bandwidth import history
-from sparkrig.bandwidth.history import History
+from sparkrig.bandwidth.history import AnotherVersion, History
 from sparkrig.bandwidth.measurement import Run
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
@@ -54,6 +54,9 @@ def read(pair: str, file: Path | None = None) -> History:
     try:
         with _open(place, os.O_RDONLY | os.O_NONBLOCK) as handle, os.fdopen(handle, "rb", closefd=False) as lines:
             return history.loads(lines.read().decode(errors="replace"))
+    except AnotherVersion as error:
+        aside = f"mv {quoted_path(place)} {quoted_path(place)}.aside, and the next run begins a new one"
+        raise Refusal(f"cannot read the history {place}: {error}", aside) from None
     except FileNotFoundError:
         return History()
     except OSError as error:
@@ -61,7 +64,7 @@ def read(pair: str, file: Path | None = None) -> History:
 
 
 def append(run: Run, file: Path | None = None) -> Path:
-    """Add the lines of a run, on the disk when this returns: all of them or none. Gives the file.
+    """Add the line of a run, on the disk when this returns: all of it or nothing. Gives the file.
 
     Raises Refusal, in words, where that cannot be done; then the file is as it was.
     """
@@ -70,7 +73,7 @@ def append(run: Run, file: Path | None = None) -> Path:
         # not O_WRONLY: that would wait for ever on a named pipe
         with _open(place, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK, make=0o700) as handle:
             _lock(handle)
-            _write(handle, history.dumps(history.entries(run)).encode())
+            _write(handle, history.dumps([history.entry(run)]).encode())
     except OSError as error:
         raise _refusal("write", place, error) from None
     return place

@@ -19,7 +19,7 @@ from sparkrig.bandwidth.render import bandwidth
 from sparkrig.bandwidth.render.matrix import Matrix, grids
 from sparkrig.bandwidth.tournament import Meeting
 from sparkrig.fabric.cabling import Topology
-from sparkrig.fabric.render.topology import Drawing
+from sparkrig.fabric.render.topology import Listing
 from sparkrig.fabric.survey import Survey
 from sparkrig.render.progress import row, spinner
 from sparkrig.terminal import progress
@@ -71,7 +71,7 @@ class Measuring:
     def surveyed(self, survey: Survey, edges: Sequence[Edge], rounds: int) -> None:
         self.topology = survey.topology
         self._edges, self._rounds = [*edges], rounds
-        self._console.print(Drawing(survey.topology, findings=False))
+        self._console.print(Listing(survey.topology, findings=False))
 
     def round(self, number: int, meetings: Sequence[Meeting]) -> None:
         if not self.of_two:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from sparkrig.bandwidth import outcome
 from sparkrig.bandwidth.measurement import Case, Measurement, Run, amount, kind
-from sparkrig.bandwidth.render.matrix import Matrix
 from sparkrig.render.findings import Findings, sign
 
 Way = tuple[int, str, str]
@@ -65,8 +64,3 @@ def verdicts(run: Run) -> RenderableType:
     """What is well, of a pair by its rails and of a cluster in one line, what is wrong, and what else matters."""
     well = outcome.well(run) if run.of_two else [outcome.summary(run)]
     return Findings([*well, *outcome.concerns(run), *outcome.remarks(run)])
-
-
-def figures(run: Run) -> RenderableType:
-    """The matrix of a cluster with the verdicts under it."""
-    return Group(Matrix.of(run), Text(), verdicts(run))

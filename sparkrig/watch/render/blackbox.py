@@ -10,7 +10,6 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
-from sparkrig.bandwidth.render.trend import ASCII_BARS, BARS
 from sparkrig.host.blackbox import GIB, STEP_S, BlackBox, Reset, Step
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES
 from sparkrig.render.folded import hanging
@@ -18,6 +17,7 @@ from sparkrig.render.templates import template
 from sparkrig.text import listed
 from sparkrig.verdict import Level
 
+BARS, ASCII_BARS = "▁▂▃▄▅▆▇█", "_.-=+*%#"
 _WIDEST = 100
 _TITLE, _RANGE = 19, 23  # columns beside the bars
 _LEAST_BARS = 20  # else title and range stand above them

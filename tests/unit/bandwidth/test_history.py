@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from sparkrig.bandwidth import history
-from sparkrig.bandwidth.history import Entry, History, dumps, entries, loads
-from sparkrig.bandwidth.history_trend import changes, leading, marks, trend
+from sparkrig.bandwidth.history import Entry, History, compared, dumps, entry, lines, loads
 from sparkrig.bandwidth.io import history_file
 from sparkrig.bandwidth.measurement import Edge, End, Host, Measurement, Run
 from sparkrig.refusal import Refusal
@@ -43,153 +42,135 @@ RUN = Run(
     measurements=(BANDWIDTH, LATENCY),
     findings=(),
 )
-FIRST, LAT = entries(RUN)
+ROW = entry(RUN)
 
 
 def row(day: int, gbps: float | None = 111.8, level: Level = "healthy", **changed: Any) -> Entry:
-    values: dict[str, Any] = {
-        "run": f"day-{day}",
-        "time": f"2026-10-{day:02}T12:00:00Z",
-        "gbps": gbps,
-        "level": level,
-    }
-    return replace(FIRST, **(values | changed))
+    share = replace(BANDWIDTH, gbps=gbps, verdict=Verdict(level))
+    made = replace(ROW, run=f"day-{day}", time=f"2026-10-{day:02}T12:00:00Z", measurements=(share,))
+    return replace(made, **changed)
+
+
+def now(gbps: float | None = 13.3, level: Level = "fault", **changed: Any) -> Run:
+    share = replace(BANDWIDTH, gbps=gbps, verdict=Verdict(level))
+    return replace(RUN, measurements=(share,), **changed)
+
+
+def said(past: Sequence[Entry], run: Run) -> list[str]:
+    return [*lines(compared(History(tuple(past)).before(run), run))]
 
 
 SIX = [row(day, gbps) for day, gbps in enumerate((111.2, 111.5, 111.6, 111.8, 111.9, 112.1), start=1)]
-
-
-def test_a_line_holds_what_a_figure_was_taken_on() -> None:
-    assert (FIRST.sender_device, FIRST.sender_gid_index, FIRST.receiver_gid_index) == ("rocep1s0f0", 3, 5)
-    assert (FIRST.sender_boot_id, FIRST.receiver_boot_id) == ("boot-1", "boot-2")
-    assert (FIRST.gbps, FIRST.latency_us, LAT.gbps, LAT.latency_us) == (111.86, None, None, 1.58)
-    assert (FIRST.mtu, FIRST.path_mtu, FIRST.receiver_perftest) == (9000, 4096, "24.01.0")
-    assert all(not isinstance(value, dict | list) for value in json.loads(dumps([FIRST])).values())
-
-
-def test_what_was_not_learnt_is_empty() -> None:
-    bare = entries(replace(RUN, hosts={}, rails=()))[0]
-    assert (bare.sender_kernel, bare.receiver_device, bare.sender_gid_index) == ("", "", None)
-
-
-def test_a_rail_without_a_figure_leaves_a_line() -> None:
-    dead = Verdict("fault", "no-carrier", "no carrier")
-    found = entries(replace(RUN, rails=(*RUN.rails, replace(RUN.rails[0], number=1, ends={}, verdict=dead))))[-1]
-    assert (found.rail, found.gbps, found.cause) == (1, None, "no-carrier")
-    assert found.kind == replace(FIRST, rail=1).kind  # so that it stands in the trend of its rail
+LINE = dumps([ROW]).strip()
 
 
 def test_lines_come_back_as_they_were() -> None:
-    text = dumps([FIRST, replace(LAT, evidence='quotes "x", newline\n, ü and \u2028')])
-    assert text.count("\n") == len(text.splitlines()) == 2
-    assert loads(text).entries == (FIRST, replace(LAT, evidence='quotes "x", newline\n, ü and \u2028'))
-    assert loads(text.replace("\n", "\r\n\n")).entries == loads(text).entries
-
-
-LINE = dumps([FIRST]).strip()
+    odd = replace(ROW, verdict=Verdict("fault", evidence='quotes "x", newline\n, ü and \u2028'))
+    text = dumps([ROW, odd])
+    assert text.count("\n") == 2
+    assert loads(text) == loads(text.replace("\n", "\r\n\n")) == History((ROW, odd))
+    assert "192.168" not in text and (ROW.hosts[B].boot_id, ROW.mtu) == ("boot-2", 9000)
+    assert loads(LINE.replace("{", '{"humidity":40,', 1)) == History((ROW,)), "an added field is no hindrance"
 
 
 def test_a_line_that_cannot_be_read_is_counted() -> None:
-    def holds(line: str, broken: int, newer: int) -> None:
+    def holds(line: str) -> None:
         found = loads(f"{LINE}\n{line}\n{LINE}\n")
-        assert (found.entries, found.broken, found.newer) == ((FIRST, FIRST), broken, newer)
-        assert found.remark.endswith("stay in the file")
+        assert (found.entries, found.broken) == ((ROW, ROW), 1)
+        assert found.remark == "history: 1 line could not be read and stay in the file"
 
     each_row(
         {
-            "torn": (LINE[:80], 1, 0),
-            "zeros after a power cut": ("\0\0\0", 1, 0),
-            "foreign": ("[1, 2]", 1, 0),
-            "no version": ('{"hello": 1}', 1, 0),
-            "newer": (LINE.replace('"version":1', '"version":2'), 0, 1),
-            "newer and other": ('{"version": 7, "shape": "new"}', 0, 1),
-            "older than the first": (LINE.replace('"version":1', '"version":0'), 1, 0),
-            "no number": (LINE.replace("111.86,", "NaN,"), 1, 0),
-            "text for a number": (LINE.replace("111.86,", '"111.86",'), 1, 0),
-            "no time": (LINE.replace("2026-11-20T", "yesterday "), 1, 0),
-            "no level": (LINE.replace('"level":"healthy"', '"level":"splendid"'), 1, 0),
-            "deep": ("[" * 5000, 1, 0),
+            "torn": LINE[:80],
+            "zeros after a power cut": "\0\0\0",
+            "foreign": "[1, 2]",
+            "no version": '{"hello": 1}',
+            "no number": LINE.replace("111.86,", '"fast",'),
+            "text for a number": LINE.replace("111.86,", '"111.86",'),
+            "no time": LINE.replace("2026-11-20T", "yesterday "),
+            "no level": LINE.replace('"level":"healthy"', '"level":"splendid"'),
+            "deep": "[" * 5000,
         },
         holds,
     )
-
-
-def test_an_added_field_is_no_hindrance() -> None:
-    assert loads(LINE.replace("{", '{"humidity":40,', 1)) == History((FIRST,))
     assert History().remark == ""
 
 
-def test_a_figure_beside_the_earlier_ones() -> None:
-    def holds(past: list[Entry], entry: Entry, said: str) -> None:
-        assert trend(past, entry).sentence == said
+@pytest.mark.parametrize("version", [1, 3])
+def test_another_version_is_refused_with_the_way_out(version: int, tmp_path: Path) -> None:
+    file = tmp_path / "p.jsonl"
+    file.write_text(f'{LINE}\n{{"time": "2026-10-01T12:00:00Z", "version": {version}}}\n')
+    with pytest.raises(Refusal, match=f"lines of version {version}, and this sparkrig reads") as refused:
+        history_file.read("p", file)
+    assert refused.value.cure.startswith(f"mv {file} {file}.aside")
+
+
+def test_what_moved_is_said_beside_the_earlier_figures() -> None:
+    firmware = replace(HOST, boot_id="boot-2", firmware="28.47.1026")
+    both = {A: replace(HOST, boot_id="boot-9"), B: replace(HOST, boot_id="boot-9")}
+    way = "rail 0, spark-a to spark-b, 4 QPs"
+    six = "111.20 to 112.10 in 6 healthy runs before"
+    same = "since 2026-10-06: nothing that is recorded has changed"
+
+    def holds(past: list[Entry], run: Run, *expected: str) -> None:
+        assert said(past, run) == [*expected]
 
     each_row(
         [
-            ([], FIRST, "111.86 Gb/s, the first of its kind"),
-            (SIX, FIRST, "111.86 Gb/s, 0.1 % above the median of 6 healthy runs (111.20 to 112.10)"),
+            ([], now()),
+            ([row(1, 13.3, "fault")], now()),
+            (SIX[:2], now(111.9, "healthy")),
+            (SIX, now(111.9, "healthy"), "1 figure is within 0.2 % of the median of the earlier ones"),
+            (SIX, now(100.0, "healthy"), f"{way}: 100.00 Gb/s, {six}, 10 % below their median; {same}"),
+            (SIX, now(), f"{way}: 13.30 Gb/s, {six}, 88 % below their median; {same}"),
             (
-                SIX,
-                replace(FIRST, gbps=111.7),
-                "111.70 Gb/s, level with the median of 6 healthy runs (111.20 to 112.10)",
-            ),
-            (SIX[:2], FIRST, "111.86 Gb/s, too few healthy runs to compare with (111.20 and 111.50)"),
-            ([row(1, 13.3, "fault")], FIRST, "111.86 Gb/s, the only earlier run was not healthy"),
-            (
-                [row(1, None, "unknown"), row(2, 9, "fault")],
-                FIRST,
-                "111.86 Gb/s, none of 2 earlier runs was healthy",
+                [*SIX, row(7, 13.2, "fault", mtu=1500)],
+                now(hosts={A: HOST, B: firmware}),
+                f"{way}: 13.30 Gb/s, {six}, 88 % below their median; "
+                "since 2026-10-06: firmware 28.45.4028 -> 28.47.1026 on spark-b",
             ),
             (
-                [*SIX, row(7, 13.3, "fault")],
-                FIRST,
-                "111.86 Gb/s, 0.1 % above the median of 6 healthy runs (111.20 to 112.10)",
+                SIX[:2],
+                now(None, "unknown", mtu=1500, hosts=both),
+                f"{way}: no figure, 111.20 to 111.50 in 2 healthy runs before; "
+                "since 2026-10-02: MTU 9000 -> 1500, a reboot on spark-a and spark-b",
             ),
-            (
-                SIX,
-                replace(FIRST, gbps=13.3, level="fault"),
-                "13.30 Gb/s, 88 % below the median of 6 healthy runs (111.20 to 112.10); "
-                "since the last healthy run (2026-10-06): nothing that is recorded has changed",
-            ),
-            (
-                [row(1), row(2), row(3), row(4, 13.2, "fault", sender_boot_id="boot-8")],
-                replace(FIRST, gbps=13.3, level="fault", sender_boot_id="boot-8", receiver_firmware="28.47.1026"),
-                "13.30 Gb/s, 88 % below the median of 3 healthy runs (111.80 to 111.80); since the last healthy "
-                "run (2026-10-03): spark-a rebooted, firmware 28.45.4028 -> 28.47.1026 on spark-b",
-            ),
-            (
-                SIX,
-                replace(FIRST, gbps=None, level="unknown", mtu=1500),
-                "not measured, against the median of 6 healthy runs (111.20 to 112.10); "
-                "since the last healthy run (2026-10-06): MTU 9000 -> 1500",
-            ),
-            ([replace(LAT, run="run-0")], LAT, "1.58 us, too few healthy runs to compare with (1.58)"),
-            (
-                [row(day, 0.0) for day in (1, 2, 3)],
-                replace(FIRST, gbps=0.5),
-                "0.50 Gb/s, against the median of 3 healthy runs (0.00 to 0.00)",
-            ),
+            (SIX, now(hosts={}), f"{way}: 13.30 Gb/s, {six}, 88 % below their median; {same}"),
+            ([row(day, 0.0) for day in (1, 2, 3)], now(0.5, "healthy")),
         ],
         holds,
     )
 
 
 def test_only_earlier_ones_of_its_kind_count() -> None:
-    def holds(other: dict[str, Any]) -> None:
-        assert trend([row(1, **other)], FIRST).earlier == ()
+    def holds(entry: dict[str, Any], share: dict[str, Any]) -> None:
+        before = row(1, **entry)
+        before = replace(before, measurements=(replace(before.measurements[0], **share),))
+        assert said([before], now()) == []
 
+    assert said([row(1)], now())
     each_row(
         [
-            {"pair": "q"},
-            {"rail": 1},
-            {"sender": B, "receiver": A},
-            {"test": "ib_write_lat"},
-            {"queue_pairs": 1},
-            {"together": True},
-            {"run": FIRST.run},
-            {"time": "2026-12-01T00:00:00Z"},
+            ({"pair": "q"}, {}),
+            ({"run": RUN.id}, {}),
+            ({"time": "2026-12-01T00:00:00Z"}, {}),
+            ({}, {"rail": 1}),
+            ({}, {"sender": B, "receiver": A}),
+            ({}, {"test": "ib_write_lat"}),
+            ({}, {"queue_pairs": 1}),
+            ({}, {"together": True}),
         ],
         holds,
     )
+
+
+def test_a_dead_rail_is_beside_its_earlier_figures_and_latency_is_in_microseconds() -> None:
+    dead = replace(RUN, rails=(replace(RUN.rails[0], verdict=SLOW),), measurements=())
+    (line,) = said(SIX, dead)
+    assert line.startswith("rail 0, spark-a to spark-b, 4 QPs: no figure, 111.20 to 112.10")
+    past = [replace(row(day), measurements=(LATENCY,)) for day in (1, 2, 3)]
+    (only,) = compared(past, replace(RUN, measurements=(replace(LATENCY, latency_us=3.16),)))
+    assert only.percent == pytest.approx(100)
 
 
 def test_times_of_any_zone_are_put_in_order() -> None:
@@ -197,46 +178,13 @@ def test_times_of_any_zone_are_put_in_order() -> None:
     assert loads(dumps([late, early])).entries == (early, late)
 
 
-def test_what_else_changed() -> None:
-    def holds(changed: dict[str, Any], said: list[str]) -> None:
-        after = replace(FIRST, **changed)
-        assert [str(each) for each in changes(FIRST, after)] == said
-        assert not any("boot-" in each for each in said)  # a boot ID is a UUID
-
-    each_row(
-        [
-            ({}, []),
-            ({"sender_boot_id": "boot-9", "receiver_boot_id": "boot-8"}, ["both rebooted"]),
-            ({"receiver_boot_id": "boot-8"}, ["spark-b rebooted"]),
-            (
-                {"sender_driver": "580.105.08", "receiver_driver": "580.105.08"},
-                ["driver 580.95.05 -> 580.105.08 on both"],
-            ),
-            ({"sender_gid_index": 5}, ["GID index 3 -> 5 on spark-a"]),
-            ({"mtu": 1500, "path_mtu": 1024}, ["MTU 9000 -> 1500", "path MTU 4096 -> 1024"]),
-            ({"sender_kernel": "", "receiver_gid_index": None, "path_mtu": None}, []),  # not known is not changed
-        ],
-        holds,
-    )
-
-
-def test_marks_remember_across_a_run_that_learnt_nothing() -> None:
-    blank = row(2, sender_firmware="", receiver_firmware="")
-    later: dict[str, Any] = {
-        "sender_firmware": "28.47.1026",
-        "receiver_firmware": "28.47.1026",
-        "sender_boot_id": "boot-9",
-    }
-    found = marks([row(1), blank, row(3, **later), row(4, **later)])
-    assert [(mark.run, [*map(str, mark.changes)]) for mark in found] == [
-        ("day-3", ["firmware 28.45.4028 -> 28.47.1026 on both"])
-    ]
-
-
 def test_the_figure_that_stands_for_a_rail() -> None:
-    one, together = replace(FIRST, queue_pairs=1), replace(FIRST, together=True, queue_pairs=8)
-    assert leading([one, FIRST, together, LAT]) == [FIRST.kind]
-    assert leading([row(1, queue_pairs=16), FIRST]) == [FIRST.kind]  # what is measured now
+    one, beside = replace(BANDWIDTH, queue_pairs=1), replace(BANDWIDTH, together=True, queue_pairs=8)
+    found = replace(RUN, measurements=(one, BANDWIDTH, beside, LATENCY))
+    past = [replace(row(day), measurements=found.measurements) for day in (1, 2, 3)]
+    slow = replace(found, measurements=tuple(replace(each, gbps=50.0) for each in found.measurements))
+    (line,) = said(past, slow)
+    assert line.startswith("rail 0, spark-a to spark-b, 4 QPs: 50.00 Gb/s")
 
 
 # the file
@@ -249,7 +197,7 @@ def test_the_file_is_private_and_only_grows(tmp_path: Path) -> None:
     before = file.read_bytes()
     history_file.append(replace(RUN, id="run-2"), file)
     assert file.read_bytes().startswith(before)
-    assert [each.run for each in history_file.read("p", file).entries] == ["run-1", "run-1", "run-2", "run-2"]
+    assert [each.run for each in history_file.read("p", file).entries] == ["run-1", "run-2"]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
 
@@ -259,7 +207,7 @@ def test_a_torn_line_stays_one_line(tmp_path: Path) -> None:
     file.write_bytes(b'{"time":"2026\xff')
     history_file.append(RUN, file)
     found = history_file.read("p", file)
-    assert (found.entries, found.broken) == ((FIRST, LAT), 1)
+    assert (found.entries, found.broken) == ((ROW,), 1)
     assert file.read_bytes().startswith(b'{"time":"2026\xff\n{')
 
 
@@ -342,24 +290,29 @@ def test_one_run_waits_for_another_and_not_for_ever(tmp_path: Path, monkeypatch:
         with pytest.raises(Refusal, match="held it locked"):
             history_file.append(RUN, file)
     assert history_file.append(RUN, file) == file
-    assert history.loads(file.read_text()).entries == (FIRST, LAT)
+    assert history.loads(file.read_text()).entries == (ROW,)
 
 
 # --- more than two hosts
 
 
-def test_each_edge_of_a_cluster_has_a_history_of_its_own() -> None:
+def test_each_edge_of_a_cluster_is_compared_with_its_own_and_the_worst_of_many_are_listed() -> None:
     """On a switch all edges of a subnet have one number: hosts and direction tell them apart."""
-    made = clusters_measured.run(clusters_measured.slow_port("spark-b"))
-    rows = entries(made)
-    assert len({each.kind for each in rows}) == len(rows) == 24, "4 hosts, both ways, 2 rails"
-    one = next(each for each in rows if (each.rail, each.sender, each.receiver) == (0, "spark-c", "spark-a"))
-    assert (one.sender_netdev, one.sender_boot_id) == ("enp1s0f0np0", clusters_measured.boot("spark-c"))
-    before = [replace(each, run="before", gbps=100.0, time="2026-11-25T10:00:00+00:00") for each in rows]
-    assert [each.gbps for each in trend(before, one).earlier] == [100.0]
+    slow = clusters_measured.run(clusters_measured.slow_port("spark-b"))
+    past = [
+        replace(entry(clusters_measured.run()), run=f"day-{day}", time=f"2026-10-{day:02}T10:00:00Z")
+        for day in (1, 2, 3)
+    ]
+    found = said(past, slow)
+    assert len(found) == 10 and all("spark-b" in line for line in found[:8])
+    assert found[8:] == [
+        "4 more figures moved; the report has all of them",
+        "12 figures are each within 0.5 % of the median of the earlier ones",
+    ]
 
 
 def test_an_edge_that_could_not_be_measured_is_in_the_history_between_its_hosts() -> None:
     made = clusters_measured.run(count=3, missing={"spark-c": "spark-c was lost"}, both_ways=False)
-    lost = [(each.rail, each.sender, each.receiver) for each in entries(made) if each.figure is None]
+    rows = [each for each in entry(made).measurements if each.gbps is None]
+    lost = [(each.rail, each.sender, each.receiver) for each in rows]
     assert lost == [(0, A, "spark-c"), (1, A, "spark-c"), (0, B, "spark-c"), (1, B, "spark-c")]

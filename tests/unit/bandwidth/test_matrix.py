@@ -8,13 +8,11 @@ from typing import Any
 
 from rich.console import Console
 
-from sparkrig.bandwidth import history, history_trend, outcome
+from sparkrig.bandwidth import history, outcome
 from sparkrig.bandwidth.measurement import Run
 from sparkrig.bandwidth.render import bandwidth
 from sparkrig.bandwidth.render.matrix import Matrix, grids
-from sparkrig.bandwidth.render.trend import Trends
 from sparkrig.fabric.render import report
-from sparkrig.render import picture
 from tests.tables import each_row
 from tests.unit import clusters_measured
 from tests.unit.clusters_measured import run, slow_port
@@ -93,11 +91,6 @@ def test_a_ring_has_the_twins_of_each_cable_in_two_grids() -> None:
     assert [line.split("  ")[0] for line in lines if "Gb/s" in line] == ["rails 0, 2 and 4", "rails 1, 3 and 5"]
 
 
-def test_a_drawing_of_them_has_each_figure_and_what_is_wrong() -> None:
-    text = picture.svg(bandwidth.figures(SLOW), "Bandwidth")
-    assert text.count("13.4✗") == 6 and text.count("111.8✓") == 18 and "port-slow" in text
-
-
 def test_what_is_wrong_is_said_once() -> None:
     said = " ".join(" ".join(shown(bandwidth.verdicts(SLOW))).split())
     assert "cluster: 9 of 12 rails between 4 hosts are healthy, 111.80 Gb/s" in said
@@ -107,21 +100,7 @@ def test_what_is_wrong_is_said_once() -> None:
 
 def past(found: Run, days: int = 5) -> history.History:
     runs = [replace(found, id=f"r{day}", started_at=f"2026-11-{day:02}T10:00:00Z") for day in range(1, days + 1)]
-    return history.loads(history.dumps(row for each in runs for row in history.entries(each)))
-
-
-def test_the_trend_has_a_line_for_a_port_and_one_for_all_others() -> None:
-    now = replace(SLOW, id="now")
-    lines = " ".join(" ".join(shown(Trends(history_trend.trends(past(run()).entries, now), now))).split())
-    assert lines.startswith("rail 0 spark-a → spark-b █████▂ 13.36 Gb/s, 88 % below the median of 5 healthy runs")
-    assert lines.count("88 % below") == 6
-    assert lines.endswith("18 figures are each within 0.0 % of the median of the earlier ones")
-    less = replace(run(lambda sender, receiver, twin: 104.0 if {sender, receiver} == {A, B} else 111.0), id="now")
-    lines = " ".join(" ".join(shown(Trends(history_trend.trends(past(run()).entries, less), less))).split())
-    assert lines.count("rail") == lines.count("7.0 % below") == 4, "healthy, and less"
-    assert "20 figures are each within 0.7 %" in lines
-    first = shown(Trends(history_trend.trends((), now), now))
-    assert first == ["24 figures have too few healthy earlier ones to compare with"]
+    return history.History(tuple(map(history.entry, runs)))
 
 
 def test_the_page_is_whole_and_has_the_matrix_ports_and_past() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,12 +9,10 @@ from functools import cache
 from typing import Any
 
 import pytest
-from rich.console import Console
 
-from sparkrig.bandwidth import history, history_trend
-from sparkrig.bandwidth.history import History, entries
+from sparkrig.bandwidth import history
+from sparkrig.bandwidth.history import History
 from sparkrig.bandwidth.measurement import Edge, End, Host, Measurement, Run
-from sparkrig.bandwidth.render.trend import Trends
 from sparkrig.fabric.render import report
 from sparkrig.verdict import Finding, Verdict
 from tests.unit.pages import Whole, is_whole_and_loads_nothing
@@ -50,7 +47,7 @@ def run(day: int, *measurements: Measurement, rail: Verdict | None = None, firmw
 
 
 def past(*runs: Run) -> History:
-    return history.loads(history.dumps(row for each in runs for row in entries(each)))
+    return History(tuple(map(history.entry, runs)))
 
 
 LATENCY = measured(None, Verdict("healthy", evidence="1.6 us"), test="ib_write_lat", queue_pairs=1, latency_us=1.6)
@@ -92,8 +89,8 @@ def test_each_page_is_whole_and_loads_nothing(name: str) -> None:
     [
         ("slow, with a history", "Rail 0: 13.34 Gb/s at 4 queue pairs"),
         ("slow, with a history", '<p class="cure wrap">reboot both Sparks</p>'),
-        ("slow, with a history", "13.34 Gb/s, 88 % below the median of 7 healthy"),
-        ("slow, with a history", "firmware 28.45.4028 → 28.47.1026 on both"),
+        ("slow, with a history", "13.34 Gb/s, 111.10 to 111.70 in 7 healthy runs before, 88 % below their median"),
+        ("slow, with a history", "firmware 28.45.4028 → 28.47.1026 on spark-a and spark-b"),
         ("slow, with a history", '1.60 <span class="unit">µs</span>'),
         ("slow, with a history", "spark-a: enp1s0f0np0 (rocep1s0f0, GID 3, 192.168.100.10)"),
         ("slow, with a history", "<title>Fabric</title>"),
@@ -112,8 +109,7 @@ def test_a_page_says(name: str, words: str) -> None:
 def test_figures_of_a_column_have_one_precision_and_stand_under_one_another() -> None:
     """`111.9`, `13.3`, `7.53` and `0.4` under one another were of four sizes at a glance."""
     figures = (111.86, 100.0, 13.34, 7.5, 0.41, 0.0)
-    before = past(*(run(day, measured(gbps=each)) for day, each in enumerate(figures[1:], 1)))
-    page = report.html(run(20, measured(gbps=figures[0]), LATENCY), before)
+    page = report.html(run(20, *(measured(gbps=each) for each in figures), LATENCY), History())
     tables = page.partition("<h2>All measurements</h2>")[2]
     cells = re.findall(r"<td class=\"n(?: [^\"]*)?\"[^>]*>([\d.]+)(?: <|<)", tables)
     shown = [cell for cell in cells if "." in cell]
@@ -154,25 +150,3 @@ def test_hostile_text_is_text() -> None:
     text = page(found, past(replace(found, id="before", started_at="2026-10-02T00:00:00Z")))
     assert Whole(text).tags.isdisjoint({"script", "img"})
     assert "&lt;script&gt;" in text
-
-
-def printed(encoding: str, width: int) -> str:
-    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
-    Console(file=file, width=width, highlight=False).print(Trends(history_trend.trends(OLD.entries, NEW), NEW))
-    file.seek(0)
-    text = file.read()
-    assert all(len(line) <= width for line in text.splitlines())
-    return text
-
-
-def test_the_trend_of_a_terminal() -> None:
-    assert "rail 0 spark-a → spark-b  ███████▂  13.34 Gb/s, 88 % below" in printed("utf-8", 160)
-    assert "rail 0 spark-a -> spark-b  #######.  13.34" in printed("ascii", 160)
-    assert "███████▂" in printed("utf-8", 44).splitlines()[1], "below, where there is no room beside it"
-
-
-def test_what_was_not_measured_has_a_mark_of_its_own() -> None:
-    console = Console(file=io.StringIO(), width=160)
-    now = run(20, measured(None, DEAD))
-    console.print(Trends(history_trend.trends(OLD.entries, now), now))
-    assert "███████?  not measured" in console.file.getvalue()  # type: ignore[attr-defined]

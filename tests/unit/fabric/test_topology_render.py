@@ -1,4 +1,4 @@
-"""The cabling, drawn: every state fits every width, and says the same without colour and in ASCII."""
+"""The cabling as a list: every state fits every width, and says the same without colour and in ASCII."""
 
 from __future__ import annotations
 
@@ -6,129 +6,73 @@ from itertools import cycle
 
 import pytest
 
-from sparkrig.fabric.cabling import Cage, End, Host, Topology, Twin
-from sparkrig.fabric.render.cages import loose_end
+from sparkrig.fabric.cabling import Topology
+from sparkrig.fabric.render.topology import joins
 from tests.tables import each_row
-from tests.unit import topologies as made
+from tests.unit import topologies
+from tests.unit.clustered import ELSEWHERE, half, out, ring, shown, switch
 from tests.unit.drawings import drawn
+from tests.unit.topologies import C
 
-STATES = made.states()
-WIDTHS = (200, 100, 80, 50, 36)
-# a drawing is no wider than 132, so 160 is like 200; ASCII has signs of its own widths and all else in common:
-# the narrowest form of the drawing for each state, and each other width for some
-FITS = [(name, width, "utf-8") for name in STATES for width in WIDTHS]
-FITS += [(name, 50, "ascii") for name in STATES]
-FITS += [(name, width, "ascii") for name, width in zip(STATES, cycle((200, 160, 100, 80, 36)), strict=False)]
-
-
-@pytest.mark.slow  # each state at each width
-def test_fits() -> None:
-    each_row(FITS, fits)
-
-
-def test_fits_a_window_of_100_columns() -> None:
-    each_row([(name, 100, "utf-8") for name in STATES], fits)
-
-
-def fits(name: str, width: int, encoding: str) -> None:
-    lines = drawn(STATES[name], width, encoding)
-    assert max(map(len, lines)) <= width
-    words = " ".join(" ".join(lines).split())
-    for finding in STATES[name].findings:
-        assert finding.verdict.evidence in words
-        assert finding.verdict.cure in words
-    for host in STATES[name].hosts:
-        for twin in (twin for cage in host.cages for twin in cage.twins):
-            assert twin.address in words and (twin.rail is None or f"rail {twin.rail}" in words), twin
-            assert twin.rail is None or twin.netdev in words
+STATES: dict[str, Topology] = {
+    **topologies.states(),
+    "ring": shown(3, "ring", ring()),
+    "a cable out": shown(3, "ring", out()),
+    "half plugged": shown(3, "ring", half()),
+    "a loop": shown(3, "ring", ring((("spark-a", "p0"), ("spark-a", "p1")))),
+    **{name: shown(3, "ring", ring(*cables)) for name, (cables, _) in ELSEWHERE.items()},
+    "ring, one unread": shown(3, "ring", {**ring(), C: None}),
+    "two on a switch": shown(2, "switch", switch(2)),
+    "eight on a switch": shown(8, "switch", switch(8, apart=[C], short=["spark-d"], dark=["spark-e"])),
+    "switch, one unread": shown(3, "switch", {**switch(), C: None}),
+}
+# each state narrow, and in another width and encoding
+FITS = [(name, 36, "utf-8") for name in STATES]
+FITS += [(name, width, "ascii") for name, width in zip(STATES, cycle((50, 80, 132)), strict=False)]
 
 
-SWAPPED = """\
-╭─ spark-a ───────────────╮                          ╭─ spark-b ───────────────╮
-│ p0  200 Gb/s            ├──── ✗ ────   ────────────┤ p0  200 Gb/s            │
-│ rail 0  enp1s0f0np0   ✓ │           ╲ ╱            │ rail 0  enp1s0f0np0   ✓ │
-│ rail 1  enP2p1s0f0np0 ✓ │            ╳             │ rail 1  enP2p1s0f0np0 ✓ │
-│                         │           ╱ ╲            │                         │
-│ p1  200 Gb/s            ├──── ✗ ────   ────────────┤ p1  200 Gb/s            │
-│ rail 2  enp1s0f1np1   ✓ │                          │ rail 2  enp1s0f1np1   ✓ │
-│ rail 3  enP2p1s0f1np1 ✓ │                          │ rail 3  enP2p1s0f1np1 ✓ │
-╰─────────────────────────╯                          ╰─────────────────────────╯
-"""  # noqa: RUF001
-CROSSED_ASCII = """\
-+- spark-a --------+          +- spark-b --------+
-| p0  200 Gb/s     +-x-.......+ p0  no carrier   |
-| enp1s0f0np0   ok |   \\      | enp1s0f0np0    x |
-| enP2p1s0f0np0 ok |    \\     | enP2p1s0f0np0  x |
-|                  |     \\    |                  |
-| p1  no carrier   |      ----+ p1  200 Gb/s     |
-| enp1s0f1np1    - |          | enp1s0f1np1   ok |
-| enP2p1s0f1np1  - |          | enP2p1s0f1np1 ok |
-+------------------+          +------------------+
- ... wanted, and not there
-"""
+def test_each_state_fits_and_says_all_of_it() -> None:
+    def holds(name: str, width: int, encoding: str) -> None:
+        found, lines = STATES[name], drawn(STATES[name], width, encoding)
+        assert max(map(len, lines)) <= width
+        words = " ".join(" ".join(lines).split())
+        for finding in found.findings:
+            assert finding.verdict.evidence in words and finding.verdict.cure in words
+        for host in found.hosts:
+            for twin in (twin for cage in host.cages for twin in cage.twins):
+                rail = "" if twin.rail is None else f" rail {twin.rail} {twin.address}"
+                assert f"{twin.netdev}{rail}" in words, twin
+        line = {"utf-8": ("──", "╌╌"), "ascii": ("--", "..")}[encoding]
+        for join in joins(found):
+            assert f"{join.end} {line[not join.there]} {join.other} {join.word}".rstrip() in words, join
+
+    each_row(FITS, holds)
+
+
 LINES = {
-    "straight": "│ p0  200 Gb/s            ├─── ✓ heard both ways ────┤ p0  200 Gb/s            │",
-    "cable out": "│ p0  no carrier          ├╌╌╌╌╌╌ ✗ cable-out ╌╌╌╌╌╌╌┤ p0  no carrier          │",
-    "third spark": "│ p0  200 Gb/s            ├─── spark-c ╌╌╌╌╌╌╌╌╌╌╌╌╌╌┤ p0  no carrier          │",
-    "loop": "│ rail 1  enP2p1s0f0np0 ✓ │   │ ✗ loop               │ rail 1  enP2p1s0f0np0 ✗ │",
-    "one rail missing": "│ rail 1  enP2p1s0f0np0 ✓ │                          │ rail 1  enP2p1s0f0np0 ✗ │",
-    "solo": "│ p0  no netdev │",
+    "straight": "✓ p0 of spark-a ── p0 of spark-b  heard both ways",
+    "swapped": "✗ p0 of spark-a ── p1 of spark-b  cable-crossed",
+    "crossed": "✗ p0 of spark-a ╌╌ p0 of spark-b  wanted, and not there",
+    "cable out": "✗ p0 of spark-a ╌╌ p0 of spark-b  cable-out",
+    "third spark": "✗ p0 of spark-a ── spark-c",
+    "loop": "✗ p0 of spark-a ── p1 of spark-a  loop",
+    "one rail missing": "    ✗ enP2p1s0f0np0  rail 1  192.168.101.12",
+    "solo": "  p0  no netdev",
+    "switch": "~ p0 of spark-a ── p1 of spark-b  switch",
+    "ring": "✓ p1 of spark-a ── p0 of spark-c  heard both ways",
+    "eight on a switch": "✗ p0 of spark-d ── switch  switch-mtu",
+    "two on a switch": "✓ p0 of spark-a ── switch  reached",
+    "switch, one unread": "? p0 of spark-c ╌╌ switch  unread",
 }
 
 
-def test_swapped_cables_cross() -> None:
-    assert drawn(STATES["swapped"], 80)[:9] == SWAPPED.splitlines()
+@pytest.mark.parametrize(("name", "line"), LINES.items())
+def test_a_line(name: str, line: str) -> None:
+    assert line in drawn(STATES[name], 100)
 
 
-def test_a_crossed_cable_narrow_and_in_ascii() -> None:
-    assert drawn(STATES["crossed"], 50, "ascii")[:10] == CROSSED_ASCII.splitlines()
-
-
-def test_lines() -> None:
-    def holds(name: str, line: str) -> None:
-        assert line in drawn(STATES[name], 80)
-
-    each_row(LINES.items(), holds)
-
-
-def test_where_there_is_no_room_the_cables_are_listed() -> None:
-    assert drawn(STATES["swapped"], 36)[0] == " ✗ p0 of spark-a ── p1 of spark-b"
-    assert drawn(STATES["solo, cabled"], 12)[0].rstrip() == " · p0 of"
-
-
-def test_wide_names_the_addresses_and_narrow_names_them_below() -> None:
-    (wide,) = [line for line in drawn(STATES["straight"], 100) if "192.168.101.12" in line]
-    assert "rail 1" in wide
-    for width, said in (
-        (80, [" spark-b enP2p1s0f0np0 192.168.101.12"]),
-        (50, [" spark-b enP2p1s0f0np0 rail 1 192.168.101.12"]),
-        (40, [" spark-b            rail 1", " enP2p1s0f0np0      192.168.101.12"]),
-    ):
-        lines = [line.rstrip() for line in drawn(STATES["straight"], width)]
-        at = lines.index(said[-1])
-        assert lines[at + 1 - len(said) : at + 1] == said
-
-
-def test_where_the_cables_are_listed_a_cage_without_one_is_too() -> None:
-    assert " · p1 of spark-b: no carrier" in drawn(STATES["straight"], 40)
-
-
-def test_a_lit_end_that_leads_to_nobody() -> None:
-    def holds(rail: int | None, stranger: str, expected: tuple[str, str]) -> None:
-        cage = Cage("p0", (Twin("enp1s0f0np0", "link", rail),), stranger)
-        assert loose_end(Topology((Host("spark-a", (cage,)),), ()), End("spark-a", "p0")) == expected
-
-    each_row(
-        [
-            (0, "spark-c", ("fault", "spark-c")),
-            (None, "spark-c", ("degraded", "spark-c")),
-            (
-                None,
-                "a machine that the inventory does not name (02:00:00:00:00:01)",
-                ("degraded", "unknown machine"),
-            ),
-            (0, "", ("unknown", "")),
-            (None, "", ("quiet", "?")),
-        ],
-        holds,
-    )
+def test_ascii_has_signs_and_lines_of_its_own() -> None:
+    lines = drawn(STATES["crossed"], 80, "ascii")
+    assert "x p0 of spark-a -- p1 of spark-b  cable-crossed" in lines
+    assert "x p0 of spark-a .. p0 of spark-b  wanted, and not there" in lines
+    assert "    ok enp1s0f0np0    rail 0  192.168.100.11" in lines

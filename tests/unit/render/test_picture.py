@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from rich.text import Text
 
-from sparkrig.fabric.render.topology import Drawing
+from sparkrig.fabric.render.topology import Listing
 from sparkrig.render.picture import NARROW, WIDE, svg
 from tests.tables import each_row
 from tests.unit.drawings import drawn
@@ -19,7 +19,7 @@ STATES = states()
 
 def test_it_has_the_words_of_the_terminal_within_its_edges_and_loads_nothing() -> None:
     def holds(name: str, columns: int) -> None:
-        text = svg(Drawing(STATES[name]), "Cabling", columns)
+        text = svg(Listing(STATES[name]), "Cabling", columns)
         root = ElementTree.fromstring(text)
         assert root.tag == f"{SVG}svg" and root.findtext(f"{SVG}title") == "Cabling"
         assert not {"script", "image", "use"} & {element.tag.removeprefix(SVG) for element in root.iter()}
@@ -46,7 +46,7 @@ def test_a_style_is_a_class() -> None:
 def test_what_hosts_are_called_is_text() -> None:
     shown = STATES["solo"]
     odd = replace(shown, hosts=(replace(shown.hosts[0], name="<b>&\x1b[2J"),))
-    text = svg(Drawing(odd), "<b>&\x1b")
+    text = svg(Listing(odd), "<b>&\x1b")
     root = ElementTree.fromstring(text)
     assert root.findtext(f"{SVG}title", "").startswith("<b>&") and "<b>&" in "".join(root.itertext())
     assert "\x1b" not in text
