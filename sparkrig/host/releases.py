@@ -31,7 +31,7 @@ from datetime import date
 from functools import lru_cache
 from typing import Annotated, Final
 
-from pydantic import Field, TypeAdapter
+from annotated_types import MaxLen
 
 from sparkrig.cure import on_host
 from sparkrig.host.apt import install_past_the_hold
@@ -176,7 +176,7 @@ class Standing(Value):
 
 # --- reading
 
-_Text = Annotated[str, Field(max_length=_LONGEST)]
+_Text = Annotated[str, MaxLen(_LONGEST)]
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class _Row:
     version: _Text
 
 
-_Rows = Annotated[tuple[_Row, ...], Field(max_length=_MOST_ROWS)]
+_Rows = Annotated[tuple[_Row, ...], MaxLen(_MOST_ROWS)]
 
 
 @dataclass(frozen=True)
@@ -204,9 +204,6 @@ class _Document:
     firmware: _Rows = ()
     connectx: _Rows = ()
     software: _Rows = ()
-
-
-_DOCUMENT = TypeAdapter(_Document)
 
 
 def parse(lines: Iterable[str]) -> Releases:
@@ -268,7 +265,7 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
 @lru_cache(maxsize=2 * MOST_RECIPES)  # those of all Sparks of a fleet are the same
 def _recipe(content: bytes) -> Recipe:
     """One recipe. Raises ValueError where it is none."""
-    whole = document.read(_DOCUMENT, content)
+    whole = document.read(_Document, content)
     packages = _versions(whole.package, grammar.PACKAGE, grammar.VERSION)
     software = {row.name: row.version for row in whole.software}
     if not packages:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
-from pydantic import TypeAdapter, ValidationError
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sparkrig.parsing import bounds
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 T = TypeVar("T")
 
@@ -20,16 +22,26 @@ _WORDS = {
 }
 
 
-def read(kind: TypeAdapter[T], content: bytes) -> T:
+def read(kind: type[T], content: bytes) -> T:
     """What a document has. Raises ValueError alone, with one sentence on the first thing that is amiss."""
     return held(kind, bounds.loads(content.decode()))
 
 
-def held(kind: TypeAdapter[T], given: Any) -> T:
+def held(kind: type[T], given: Any) -> T:
     """The same of a part that was read before."""
+    from pydantic import ValidationError
+
     try:
-        return kind.validate_python(given)
+        document: T = _adapter(cast(Any, kind)).validate_python(given)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         reason = _WORDS.get(first["type"], first["msg"].removeprefix("Value error, "))
         raise ValueError(": ".join([*filter(None, [".".join(map(str, first["loc"]))]), reason])) from None
+    return document
+
+
+@lru_cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter  # not before a document is read: explain starts without it
+
+    return TypeAdapter(kind)

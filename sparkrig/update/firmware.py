@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from sparkrig.host.releases import Recipe
 from sparkrig.parsing import document
@@ -138,9 +138,6 @@ class _List:
     Devices: Annotated[tuple[Any, ...], Field(max_length=_MOST_DEVICES)] = ()
 
 
-_DEVICE, _ROW, _LIST = TypeAdapter(Device), TypeAdapter(_Row), TypeAdapter(_List)
-
-
 @dataclass(frozen=True)
 class Board(Value):
     """What was read of a Spark's firmware.
@@ -250,11 +247,11 @@ def _devices(encoded: str) -> tuple[dict[Which, Device], int]:
     """fwupd's devices that are known, and how many there are besides for capsules. Raises ValueError alone."""
     devices: dict[Which, Device] = {}
     others = 0
-    for given in document.read(_LIST, base64.b64decode(encoded, validate=True)).Devices:
-        row = document.held(_ROW, given)
+    for given in document.read(_List, base64.b64decode(encoded, validate=True)).Devices:
+        row = document.held(_Row, given)
         which = next((_GUIDS[guid.lower()][0] for guid in row.Guid if guid.lower() in _GUIDS), None)
         if which:
-            devices.setdefault(which, document.held(_DEVICE, given))
+            devices.setdefault(which, document.held(Device, given))
         elif row.Plugin == "uefi_capsule":
             others += 1
     return devices, others
