@@ -12,7 +12,7 @@ from sparkrig.operations import apt, plan
 from sparkrig.operations.again import again
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
-from sparkrig.resources.driver import DRIVER
+from sparkrig.resources.driver import DRIVER, judge, judge_upgrade
 from sparkrig.runs.change import Change
 from sparkrig.ssh.shell import in_turn, script
 
@@ -28,7 +28,7 @@ def hold(found: driver.Packages, branch: int) -> Commands:
     + found: the packages as the facts of this run saw them
     + branch: the driver branch, 580
     """
-    driver.judge(found, branch)
+    judge(found, branch)
     names = driver.unheld(found, branch)
     if names:
         plan.report(Change("hold", name, "not held", "held") for name in names)
@@ -49,6 +49,6 @@ def prove(found: driver.Packages, branch: int, changed: bool) -> Commands:
     """
     if changed and not state.is_executing:
         return
-    driver.judge_upgrade(again(of_resource(DRIVER)) if changed else found, branch)
+    judge_upgrade(again(of_resource(DRIVER)) if changed else found, branch)
     host.noop("a dist-upgrade would leave driver and kernel alone")
     yield from ()

@@ -3,8 +3,6 @@
 Sources: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
 nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch number leaves the
 package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then simulate).
-
-Longer than other files, so that the expressions which apt reads in the pin are those by which we judge.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ from sparkrig.files import File
 from sparkrig.host import grub
 from sparkrig.host.apt import install_past_the_hold, past_the_hold
 from sparkrig.parsing import grammar
-from sparkrig.refusal import Refusal
 from sparkrig.value import Value
 
 BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings name no other
@@ -343,16 +340,6 @@ def modules_cure(kernel: str, branch: int) -> str:
     return on_host(install_past_the_hold(modules_package(kernel, branch)))
 
 
-def touched(packages: Packages, branch: int) -> list[str]:
-    """What a dist-upgrade would do to driver or kernel now, as `name: install VERSION`; empty when proven safe."""
-    kept = set(hold_set(packages, branch))
-    return sorted(
-        f"{name}: {action}"
-        for name, action in (packages.upgrade or {}).items()
-        if name in kept or is_part(Package(name, "", "", action.removeprefix("install ")), branch)
-    )
-
-
 def is_part(package: Package, branch: int) -> bool:
     """Whether a package, installed or not, is a part of driver or kernel, of any branch; no tool is."""
     if is_later(package.name, package.version):
@@ -407,39 +394,3 @@ def way_back(packages: Packages, branch: int) -> str:
     words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
     install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch:d}-open {quoted(*words)}"
     return on_host(past_the_hold(install), "; and reboot")
-
-
-def too_late(packages: Packages, branch: int) -> Refusal | None:
-    """Why nothing is held where a later driver is installed."""
-    if later := later_driver(packages):
-        found = f"a driver later than {branch} is installed ({', '.join(later)})"
-        return Refusal(found, way_back(packages, branch))
-    return None
-
-
-def judge(packages: Packages, branch: int) -> None:
-    """Raise Refusal where holding would freeze a wrong state."""
-    if later := too_late(packages, branch):
-        raise later
-    boot = next_boot(packages, branch)
-    if versions(packages) and boot.torn:
-        has = f"; {', '.join(boot.others)} fits others" if boot.others else ""
-        raise Refusal(
-            f"kernel {boot.kernel} boots next, and no nvidia.ko of driver {branch} fits it{has}",
-            modules_cure(boot.kernel, branch),
-        )
-
-
-def judge_upgrade(packages: Packages, branch: int) -> None:
-    """Raise Refusal unless apt's own simulation proves that a dist-upgrade leaves driver and kernel alone."""
-    if packages.upgrade is None:
-        raise Refusal(
-            f"apt cannot simulate a dist-upgrade ({packages.trouble}), so the hold is not proven",
-            on_host("sudo apt-get update && sudo apt-get -s dist-upgrade"),
-        )
-    moved = touched(packages, branch)
-    if moved:
-        raise Refusal(
-            f"a dist-upgrade would still touch driver or kernel ({'; '.join(moved)})",
-            on_host("sudo apt-get -s dist-upgrade"),
-        )

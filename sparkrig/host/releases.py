@@ -16,13 +16,8 @@ A Spark **has** a release by these rules, which are ours and not NVIDIA's score:
 - Newer is never behind: Ubuntu's kernel and driver run ahead of NVIDIA's recipes.
 - Firmware does not count. It has its own judgement (sparkrig.update.firmware): a maker may bring it months later.
 
-Three Sparks in daily use on 2026-09-05 [@spark-fleet-updates], and what NVIDIA's checker printed:
-
-| Spark | by these rules | NVIDIA's checker |
-|---|---|---|
-| sparketa (NVIDIA) | OTA2607 | OTA2607; it misses nvidia-firmware-580-580.159.03, beside driver 580.173.02 |
-| sparkjr (ASUS) | OTA2607 | OTA2604, for firmware that ASUS does not offer and a TPM that never fits |
-| sparky (ASUS) | OTA2607 | OTA2.2, for its firmware; the packages that its owner removed count against it |
+Each of three Sparks in daily use on 2026-09-05 [@spark-fleet-updates] has OTA2607 by these rules; NVIDIA's checker
+said so of one, and put the others at OTA2604 and OTA2.2, for firmware and for packages that the owner removed.
 """
 
 from __future__ import annotations
@@ -34,12 +29,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Final
+
+from annotated_types import MaxLen
 
 from sparkrig.cure import on_host
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.host.driver import Package
-from sparkrig.parsing import archive, bounds, debian_version, grammar
+from sparkrig.parsing import archive, debian_version, document, grammar
 from sparkrig.parsing.expected import short
 from sparkrig.parsing.grammar import Grammar
 from sparkrig.refusal import Refusal
@@ -106,24 +103,18 @@ class Releases(Value):
 
     recipes: the oldest first; left_out: why a file is not among them, by its name (`-` where it cannot be shown);
     packages: the version of each installed package that a recipe names; removed: those of which dpkg has the
-    configuration alone; checked: whether NVIDIA's folder of recipes is there.
+    configuration alone.
     """
 
     recipes: tuple[Recipe, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     packages: Mapping[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
-    checked: bool = False
 
     @property
     def newest(self) -> Recipe | None:
         """The newest release that this Spark knows of; None where it knows of none."""
         return self.recipes[-1] if self.recipes else None
-
-    @property
-    def checker(self) -> str:
-        """The version of the package that brings the recipes; empty where it is not installed."""
-        return self.packages.get(CHECKER, "")
 
 
 @dataclass(frozen=True)
@@ -185,22 +176,48 @@ class Standing(Value):
 
 # --- reading
 
+_Text = Annotated[str, MaxLen(_LONGEST)]
+
+
+@dataclass(frozen=True)
+class _Row:
+    name: _Text
+    version: _Text
+
+
+_Rows = Annotated[tuple[_Row, ...], MaxLen(_MOST_ROWS)]
+
+
+@dataclass(frozen=True)
+class _Metadata:
+    name: _Text
+    releaseDate: _Text  # noqa: N815 - NVIDIA's name
+    external_name: _Text | None = None
+
+
+@dataclass(frozen=True)
+class _Document:
+    """What is read of a recipe's file."""
+
+    metadata: _Metadata
+    package: _Rows = ()
+    firmware: _Rows = ()
+    connectx: _Rows = ()
+    software: _Rows = ()
+
 
 def parse(lines: Iterable[str]) -> Releases:
     """Read the releases fact. Raises ValueError where a row makes no sense; a bad recipe spoils itself alone.
 
-    Its rows are `folder`, `left FILE WHY`, `recipes BASE64` (a compressed tar archive of the files) and
+    Its rows are `left FILE WHY`, `recipes BASE64` (a compressed tar archive of the files) and
     `dpkg WANT STATUS NAME VERSION`.
     """
     left: dict[str, str] = {}
     files: list[archive.Member] = []
     rows: list[Package] = []
-    checked = False
     for line in lines:
         word, _, rest = line.strip().partition(" ")
-        if word == "folder":
-            checked = True
-        elif word == "left":
+        if word == "left":
             name, _, why = rest.partition(" ")
             left[name if name == "-" else _FILE.held(name)] = plain(why)[:_WHY]
         elif word == "recipes":
@@ -211,7 +228,7 @@ def parse(lines: Iterable[str]) -> Releases:
     recipes = _recipes(files, left)
     installed = {row.name: _version(row.version) for row in reversed(rows) if row.installed}
     removed = {row.name for row in rows if row.status == "config-files"} - {*installed}
-    return Releases(recipes, left, installed, tuple(sorted(removed)), checked)
+    return Releases(recipes, left, installed, tuple(sorted(removed)))
 
 
 def _unpacked(data: bytes) -> bytes:
@@ -248,22 +265,26 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
 @lru_cache(maxsize=2 * MOST_RECIPES)  # those of all Sparks of a fleet are the same
 def _recipe(content: bytes) -> Recipe:
     """One recipe. Raises ValueError where it is none."""
-    whole = _object(bounds.loads(content.decode()))
-    metadata = _object(whole.get("metadata"))
-    packages = _versions(whole, "package", grammar.PACKAGE, grammar.VERSION)
-    software = _software(whole)
+    whole = document.read(_Document, content)
+    packages = _versions(whole.package, grammar.PACKAGE, grammar.VERSION)
+    software = {row.name: row.version for row in whole.software}
     if not packages:
         raise ValueError("it names no package")
     return Recipe(
-        _NAME.held(_text(metadata.get("name"))),
-        _title(metadata.get("external_name")),
-        _day(_text(metadata.get("releaseDate"))),
+        _NAME.held(whole.metadata.name),
+        short(" ".join(plain(whole.metadata.external_name or "").split()))[:_TITLE],
+        date.fromisoformat(whole.metadata.releaseDate[:10]).isoformat(),
         grammar.KERNEL.held(software.get("kernel", "")),
         _driver(grammar.DRIVER.held(software.get("driver", "")), packages),
         packages,
-        _versions(whole, "firmware", _PART, _NUMBER),
-        next(iter(_versions(whole, "connectx", _PART, _NUMBER).values()), ""),
+        _versions(whole.firmware, _PART, _NUMBER),
+        next(iter(_versions(whole.connectx, _PART, _NUMBER).values()), ""),
     )
+
+
+def _versions(rows: Iterable[_Row], name: Grammar, version: Grammar) -> dict[str, str]:
+    """Version by name of a list in a recipe."""
+    return {name.held(row.name): version.held(row.version) for row in rows}
 
 
 def _driver(told: str, packages: Mapping[str, str]) -> str:
@@ -276,44 +297,6 @@ def _driver(told: str, packages: Mapping[str, str]) -> str:
     return max([told, *of_packages], key=_numbers)
 
 
-def _software(whole: Mapping[str, Any]) -> dict[str, str]:
-    return {_text(row.get("name")): _text(row.get("version")) for row in _rows(whole, "software")}
-
-
-def _versions(whole: Mapping[str, Any], key: str, name: Grammar, version: Grammar) -> dict[str, str]:
-    """Version by name of a list in a recipe."""
-    return {
-        name.held(_text(row.get("name"))): version.held(_text(row.get("version"))) for row in _rows(whole, key)
-    }
-
-
-def _rows(whole: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
-    rows = whole.get(key, [])
-    if not isinstance(rows, list) or len(rows) > _MOST_ROWS:
-        raise ValueError(f"its {key} is no list of up to {_MOST_ROWS} rows")
-    return [_object(row) for row in rows]
-
-
-def _object(found: Any) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise ValueError("it has another form than a recipe of NVIDIA")  # noqa: TRY004 - what a parser raises
-    return found
-
-
-def _text(found: Any) -> str:
-    if not isinstance(found, str) or len(found) > _LONGEST:
-        raise ValueError(f"it has another value where a text of up to {_LONGEST} characters belongs")
-    return found
-
-
-def _title(found: Any) -> str:
-    return short(" ".join(plain(_text(found or "")).split()))[:_TITLE]
-
-
-def _day(text: str) -> str:
-    return date.fromisoformat(text[:10]).isoformat()
-
-
 def _version(text: str) -> str:
     if len(text) > _LONGEST:
         raise ValueError(f"{short(text)!r} is no version of a Debian package")
@@ -321,15 +304,6 @@ def _version(text: str) -> str:
 
 
 # --- judging
-
-
-def installed(kernel: str, driver: str, releases: Releases) -> Installed:
-    """What a Spark has, of several looks.
-
-    kernel: the one that runs (Identity.kernel); driver: the newest of `driver.versions`, empty where there is
-    none.
-    """
-    return Installed(kernel, driver, releases.packages, releases.removed)
 
 
 def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
@@ -421,8 +395,3 @@ def standing(installed: Installed, releases: Releases) -> Standing:
         if behind(installed, recipe, releases).nothing:
             return Standing(recipe, releases.recipes[at + 1 :])
     return Standing(None, releases.recipes)
-
-
-def how_far(installed: Installed, releases: Releases) -> int | None:
-    """By how many releases a Spark is behind the newest one that it knows of; None where it knows of none."""
-    return len(standing(installed, releases).ahead) if releases.recipes else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sparkrig import programs
+from sparkrig.cure import on_host
 from sparkrig.files import Managed
 from sparkrig.host import driver
 from sparkrig.refusal import Refusal
@@ -13,6 +14,52 @@ from sparkrig.resources.environment import file
 from sparkrig.resources.kind import DIFFER, Kind
 from sparkrig.resources.resource import Changes, Resource
 from sparkrig.text import listed
+
+
+def touched(packages: driver.Packages, branch: int) -> list[str]:
+    """What a dist-upgrade would do to driver or kernel now, as `name: install VERSION`; empty when proven safe."""
+    kept = set(driver.hold_set(packages, branch))
+    return sorted(
+        f"{name}: {action}"
+        for name, action in (packages.upgrade or {}).items()
+        if name in kept or driver.is_part(driver.Package(name, "", "", action.removeprefix("install ")), branch)
+    )
+
+
+def too_late(packages: driver.Packages, branch: int) -> Refusal | None:
+    """Why nothing is held where a later driver is installed."""
+    if later := driver.later_driver(packages):
+        found = f"a driver later than {branch} is installed ({', '.join(later)})"
+        return Refusal(found, driver.way_back(packages, branch))
+    return None
+
+
+def judge(packages: driver.Packages, branch: int) -> None:
+    """Raise Refusal where holding would freeze a wrong state."""
+    if later := too_late(packages, branch):
+        raise later
+    boot = driver.next_boot(packages, branch)
+    if driver.versions(packages) and boot.torn:
+        has = f"; {', '.join(boot.others)} fits others" if boot.others else ""
+        raise Refusal(
+            f"kernel {boot.kernel} boots next, and no nvidia.ko of driver {branch} fits it{has}",
+            driver.modules_cure(boot.kernel, branch),
+        )
+
+
+def judge_upgrade(packages: driver.Packages, branch: int) -> None:
+    """Raise Refusal unless apt's own simulation proves that a dist-upgrade leaves driver and kernel alone."""
+    if packages.upgrade is None:
+        raise Refusal(
+            f"apt cannot simulate a dist-upgrade ({packages.trouble}), so the hold is not proven",
+            on_host("sudo apt-get update && sudo apt-get -s dist-upgrade"),
+        )
+    moved = touched(packages, branch)
+    if moved:
+        raise Refusal(
+            f"a dist-upgrade would still touch driver or kernel ({'; '.join(moved)})",
+            on_host("sudo apt-get -s dist-upgrade"),
+        )
 
 
 class DriverHold(Resource[driver.Packages]):
@@ -76,7 +123,7 @@ class DriverHold(Resource[driver.Packages]):
 
     def judge(self, subject: Subject) -> None:
         """Raises Refusal where nothing can be held without harm."""
-        driver.judge(subject.found.driver, subject.settings.driver_branch)
+        judge(subject.found.driver, subject.settings.driver_branch)
 
     def changes(self, subject: Subject) -> Changes:
         return Changes.of([driver.pin_file(), driver.blacklist_file()], subject.found.files)
@@ -86,7 +133,7 @@ class DriverHold(Resource[driver.Packages]):
         version, cure = driver.branch_version(packages, branch), subject.install(f"nvidia-driver-{branch}-open")
         yield there("driver.version", f"driver {branch}", version, cure, alike=True)
         id, want = "driver.branch", f"nothing later than {branch}"
-        later = driver.too_late(packages, branch)
+        later = too_late(packages, branch)
         yield Check(id, want, later.what, "extra", later.cure) if later else Check(id, want, "nothing later")
         hold, unheld = driver.hold_set(packages, branch), driver.unheld(packages, branch)
         found = f"{listed(unheld)} not held" if unheld else f"{len(hold)} packages held"
@@ -103,7 +150,7 @@ class DriverHold(Resource[driver.Packages]):
         packages, branch = subject.found.driver, subject.settings.driver_branch
         id, want = "driver.upgrade", "an upgrade leaves driver and kernel alone"
         try:
-            driver.judge_upgrade(packages, branch)
+            judge_upgrade(packages, branch)
         except Refusal as refusal:
             status: Status = "unknown" if packages.upgrade is None else "drift"
             cure = subject.apply if self.moves(subject) else refusal.cure

@@ -39,7 +39,8 @@ class DgxReleases(Resource[releases.Releases]):
             return
         installed = driver.version(seen.driver)
         stands = releases.standing(
-            releases.installed(seen.identity.kernel, installed, seen.releases), seen.releases
+            releases.Installed(seen.identity.kernel, installed, seen.releases.packages, seen.releases.removed),
+            seen.releases,
         )
         has = stands.has.shown if stands.has else "none as a whole"
         behind = len(stands.ahead)

@@ -2,8 +2,8 @@
 
 The board's own table (SMBIOS type 45, by dmidecode) is what counts: fwupd may be wrong. On a Spark of NVIDIA's own
 the USB-PD reads 0x00000001 there, below its own lowest version, and 0x00000516 is offered at every look, while the
-board has 5.22, which is the same [@spark-fleet-updates]. fwupd is the means to change it, and the kernel's ESRT
-[@linux-esrt] with fwupd's state has the result of the last attempt.
+board has 5.22, which is the same [@spark-fleet-updates]. fwupd is the means to change it, and knows how the last
+attempt ended, by the kernel's ESRT (fu_uefi_capsule_device_set_status).
 
 Two of a Spark's three devices have one name in fwupd (UEFI Device Firmware), so they are told apart by GUID.
 NVIDIA and ASUS have GUIDs and numbers of their own; those of other makers are not known, and never guessed.
@@ -13,21 +13,21 @@ checker such a Spark never has a release. Nor are the recipes' `EC Unfused`, ano
 versions.
 
 Sources: recordings of three Sparks [@spark-fleet-updates]; fwupd 2.0.20 (src/fu-util.c, libfwupd/fwupd-device.c,
-FwupdUpdateState of libfwupd/fwupd-enums.h) [@fwupd-2-0-20]; UEFI 2.10, section 23.4, for the status of an attempt.
+FwupdUpdateState of libfwupd/fwupd-enums.h, plugins/uefi-capsule/fu-uefi-capsule-device.c) [@fwupd-2-0-20].
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal, get_args
 
-from pydantic import Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from sparkrig.host.releases import Recipe
-from sparkrig.parsing import bounds
+from sparkrig.parsing import document
 from sparkrig.parsing.grammar import Grammar
 from sparkrig.text import plain
 from sparkrig.value import Value
@@ -50,10 +50,8 @@ _GUIDS: Final[Mapping[str, tuple[Which, Maker]]] = {
     "f1392323-3920-4598-a932-ef06360cf403": ("SoC", "ASUS"),
     "c3cccaf0-9a3e-4ee2-992e-9f0cf9b55fa0": ("EC", "ASUS"),
     "fe75bb1c-5ccc-4936-b603-cc7cf945dc30": ("USB-PD", "ASUS"),
-    "04089056-a45b-544f-98d9-1085877daba5": (
-        "ConnectX",
-        "",
-    ),  # of PCI\VEN_15B3&DEV_1021&COMPONENT_fw, on any board
+    # of PCI\VEN_15B3&DEV_1021&COMPONENT_fw, on any board
+    "04089056-a45b-544f-98d9-1085877daba5": ("ConnectX", ""),
 }
 # ASUS counts in numbers of its own. Each of these was recorded beside what the board has of it.
 _OF_ASUS: Final[Mapping[tuple[Which, int], str]] = {
@@ -68,87 +66,92 @@ _TRIPLET = re.compile(
     r"([0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5})(?: \([A-Za-z0-9_]{1,40}\))?"
 )  # of ethtool, with the PSID
 _HEX = re.compile(r"0x[0-9a-f]{8}")
-_GUID = Grammar("GUID", r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_ID = Grammar("id of a device of fwupd", r"[0-9a-f]{40}")
-_FWUPD = Grammar("version of fwupd", r"[0-9][A-Za-z0-9.+~-]{0,31}")
-_RAW = Grammar("version in the ESRT", r"-|[0-9]{1,10}")
-_SHOWN = Grammar("version of firmware", r"[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
+_ID = Grammar("id of a device of fwupd", r"|[0-9a-f]{40}")
+_SHOWN = Grammar("version of firmware", r"|[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
 _MOST_DEVICES = 200
 _MOST_RELEASES = 200  # of a device; ten are on LVFS for the SoC of NVIDIA's own Spark
-_MOST_GUIDS = 100
+_MOST_WORDS = 100  # GUIDs of a device, flags of a release
 _WHY = 200  # characters of a reason
 
 # FwupdUpdateState by its number; "needs-reboot" among a device's flags is its kind, and no state
 _UPDATE: Final = ("", "pending", "", "failed", "pending", "failed")
-_ATTEMPT: Final = {
-    1: "it was not successful",
-    2: "resources were short",
-    3: "the version was not accepted",
-    4: "the file had another form",
-    5: "the signature was not accepted",
-    6: "there was no power from the mains",
-    7: "the battery was too low",
-    8: "it needs something else first",
-}
+
+
+def _of_state(number: Any) -> str:
+    if type(number) is not int:
+        raise ValueError("the state of an update is no number")
+    return _UPDATE[number] if 0 <= number < len(_UPDATE) else ""
+
+
+_Text = Annotated[str, AfterValidator(lambda text: plain(text)[:_WHY])]
+_Version = Annotated[str, AfterValidator(_SHOWN.held)]
+_Id = Annotated[str, AfterValidator(_ID.held)]
+_State = Annotated[str, BeforeValidator(_of_state)]
+_Words = Annotated[tuple[str, ...], Field(max_length=_MOST_WORDS)]
 
 
 @dataclass(frozen=True)
 class Offer(Value):
-    """A release that fwupd lists for a device: its version as fwupd writes it, and which way it leads."""
+    """A release that fwupd lists for a device: its version as fwupd writes it, and fwupd's flags of it."""
 
-    version: str
-    way: Literal["up", "down", ""]
+    version: Annotated[_Version, Field(validation_alias="Version")] = ""
+    flags: Annotated[_Words, Field(validation_alias="Flags")] = ()
+
+    def leads(self, way: Literal["up", "down"]) -> bool:
+        """Whether fwupd would take it, and it leads that way."""
+        return f"is-{way}grade" in self.flags and not any(flag.startswith("blocked-") for flag in self.flags)
 
 
 @dataclass(frozen=True)
 class Device(Value):
-    """A device of fwupd.
+    """A device of fwupd, by fwupd's names for what is read of it.
 
-    id: fwupd's DeviceId; maker: whose GUID it has; version, lowest: as fwupd writes them, empty where it does not;
-    update: `pending` or `failed`, else empty; error: what fwupd says of a failure; offers: what it lists.
+    id: for fwupd's commands; version, lowest: as fwupd writes them, empty where it does not; update: `pending` or
+    `failed`, else empty; error: what fwupd says of a failure.
     """
 
-    id: str
-    maker: Maker
-    version: str = ""
-    lowest: str = ""
-    update: str = ""
-    error: str = ""
-    offers: tuple[Offer, ...] = ()
+    guids: Annotated[_Words, Field(validation_alias="Guid")] = ()
+    id: Annotated[_Id, Field(validation_alias="DeviceId")] = ""
+    version: Annotated[_Version, Field(validation_alias="Version")] = ""
+    lowest: Annotated[_Version, Field(validation_alias="VersionLowest")] = ""
+    update: Annotated[_State, Field(validation_alias="UpdateState")] = ""
+    error: Annotated[_Text, Field(validation_alias="UpdateError")] = ""
+    offers: Annotated[tuple[Offer, ...], Field(validation_alias="Releases", max_length=_MOST_RELEASES)] = ()
+
+    @property
+    def maker(self) -> Maker:
+        """Whose GUID it has."""
+        return next((_GUIDS[guid.lower()][1] for guid in self.guids if guid.lower() in _GUIDS), "")
 
 
 @dataclass(frozen=True)
-class Entry(Value):
-    """An entry of the ESRT: versions as numbers, None where they could not be read; status: 0 for a success."""
+class _Row:
+    """What is read of any device, known or not."""
 
-    maker: Maker
-    version: int | None
-    lowest: int | None
-    attempted: int | None
-    status: int | None
+    Guid: _Words = ()
+    Plugin: Any = ""
+
+
+@dataclass(frozen=True)
+class _List:
+    Devices: Annotated[tuple[Any, ...], Field(max_length=_MOST_DEVICES)] = ()
 
 
 @dataclass(frozen=True)
 class Board(Value):
     """What was read of a Spark's firmware.
 
-    inventory: what the board has, in NVIDIA's numbers, of its own table; devices: fwupd's; entries: the ESRT's;
-    connectx: the versions of all functions of the ConnectX; others: how many devices fwupd has for capsules whose
-    GUID is not known; fwupdmgr: whether it is installed; listed: whether its list of devices was read; compiled,
-    running: the versions of fwupdmgr and of its daemon, empty where it printed none; untold: why a source
-    (`dmidecode`, `fwupd`) was not read.
+    inventory: what the board has, in NVIDIA's numbers, of its own table; devices: fwupd's; connectx: the versions
+    of all functions of the ConnectX; others: how many devices fwupd has for capsules whose GUID is not known;
+    listed: whether its list of devices was read; untold: why a source (`dmidecode`, `fwupd`) was not read.
     """
 
     inventory: Mapping[Which, str] = field(default_factory=dict)
     devices: Mapping[Which, Device] = field(default_factory=dict)
-    entries: Mapping[Which, Entry] = field(default_factory=dict)
     connectx: tuple[str, ...] = ()
     others: int = 0
-    fwupdmgr: bool = False
     listed: bool = False
-    compiled: str = ""
-    running: str = ""
     untold: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -176,17 +179,16 @@ class Part(Value):
     @property
     def falls_short(self) -> bool:
         """Whether what is offered is less than the release has, so that it waits for its maker afterwards."""
-        return self.state == "offered" and _told(self.offered) and _less(self.offered, self.wanted)
+        return self._is_offered and _less(self.offered, self.wanted)
 
     @property
     def goes_beyond(self) -> bool:
         """Whether what is offered is more than the release has: fwupd takes the newest."""
-        return (
-            self.state == "offered"
-            and _told(self.offered)
-            and _told(self.wanted)
-            and _less(self.wanted, self.offered)
-        )
+        return self._is_offered and _told(self.wanted) and _less(self.wanted, self.offered)
+
+    @property
+    def _is_offered(self) -> bool:
+        return self.state == "offered" and _told(self.offered)
 
     @property
     def due(self) -> bool:
@@ -194,42 +196,29 @@ class Part(Value):
         return self.state in ("offered", "pending") or (self.state == "failed" and bool(self.offered))
 
 
-# --- reading
-
-
 def parse(lines: Iterable[str]) -> Board:
-    """Read the firmware fact. Raises ValueError where a row makes no sense; of fwupd's list, it is untold then.
+    """Read the firmware fact. A list of fwupd's that makes no sense is untold.
 
-    Its rows are `part NAME` and `version TEXT` of the board's table, `esrt GUID VERSION LOWEST ATTEMPTED STATUS`,
-    `connectx VERSION`, `compile VERSION` and `runtime VERSION` of fwupd, `fwupd BASE64` (its JSON), and
-    `untold SOURCE WHY`; `fwupdmgr` stands where that program is installed.
+    Its rows are `part NAME` and `version TEXT` of the board's table, `connectx VERSION`, `fwupd BASE64` (its
+    JSON), and `untold SOURCE WHY`.
     """
     part = ""
     inventory: dict[Which, str] = {}
-    entries: dict[Which, Entry] = {}
-    connectx: list[str] = []
+    connectx: set[str] = set()
     untold: dict[str, str] = {}
-    versions: dict[str, str] = {}
     devices: dict[Which, Device] = {}
-    others = 0
-    installed = listed = False
+    others, listed = 0, False
     for line in lines:
         word, _, rest = line.strip().partition(" ")
         if word == "part":
             part = rest
         elif word == "version":
             _take(inventory, part, rest)
-        elif word == "esrt":
-            _enter(entries, rest.split(" "))
-        elif word == "connectx":
-            connectx.extend(found[1] for found in [_TRIPLET.fullmatch(rest.strip())] if found)
-        elif word in ("compile", "runtime"):
-            versions[word] = _FWUPD.held(rest)
+        elif word == "connectx" and (version := _TRIPLET.fullmatch(rest.strip())):
+            connectx.add(version[1])
         elif word == "untold":
             source, _, why = rest.partition(" ")
             untold[source] = plain(why)[:_WHY]
-        elif word == "fwupdmgr":
-            installed = True
         elif word == "fwupd":
             try:
                 devices, others = _devices(rest)
@@ -237,19 +226,8 @@ def parse(lines: Iterable[str]) -> Board:
             except ValueError as error:
                 untold["fwupd"] = f"its list of devices cannot be understood ({plain(str(error))[:_WHY]})"
     if not connectx and "ConnectX" in devices and _told(devices["ConnectX"].version):
-        connectx.append(devices["ConnectX"].version)
-    return Board(
-        inventory,
-        devices,
-        entries,
-        tuple(sorted({*connectx}, key=_numbers)),
-        others,
-        installed,
-        listed,
-        versions.get("compile", ""),
-        versions.get("runtime", ""),
-        untold,
-    )
+        connectx.add(devices["ConnectX"].version)
+    return Board(inventory, devices, tuple(sorted(connectx, key=_numbers)), others, listed, untold)
 
 
 def _take(inventory: dict[Which, str], part: str, text: str) -> None:
@@ -265,82 +243,18 @@ def _take(inventory: dict[Which, str], part: str, text: str) -> None:
         inventory[which] = version
 
 
-def _enter(entries: dict[Which, Entry], words: Sequence[str]) -> None:
-    """One entry of the ESRT, where its GUID is known."""
-    guid, *numbers = words
-    if guid == "-":
-        return
-    known = _GUIDS.get(_GUID.held(guid.lower()))
-    if len(numbers) != 4:
-        raise ValueError("an entry of the ESRT has another form than is expected")
-    told = [None if _RAW.held(number) == "-" else int(number) for number in numbers]
-    if known:
-        entries.setdefault(known[0], Entry(known[1], *told))
-
-
 def _devices(encoded: str) -> tuple[dict[Which, Device], int]:
     """fwupd's devices that are known, and how many there are besides for capsules. Raises ValueError alone."""
-    whole = bounds.loads(base64.b64decode(encoded, validate=True).decode())
-    found: dict[Which, Device] = {}
+    devices: dict[Which, Device] = {}
     others = 0
-    for each in _list(_object(whole), "Devices", _MOST_DEVICES):
-        device = _object(each)
-        guids = [_text(guid).lower() for guid in _list(device, "Guid", _MOST_GUIDS)]
-        known = next((_GUIDS[guid] for guid in guids if guid in _GUIDS), None)
-        if known:
-            found.setdefault(known[0], _device(device, known[1]))
-        elif device.get("Plugin") == "uefi_capsule":
+    for given in document.read(_List, base64.b64decode(encoded, validate=True)).Devices:
+        row = document.held(_Row, given)
+        which = next((_GUIDS[guid.lower()][0] for guid in row.Guid if guid.lower() in _GUIDS), None)
+        if which:
+            devices.setdefault(which, document.held(Device, given))
+        elif row.Plugin == "uefi_capsule":
             others += 1
-    return found, others
-
-
-def _device(device: Mapping[str, Any], maker: Maker) -> Device:
-    state = device.get("UpdateState", 0)
-    if type(state) is not int:
-        raise ValueError("the state of an update is no number")
-    return Device(
-        _ID.held(_text(device.get("DeviceId", ""))),
-        maker,
-        _shown(device.get("Version", "")),
-        _shown(device.get("VersionLowest", "")),
-        _UPDATE[state] if 0 <= state < len(_UPDATE) else "",
-        plain(_text(device.get("UpdateError", "")))[:_WHY],
-        tuple(_offer(_object(each)) for each in _list(device, "Releases", _MOST_RELEASES)),
-    )
-
-
-def _offer(release: Mapping[str, Any]) -> Offer:
-    flags = [_text(flag) for flag in _list(release, "Flags", _MOST_GUIDS)]
-    version = _shown(release.get("Version", ""))
-    if any(flag.startswith("blocked-") for flag in flags):
-        return Offer(version, "")
-    return Offer(version, "up" if "is-upgrade" in flags else "down" if "is-downgrade" in flags else "")
-
-
-def _object(found: Any) -> Mapping[str, Any]:
-    if not isinstance(found, dict):
-        raise ValueError("another value where an object belongs")  # noqa: TRY004 - what a parser raises
-    return found
-
-
-def _list(found: Mapping[str, Any], key: str, most: int) -> list[Any]:
-    rows = found.get(key, [])
-    if not isinstance(rows, list) or len(rows) > most:
-        raise ValueError(f"{key} is no list of up to {most} values")
-    return rows
-
-
-def _text(found: Any) -> str:
-    if not isinstance(found, str):
-        raise ValueError("another value where a text belongs")  # noqa: TRY004 - what a parser raises
-    return found
-
-
-def _shown(found: Any) -> str:
-    return _SHOWN.held(text) if (text := _text(found)) else ""
-
-
-# --- judging
+    return devices, others
 
 
 def judge(board: Board, recipe: Recipe | None, vendor: str, *, limited: bool = False) -> tuple[Part, ...]:
@@ -358,19 +272,6 @@ def staged(board: Board) -> list[Which]:
     return [which for which in WHICH if (device := board.devices.get(which)) and device.update == "pending"]
 
 
-def reached(board: Board, recipes: Sequence[Recipe]) -> Recipe | None:
-    """The newest release whose firmware for SoC, EC and USB-PD is on; None for none, and where one was not read.
-
-    recipes: the oldest first, as `Releases.recipes` has them.
-    """
-    on = {which: _on(board, which)[0] for which in _RECIPE_NAME}
-    for recipe in reversed(recipes):
-        wanted = {which: _wanted(which, recipe) for which in _RECIPE_NAME}
-        if all(_told(on[which]) and not _less(on[which], version) for which, version in wanted.items() if version):
-            return recipe
-    return None
-
-
 def _wanted(which: Which, recipe: Recipe | None) -> str:
     if recipe is None:
         return ""
@@ -379,7 +280,7 @@ def _wanted(which: Which, recipe: Recipe | None) -> str:
 
 def _judged(board: Board, which: Which, wanted: str, vendor: str, limited: bool) -> Part:
     """The first that applies of what a part can be at; what is on the board goes before what fwupd makes of it."""
-    device = board.devices.get(which)
+    device = board.devices.get(which, Device())
     on, unread = _on(board, which)
     up, down = _best(device, "up"), _best(device, "down")
     offered = _number(which, device, up)
@@ -389,10 +290,10 @@ def _judged(board: Board, which: Which, wanted: str, vendor: str, limited: bool)
         state,
         on,
         wanted,
-        device.version if device else "",
+        device.version,
         offered,
         _number(which, device, down),
-        device.id if device else "",
+        device.id,
         why or (unread if state == "unknown" else ""),
     )
 
@@ -408,7 +309,7 @@ def _state(
     met = has and _told(offered) and not _less(on, offered)
     if has and wanted and not _less(on, wanted) and (met or not offered or limited):
         return ("already-on" if met else "newer" if _less(wanted, on) else "as-released"), ""
-    if (failure := _failure(board, which)) and not met:
+    if (failure := _failure(device)) and not met:
         return "failed", failure
     if offered and not met:
         return "offered", ""
@@ -424,19 +325,13 @@ def _state(
 def _on(board: Board, which: Which) -> tuple[str, str]:
     """What is on, in NVIDIA's numbers if they can be told, and why it is not known where it is not."""
     if which == "ConnectX":
-        return (
-            (board.connectx[0], "")
-            if board.connectx
-            else ("", "no ConnectX is seen: without a cable it may be off")
-        )
+        on = next(iter(board.connectx), "")
+        return on, "" if on else "no ConnectX is seen: without a cable it may be off"
     if told := board.inventory.get(which):
         return told, ""
-    device, entry = board.devices.get(which), board.entries.get(which)
+    device = board.devices.get(which)
     if device and (number := _number(which, device, device.version)) and _plausible(device.version, device.lowest):
         return number, ""
-    if entry and entry.version is not None and entry.version >= (entry.lowest or 0):
-        raw = f"0x{entry.version:08x}"
-        return _of_maker(which, entry.maker, raw), ""
     why = board.untold.get("dmidecode")
     return "", f"dmidecode: {why}" if why else "the board's own table does not have it"
 
@@ -446,40 +341,27 @@ def _plausible(version: str, lowest: str) -> bool:
     return not (_HEX.fullmatch(version) and _HEX.fullmatch(lowest) and int(version, 16) < int(lowest, 16))
 
 
-def _best(device: Device | None, way: str) -> str:
+def _best(device: Device, way: Literal["up", "down"]) -> str:
     """The newest release in that direction, as fwupd writes it; one below the device's lowest is none."""
-    if device is None:
-        return ""
-    fit = [
-        offer.version for offer in device.offers if offer.way == way and _plausible(offer.version, device.lowest)
-    ]
-    return max(fit, key=_numbers, default="")
+    offered = (offer.version for offer in device.offers if offer.leads(way))
+    return max((each for each in offered if _plausible(each, device.lowest)), key=_numbers, default="")
 
 
-def _number(which: Which, device: Device | None, version: str) -> str:
+def _number(which: Which, device: Device, version: str) -> str:
     """A version of fwupd's in NVIDIA's numbers where they can be told, else as it is."""
-    return _of_maker(which, device.maker if device else "", version)
-
-
-def _of_maker(which: Which, maker: Maker, version: str) -> str:
     if not _HEX.fullmatch(version):
         return version
     raw = int(version, 16)
-    if maker == "NVIDIA" or (maker == "ASUS" and which == "USB-PD"):
+    if device.maker == "NVIDIA" or (device.maker == "ASUS" and which == "USB-PD"):
         return f"{raw >> 24}.{raw >> 8 & 0xFFFF}.{raw & 0xFF}"
-    return _OF_ASUS.get((which, raw), version) if maker == "ASUS" else version
+    return _OF_ASUS.get((which, raw), version) if device.maker == "ASUS" else version
 
 
-def _failure(board: Board, which: Which) -> str:
+def _failure(device: Device | None) -> str:
     """Why the last attempt failed, in words; empty where it did not."""
-    device, entry = board.devices.get(which), board.entries.get(which)
-    if device and device.update == "failed":
-        return f"the last attempt failed ({device.error})" if device.error else "the last attempt failed"
-    if entry and entry.status and entry.attempted is not None and entry.attempted != entry.version:
-        why = _ATTEMPT.get(entry.status, f"status {entry.status}")
-        attempted = _of_maker(which, entry.maker, f"0x{entry.attempted:08x}")
-        return f"the last attempt, with {attempted}, failed ({why})"
-    return ""
+    if device is None or device.update != "failed":
+        return ""
+    return f"the last attempt failed ({device.error})" if device.error else "the last attempt failed"
 
 
 def _no_device(board: Board, which: Which, vendor: str) -> str:

@@ -109,7 +109,9 @@ def goal(seen: Seen, to: str, parts: Collection[str], branch: int) -> Recipe | N
 def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     """What a look and a forecast come to. parts: of PARTS, what is to be updated."""
     seen, goal, known = found.seen, found.goal, found.seen.repositories
-    has = releases.installed(seen.identity.kernel, driver.version(seen.driver), seen.releases)
+    has = releases.Installed(
+        seen.identity.kernel, driver.version(seen.driver), seen.releases.packages, seen.releases.removed
+    )
     newest = goal or seen.releases.newest
     refusals, plan = [found.refusal] if found.refusal else [], None
     if found.upgrade:

@@ -144,7 +144,7 @@ def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branc
     if not now.kernel:
         return now
     if now.way == "other" and any(_core(upgrade, branch)):
-        return grub.Boot("", "GRUB's entry is chosen by a number, or for one boot alone", now.way)
+        return grub.Boot("", "GRUB's entry is chosen by a name without its kernel, or for one boot alone", now.way)
     if now.way == "named" and now.kernel in went:
         return grub.Boot("", f"GRUB's default is kernel {now.kernel}, which would go", now.way)
     if now.way == "first" and (came or went):

@@ -283,7 +283,7 @@ def test_apt_at_work_and_too_little_room_are_refused(desk: Desk) -> None:
 
 def test_a_kernel_that_is_unknown_after_the_update_is_shown_so(desk: Desk) -> None:
     seen = look("sparketa", "a", *every("sparketa"))
-    menu = ["grub", *(f"grub {row}" for row in ("set default=1", "menuentry 'a' {", "linux /boot/x", "}"))]
+    menu = ["grub", *(f"grub {row}" for row in ("set default=a", "menuentry 'a' {", "linux /boot/x", "}"))]
     at = seen.index("simulated 0")
     unknown = [*seen[:at], "/boot/grub/grub.cfg", *menu, "grub-whole", *seen[at:]]
     done = desk.has(pair(unknown, look("sparketa", "b", *every("sparketa")), ahead("sparketa"))).typed(

@@ -83,7 +83,7 @@ def rows(unit: str) -> list[str]:
     """What the releases fact prints on one of the Sparks."""
     files = {name: text.encode() for name, text in recipes().items()}
     packages = [f"dpkg install installed {name} {version}" for name, version in sorted(_packages(unit).items())]
-    return ["folder", archived(files), *packages]
+    return [archived(files), *packages]
 
 
 def _packages(unit: str) -> dict[str, str]:
@@ -103,7 +103,8 @@ def known(unit: str) -> Releases:
 
 
 def has(unit: str) -> Installed:
-    return releases.installed(KERNEL, DRIVER, known(unit))
+    spark = known(unit)
+    return Installed(KERNEL, DRIVER, spark.packages, spark.removed)
 
 
 def table(unit: str) -> list[str]:
@@ -130,9 +131,6 @@ def board(unit: str, devices: Any = None) -> list[str]:
     return [
         *table(unit),
         *connectx,
-        "fwupdmgr",
-        "compile 2.0.20",
-        "runtime 2.0.20",
         listing(fwupd(unit) if devices is None else devices),
     ]
 

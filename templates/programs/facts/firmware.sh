@@ -1,7 +1,6 @@
 #!/bin/sh
-# What facts/firmware.py reads: the versions that the board tells of itself, the kernel's table of what a capsule can
-# update (ESRT), the ConnectX, and fwupd's devices. Of the board's table only names and versions are printed, so no
-# serial number is. fwupdmgr's get-devices asks its daemon alone: it fetches nothing, and with --json asks nothing.
+# What facts/firmware.py reads: the versions that the board tells of itself, the ConnectX, and fwupd's devices. Of the
+# board's table only names and versions are printed, so no serial number is. fwupdmgr's get-devices asks its daemon alone: it fetches nothing, and with --json asks nothing.
 
 . ./network_each.sh
 
@@ -12,19 +11,6 @@ elif table=$(timeout -k 2 20 dmidecode -t 45 2>/dev/null); then
 else
   echo "untold dmidecode it ended with exit code $?"
 fi
-
-count=0
-for d in /sys/firmware/efi/esrt/entries/entry*; do
-  count=$((count + 1))
-  if [ $count -gt 32 ]; then break; fi
-  row=esrt
-  for f in fw_class fw_version lowest_supported_fw_version last_attempt_version last_attempt_status; do
-    value=
-    { read -r value <"$d/$f"; } 2>/dev/null || :
-    row="$row ${value:--}"
-  done
-  printf '%s\n' "$row" # root alone may read them
-done
 
 seen=
 for d in /sys/class/infiniband/*; do
@@ -43,9 +29,6 @@ fi
 
 if ! command -v fwupdmgr >/dev/null; then echo 'untold fwupd it is not installed'
 else
-  echo fwupdmgr
-  timeout -k 2 20 fwupdmgr --version 2>/dev/null |
-    sed -n 's/^\(compile\|runtime\)  *org\.freedesktop\.fwupd  *\([^ ]*\) *$/\1 \2/p' | head -n 4
   if found=$(timeout -k 2 60 fwupdmgr get-devices --json 2>/dev/null); then
     # the list of a Spark has 100 kB with all texts of all releases
     if [ ${#found} -gt 1000000 ]; then echo 'untold fwupd its list of devices has more than 1000000 characters'

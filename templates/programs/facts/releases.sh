@@ -5,7 +5,6 @@
 
 metadata=/opt/nvidia/spark-ota-check/metadata
 if [ -d "$metadata" ]; then
-  echo folder
   # a link is of no type f, as find follows none
   found=$(LC_ALL=C find "$metadata" -mindepth 1 -maxdepth 1 -name '*.json' \
     \( -name '*[!A-Za-z0-9._-]*' -printf 'left - its name has other letters than a recipe of NVIDIA\n' \

@@ -17,6 +17,7 @@ from sparkrig.host import driver
 from sparkrig.host.driver import Package, Packages
 from sparkrig.host.grub import Boot
 from sparkrig.refusal import Refusal
+from sparkrig.resources import driver as hold
 from tests.tables import each_row
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures" / "driver"
@@ -201,13 +202,13 @@ def test_a_version_that_is_none_is_refused_where_the_package_is_installed(versio
 def test_a_later_driver_that_is_installed_is_refused_by_name() -> None:
     found = packages([("nvidia-driver-open", "590.48-1"), ("nvidia-utils", "590.48-1"), ("curl", "8.5-1")])
     with pytest.raises(Refusal, match=r"nvidia-driver-open 590\.48-1, nvidia-utils 590\.48-1") as caught:
-        driver.judge(found, 580)
+        hold.judge(found, 580)
     assert "nvidia-driver-580-open" in caught.value.cure
 
 
 def test_remains_of_a_later_driver_are_not_refused() -> None:
-    driver.judge(Packages((Package("nvidia-driver-590-open", "deinstall", "config-files", "590.1-1"),), {}), 580)
-    driver.judge(driver.parse(DGX_OS), 580)
+    hold.judge(Packages((Package("nvidia-driver-590-open", "deinstall", "config-files", "590.1-1"),), {}), 580)
+    hold.judge(driver.parse(DGX_OS), 580)
 
 
 # --- apt's own simulation
@@ -224,7 +225,7 @@ def test_parse_of_a_simulation() -> None:
 
 
 def test_touched_is_driver_and_kernel_and_nothing_else() -> None:
-    assert driver.touched(driver.parse([*DGX_OS[:-1], *UNHELD]), 580) == [
+    assert hold.touched(driver.parse([*DGX_OS[:-1], *UNHELD]), 580) == [
         "libnvidia-compute-580: install 580.173.02-0ubuntu0.24.04.1",
         "libnvidia-nscq-580: install 580.173.02-0ubuntu0.24.04.1",
         "linux-image-7.0.0-1019-nvidia: install 7.0.0-1019.19",
@@ -237,23 +238,23 @@ def test_touched_is_driver_and_kernel_and_nothing_else() -> None:
 
 def test_the_removal_of_an_unversioned_driver_package_is_seen() -> None:
     found = Packages((Package("nvidia-open", "install", "installed", "580.1-1"),), {"nvidia-open": "remove"})
-    assert driver.touched(found, 580) == ["nvidia-open: remove"]
+    assert hold.touched(found, 580) == ["nvidia-open: remove"]
 
 
 def test_a_harmless_upgrade_is_proof() -> None:
     upgrade = {"curl": "install 8.5.0-2", "nvidia-container-toolkit": "install 1.20.0-1"}
-    driver.judge_upgrade(Packages((), upgrade), 580)
+    hold.judge_upgrade(Packages((), upgrade), 580)
 
 
 def test_a_tool_that_an_upgrade_would_bring_touches_no_driver() -> None:
-    driver.judge_upgrade(Packages((), {"nvidia-persistenced": "install 610.57.04-1ubuntu1"}), 580)
+    hold.judge_upgrade(Packages((), {"nvidia-persistenced": "install 610.57.04-1ubuntu1"}), 580)
     with pytest.raises(Refusal):
-        driver.judge_upgrade(Packages((), {"cuda-drivers": "install 610.57.04-1"}), 580)
+        hold.judge_upgrade(Packages((), {"cuda-drivers": "install 610.57.04-1"}), 580)
 
 
 def test_a_harmful_upgrade_is_refused() -> None:
     with pytest.raises(Refusal, match=r"would still touch .*nvidia-driver-590-open: install 590"):
-        driver.judge_upgrade(driver.parse(UNHELD), 580)
+        hold.judge_upgrade(driver.parse(UNHELD), 580)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +273,7 @@ def test_what_apt_cannot_simulate_is_not_proven(rows: list[str], trouble: str) -
     found = driver.parse(rows)
     assert found.upgrade is None
     with pytest.raises(Refusal, match=f"cannot simulate .*{trouble}.* not proven"):
-        driver.judge_upgrade(found, 580)
+        hold.judge_upgrade(found, 580)
 
 
 def test_other_rows_of_a_simulation_say_nothing() -> None:
@@ -506,7 +507,7 @@ def test_what_dpkg_left_half_done_is_held_too(status: str) -> None:
 def test_the_way_back_from_590_is_in_apts_own_words() -> None:
     found = packages([("nvidia-driver-590-open", "590.48-1"), ("nvidia-open", "590.1-1"), ("curl", "8.5-1")])
     with pytest.raises(Refusal) as caught:
-        driver.judge(found, 580)
+        hold.judge(found, 580)
     assert "nvidia-driver-580-open nvidia-driver-590-open- nvidia-open=VERSION-OF-580" in caught.value.cure
 
 
@@ -519,7 +520,7 @@ def test_a_healthy_spark_is_accepted(spark: str) -> None:
     found = recorded(spark)
     assert str(found.version("nvidia-modprobe")).startswith("610.")
     assert driver.later_driver(found) == []
-    driver.judge(found, 580)
+    hold.judge(found, 580)
 
 
 def test_each_that_carries_a_later_driver_is_refused_alone() -> None:
@@ -527,7 +528,7 @@ def test_each_that_carries_a_later_driver_is_refused_alone() -> None:
         healthy = recorded("sparketa")
         later = Packages((*healthy.rows, Package(name, "install", "installed", version)), {})
         with pytest.raises(Refusal, match=re.escape(f"later than 580 is installed ({name} {version})")):
-            driver.judge(later, 580)
+            hold.judge(later, 580)
 
     each_row(
         [
@@ -550,24 +551,24 @@ def test_a_torn_upgrade_is_refused_before_it_is_frozen() -> None:
     module = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
     torn = Packages(tuple(row for row in healthy.rows if row.name != module), {})
     with pytest.raises(Refusal, match=r"kernel 6\.17\.0-1029-nvidia boots next, and no nvidia\.ko") as no:
-        driver.judge(torn, 580)
+        hold.judge(torn, 580)
     assert f"apt-get install {module}" in no.value.cure and "apt-mark unhold" in no.value.cure
     built = (Package("nvidia-dkms-580-open", "install", "installed", "580.173.02-0ubuntu0.24.04.1"),)
-    driver.judge(Packages((*torn.rows, *built), {}), 580)
+    hold.judge(Packages((*torn.rows, *built), {}), 580)
     without_driver = [row for row in torn.rows if row.name.startswith("linux-image")]
-    driver.judge(Packages(tuple(without_driver), {}), 580)
+    hold.judge(Packages(tuple(without_driver), {}), 580)
 
 
 @pytest.mark.parametrize("name", ["nvidia-firmware-590-590.48.01", "nvidia-driver-pinning-590"])
 def test_what_carries_no_driver_refuses_none(name: str) -> None:
     healthy = recorded("sparketa")
-    driver.judge(Packages((*healthy.rows, Package(name, "install", "installed", "590.48.01-1")), {}), 580)
+    hold.judge(Packages((*healthy.rows, Package(name, "install", "installed", "590.48.01-1")), {}), 580)
 
 
 def test_a_later_module_in_memory_is_refused_until_a_reboot() -> None:
     loaded = Packages(recorded("sparketa").rows, {}, module="590.48.01")
     with pytest.raises(Refusal, match=r"nvidia.ko 590\.48\.01") as caught:
-        driver.judge(loaded, 580)
+        hold.judge(loaded, 580)
     assert caught.value.cure == "sudo reboot"
     assert driver.parse(["module 580.173.02", "simulated 0"]).module == "580.173.02"
 
@@ -653,7 +654,7 @@ def test_a_kernel_that_grubs_menu_pins_boots_next_and_only_that_one_is_judged() 
         assert (boot.kernel, boot.torn) == (kernel, torn)
         expected = f"kernel {kernel} boots next, and no nvidia.ko of driver 580 fits it"
         with pytest.raises(Refusal, match=expected) if torn else nullcontext():
-            driver.judge(found, 580)
+            hold.judge(found, 580)
 
     pin = Boot("6.17.0-1008-nvidia", "Ubuntu, with Linux 6.17.0-1008-nvidia")
     each_row(
@@ -703,9 +704,9 @@ def test_the_modules_that_do_not_fit_are_named() -> None:
     assert driver.next_boot(carried(image, "linux-modules-nvidia-580-open-7.0"), 580).others == ()
     torn = packages([(name, "580.1-1") for name in (image, "nvidia-driver-580-open", *others)])
     with pytest.raises(Refusal, match=f"of driver 580 fits it; {', '.join(others)} fits others"):
-        driver.judge(torn, 580)
+        hold.judge(torn, 580)
     with pytest.raises(Refusal, match=r"of driver 580 fits it\. Nothing"):
-        driver.judge(Packages(torn.rows[:2], {}), 580)
+        hold.judge(Packages(torn.rows[:2], {}), 580)
 
 
 def test_tools_ahead_of_the_driver_are_named_and_nothing_else() -> None:

@@ -191,10 +191,15 @@ def test_a_guest_has_the_release_of_july_and_is_one_behind_once_it_knows() -> No
     factory = catalogue.factory(OWN)
     before = known_to(factory)
     assert [each.name for each in before.recipes] == ["OTA2607"]
-    assert releases.how_far(releases.installed(OWN, "580.173.02", before), before) == 0
+    assert not releases.standing(
+        releases.Installed(OWN, "580.173.02", before.packages, before.removed), before
+    ).ahead
     [checker] = [each for each in OFFERS["1"] if each.name == releases.CHECKER]
     aware = known_to([*(each for each in factory if each.name != checker.name), checker])
-    assert releases.how_far(releases.installed(OWN, "580.173.02", aware), aware) == 1
+    assert (
+        len(releases.standing(releases.Installed(OWN, "580.173.02", aware.packages, aware.removed), aware).ahead)
+        == 1
+    )
 
 
 def test_a_guest_has_the_release_of_september_once_it_has_state_1() -> None:
@@ -203,7 +208,7 @@ def test_a_guest_has_the_release_of_september_once_it_has_state_1() -> None:
     known = known_to([*(each for each in catalogue.factory(OWN) if each.name not in moved), *moved.values()])
     recipe = releases.find("September 2026", known)
     assert recipe == releases.find("latest", known) == releases.find("7.6.0", known)
-    done = releases.installed(OWN, "580.178.04", known)
+    done = releases.Installed(OWN, "580.178.04", known.packages, known.removed)
     assert releases.behind(done, recipe, known).nothing
     assert releases.standing(done, known).has == recipe
 

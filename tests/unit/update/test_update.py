@@ -152,7 +152,7 @@ def test_what_grub_boots_after_a_new_kernel_goes_by_how_it_chooses() -> None:
 @pytest.mark.parametrize(
     ("menu", "more", "why"),
     [
-        (Boot("6.17.0-1029-nvidia", "", "other"), [], "chosen by a number, or for one boot alone"),
+        (Boot("6.17.0-1029-nvidia", "", "other"), [], "a name without its kernel, or for one boot alone"),
         (Boot("", "its menu has no entry"), [], "its menu has no entry"),
         (
             Boot("6.17.0-1026-nvidia", "", "named"),
