@@ -31,9 +31,10 @@ class Bundle(FactBase[T]):
     nouns: Mapping[str, type[Noun[Any]]]
     whole: Callable[..., T]
 
-    def command(self) -> str:
+    def command(self, seconds: int = _LIMIT_S) -> str:
         shared = dict.fromkeys(text for noun in self.nouns.values() for text in noun.shared)
-        return looked(*shared, *(section(name, noun.script) for name, noun in self.nouns.items()))
+        sections = (section(name, noun.script) for name, noun in self.nouns.items())
+        return looked(*shared, *sections, seconds=seconds)
 
     def process(self, output: list[str]) -> T:
         sections = understood("look", lambda: self._sections(output))
@@ -73,7 +74,7 @@ class Bundle(FactBase[T]):
         for name in self.nouns:
             if name not in sections:
                 sections[name] = FactProcessError(
-                    f"{name}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
+                    f"{name}: could not be read (no answer in time, or the connection broke off)"
                 )
         return sections
 
@@ -89,14 +90,17 @@ def _begun(output: Sequence[str]) -> tuple[int, str]:
     return 0, ""
 
 
-def looked(*sections: str) -> str:
-    """The command of a look that has these sections; what several of them share comes before them."""
+def looked(*sections: str, seconds: int = _LIMIT_S) -> str:
+    """The command of a look that has these sections; what several of them share comes before them.
+
+    seconds: after which it ends with what it has.
+    """
     # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
     begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
     whole = shlex.quote("\n".join([begin, *sections]))
     # A look that was cut short still has what it saw: head ends well, and one byte more shows the excess.
     most = bounds.LOOK_CHARS + 1
-    return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
+    return f"{PREAMBLE}\ntimeout -k 5 {seconds} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
 
 
 def section(name: str, text: str) -> str:
