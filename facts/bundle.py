@@ -26,15 +26,19 @@ _LIMIT_S = 300  # of the whole look; a host that hangs is reported, and not wait
 
 
 class Bundle(FactBase[T]):
-    """All of `nouns`, read by one command; `whole` makes one value of what they found, by their names."""
+    """All of `nouns`, read by one command; `whole` makes one value of what they found, by their names.
 
+    limit_s: after which the look ends with what it has.
+    """
+
+    limit_s = _LIMIT_S
     nouns: Mapping[str, type[Noun[Any]]]
     whole: Callable[..., T]
 
-    def command(self, seconds: int = _LIMIT_S) -> str:
+    def command(self) -> str:
         shared = dict.fromkeys(text for noun in self.nouns.values() for text in noun.shared)
         sections = (section(name, noun.script) for name, noun in self.nouns.items())
-        return looked(*shared, *sections, seconds=seconds)
+        return looked(*shared, *sections, seconds=self.limit_s)
 
     def process(self, output: list[str]) -> T:
         sections = understood("look", lambda: self._sections(output))

@@ -16,12 +16,8 @@ class Status(Bundle[tuple[Journal, State | FactProcessError]]):
 
     nouns = {"runs": JournalNoun, **NOUNS}
 
-    def command(self, seconds: int) -> str:
-        """Everything.
-
-        + seconds: after which the look ends with what it has
-        """
-        return super().command(seconds)
+    def __init__(self, seconds: int) -> None:
+        self.limit_s = seconds
 
     def process(self, output: list[str]) -> tuple[Journal, State | FactProcessError]:
         rows = self.parts(output)["runs"]

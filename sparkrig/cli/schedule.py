@@ -50,19 +50,12 @@ class _PrivateFile(click.ParamType):  # type: ignore[type-arg]
     metavar="FILE",
     help="File with an address of apprise in each line, readable by you alone (mode 0600).",
 )
-@click.option(
-    "--textfile",
-    type=files.Folder(path_type=Path, file_okay=False),
-    metavar="FOLDER",
-    help="Write metrics of each run into FOLDER, for node_exporter's textfile collector.",
-)
 @click.option("--remove", is_flag=True, help="Take all of it back: timer, units, records.")
 @click.option("--now", "run_now", is_flag=True, help="Do one run here, as the timer does; for a crontab, too.")
 def schedule(
     inventory_file: Path,
     every: int | None,
     notify: Path | None,
-    textfile: Path | None,
     remove: bool,
     run_now: bool,
 ) -> None:
@@ -72,7 +65,7 @@ def schedule(
     host cannot be read or a run fails, and once when that is over. An option that is left out keeps its value;
     `sparkrig status` shows the last run, and says where one is missing (sparkrig docs scheduling).
     """
-    given = {"every_s": every, "notify": notify, "textfile": textfile}
+    given = {"every_s": every, "notify": notify}
     typed = {name: value for name, value in given.items() if value is not None}
     if remove and (typed or run_now):
         raise click.UsageError("--remove goes with no other option.", click.get_current_context())
@@ -130,7 +123,7 @@ def _schedule(inventory: Path, typed: Mapping[str, int | Path]) -> None:
 
 def _wanted(inventory: Path, typed: Mapping[str, int | Path]) -> tuple[Schedule | None, Schedule]:
     """What was there, and what is to be by what was typed. Raises Refusal where that cannot be."""
-    from sparkrig.watch.io import schedule_files
+    from sparkrig.watch.io import notify, schedule_files
     from sparkrig.watch.schedule import Schedule
 
     files.inventory(inventory)
@@ -138,31 +131,15 @@ def _wanted(inventory: Path, typed: Mapping[str, int | Path]) -> tuple[Schedule 
     kept = before.model_dump() if before else {"every_s": 3600}
     new = {name: str(_whole(value)) if isinstance(value, Path) else value for name, value in typed.items()}
     made = Schedule.model_validate({**kept, **new, "inventory": str(_whole(inventory))})
-    _usable(inventory, made)
+    if made.notify:
+        extras.need("watch")
+        notify.check(Path(made.notify))
     return before, made
 
 
 def _whole(path: Path) -> Path:
     """By which a timer finds it, without a folder that it was only typed in and that may go."""
     return path.resolve() if ".." in path.parts else path.absolute()
-
-
-def _usable(inventory: Path, made: Schedule) -> None:
-    """Raises Refusal where a file or folder cannot be used; exit code 1 where apprise is not installed."""
-    from sparkrig.terminal import atomic_write
-    from sparkrig.watch.io import notify, schedule_files
-
-    if made.notify:
-        extras.need("watch")
-        notify.check(Path(made.notify))
-    if made.textfile and not os.access(made.textfile, os.W_OK | os.X_OK):
-        raise Refusal(
-            f"{made.textfile} is no folder that you may write to, as is expected of one for metrics",
-            f"sudo chown $USER {quoted_path(Path(made.textfile))}",
-        )
-    if made.textfile:  # which no run could write to, where another user's link leads there
-        atomic_write.folder(Path(made.textfile) / "metrics")
-        schedule_files.metrics_alone(inventory, made)
 
 
 def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
@@ -179,8 +156,6 @@ def _begin(inventory: Path, made: Schedule, before: Schedule | None) -> None:
                 f"no address in {made.notify} took the first notice, and nothing was scheduled",
                 "sparkrig docs scheduling, which has the form of each",
             )
-    if before and before.textfile != made.textfile:
-        schedule_files.forget_metrics(inventory, before)
     schedule_files.keep_schedule(inventory, made)
 
 
@@ -223,8 +198,7 @@ def _remove(inventory: Path) -> None:
     if not were and not schedule_files.exist(inventory):
         terminal.echo(f"nothing to do: nothing is scheduled for {inventory}")
         return
-    with schedule_files.alone(inventory):  # a run would write its state and its metrics again, for good
-        schedule_files.forget_metrics(inventory, before)
+    with schedule_files.alone(inventory):  # a run would write its state again, for good
         schedule_files.forget(inventory)
     terminal.echo(f"{inventory} is watched no longer; timer, units and records are removed.")
     if not were:

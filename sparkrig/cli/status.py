@@ -81,7 +81,7 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: P
 
     def read(at: Host) -> tuple[Journal, State | FactProcessError]:
         seconds = int(LOOK_S * fleet[at.name].patience)
-        return remote.read(at, Status(), seconds, seconds=seconds + _AFTER_S)
+        return remote.read(at, Status(seconds), seconds=seconds + _AFTER_S)
 
     answers = session.asked(data, f"Looking at the Sparks of {inventory_file.name}", read)
     read_hosts = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
