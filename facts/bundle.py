@@ -26,14 +26,19 @@ _LIMIT_S = 300  # of the whole look; a host that hangs is reported, and not wait
 
 
 class Bundle(FactBase[T]):
-    """All of `nouns`, read by one command; `whole` makes one value of what they found, by their names."""
+    """All of `nouns`, read by one command; `whole` makes one value of what they found, by their names.
 
+    limit_s: after which the look ends with what it has.
+    """
+
+    limit_s = _LIMIT_S
     nouns: Mapping[str, type[Noun[Any]]]
     whole: Callable[..., T]
 
     def command(self) -> str:
         shared = dict.fromkeys(text for noun in self.nouns.values() for text in noun.shared)
-        return looked(*shared, *(section(name, noun.script) for name, noun in self.nouns.items()))
+        sections = (section(name, noun.script) for name, noun in self.nouns.items())
+        return looked(*shared, *sections, seconds=self.limit_s)
 
     def process(self, output: list[str]) -> T:
         sections = understood("look", lambda: self._sections(output))
@@ -73,7 +78,7 @@ class Bundle(FactBase[T]):
         for name in self.nouns:
             if name not in sections:
                 sections[name] = FactProcessError(
-                    f"{name}: could not be read (no answer within {_LIMIT_S} s, or the connection broke off)"
+                    f"{name}: could not be read (no answer in time, or the connection broke off)"
                 )
         return sections
 
@@ -89,14 +94,17 @@ def _begun(output: Sequence[str]) -> tuple[int, str]:
     return 0, ""
 
 
-def looked(*sections: str) -> str:
-    """The command of a look that has these sections; what several of them share comes before them."""
+def looked(*sections: str, seconds: int = _LIMIT_S) -> str:
+    """The command of a look that has these sections; what several of them share comes before them.
+
+    seconds: after which it ends with what it has.
+    """
     # Each look has a word of its own at the end of its markers, which no file or name on the host can know.
     begin = f"read -r sparkrig_look </proc/sys/kernel/random/uuid; printf '%s\\n' \"{_LOOK} $sparkrig_look\""
     whole = shlex.quote("\n".join([begin, *sections]))
     # A look that was cut short still has what it saw: head ends well, and one byte more shows the excess.
     most = bounds.LOOK_CHARS + 1
-    return f"{PREAMBLE}\ntimeout -k 5 {_LIMIT_S} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
+    return f"{PREAMBLE}\ntimeout -k 5 {seconds} sh -c {whole} 2>/dev/null </dev/null | head -c {most}"
 
 
 def section(name: str, text: str) -> str:

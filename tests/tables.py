@@ -22,6 +22,15 @@ def table(module: str, name: str) -> dict[str, Row]:
     return {row: Row(fields) for row, fields in tables[name].items()}
 
 
+def tabled(module: str, name: str) -> pytest.MarkDecorator:
+    """A test for each row of such a table, an item of pytest each, for rows that need fixtures of their own."""
+    rows = table(module, name)
+    fields = [*next(iter(rows.values()))]
+    return pytest.mark.parametrize(
+        fields, [[row[field] for field in fields] for row in rows.values()], ids=[*rows]
+    )
+
+
 def each_row(rows: Iterable[Any], body: Callable[..., None]) -> None:
     """Call `body` with each row (a tuple, a Row, one value) or each of a mapping, and name all that fail."""
     named = [*rows.items()] if isinstance(rows, Mapping) else [(row, row) for row in rows]

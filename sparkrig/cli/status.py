@@ -15,16 +15,18 @@ from sparkrig.watch.io import scheduled
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
+    from pyinfra.api.exceptions import FactProcessError
 
     from sparkrig.fleet import Fleet
     from sparkrig.refusal import Refusal
     from sparkrig.resources.state import State
     from sparkrig.runs.journal import Journal
     from sparkrig.runs.partial import PartialRun
-    from sparkrig.ssh.remote import Failed, Lost
     from sparkrig.status.status import Seen
     from sparkrig.value import Unread
     from sparkrig.watch.schedule import Known, Scheduled
+
+_AFTER_S = 10  # what a look that ended itself takes to print what it has
 
 
 @click.command()
@@ -70,32 +72,25 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
 
 def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> dict[str, Seen | Unread]:
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.facts.spark import Spark
-    from sparkrig.operations import journal
+    from sparkrig.facts.status import Status
     from sparkrig.operations.subject import subjects
     from sparkrig.ssh import remote
     from sparkrig.status.figures import figures
     from sparkrig.status.status import Seen
     from sparkrig.value import Unread
 
-    def read(at: Host) -> tuple[Journal, State | Failed | Lost]:
-        kept = journal.look(at)  # first: it shows what broke off on a host of which nothing else can be read
-        try:
-            return kept, remote.read(at, Spark(), seconds=int(LOOK_S * fleet[at.name].patience))
-        except (remote.Failed, remote.Lost) as error:
-            return kept, error
+    def read(at: Host) -> tuple[Journal, State | FactProcessError]:
+        seconds = int(LOOK_S * fleet[at.name].patience)
+        return remote.read(at, Status(seconds), seconds=seconds + _AFTER_S)
 
     answers = session.asked(data, f"Looking at the Sparks of {inventory_file.name}", read)
-    states = {
-        name: answer[1]
-        for name, answer in answers.items()
-        if isinstance(answer, tuple) and not isinstance(answer[1], Exception)
-    }
+    read_hosts = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
+    states = {name: state for name, (_, state) in read_hosts.items() if not isinstance(state, Exception)}
     known = {name: figures(host) for name, host in subjects(fleet, states).items()}
     return {
-        name: Unread(str(answer))
-        if isinstance(answer, Exception)
-        else Seen(answer[0], known[name] if name in known else Unread(str(answer[1])))
+        name: Seen(read_hosts[name][0], known.get(name) or Unread(str(read_hosts[name][1])))
+        if name in read_hosts
+        else Unread(str(answer))
         for name, answer in answers.items()
     }
 

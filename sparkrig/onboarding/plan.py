@@ -12,6 +12,8 @@ from sparkrig.refusal import Refusal, Refused
 from sparkrig.resources.state import State
 from sparkrig.text import listed
 
+SUDOERS = "/etc/sudoers.d/sparkrig"
+
 
 @dataclass(frozen=True)
 class Plan:

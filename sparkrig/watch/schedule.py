@@ -37,14 +37,12 @@ class _Model(BaseModel):
 class Schedule(_Model):
     """What was asked for.
 
-    inventory: whole path; notify: that of a file that only its owner may read, or empty; textfile: folder for
-    metrics, whole, or empty.
+    inventory: whole path; notify: that of a file that only its owner may read, or empty.
     """
 
     inventory: str
     every_s: int
     notify: str = ""
-    textfile: str = ""
 
     @property
     def late_s(self) -> float:

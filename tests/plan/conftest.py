@@ -37,6 +37,7 @@ JOURNAL = f"for run in {lock.RUNS}/*; do"  # in the look at it, and in no other 
 HOLD, WHO = 'exec 8>"$mine"', lock.IDENTITY  # what keeps a lock, and what orders the locks of a pair
 KEEP = "good_until() {"  # in what leaves apt's simulation on the host, and in no other script
 STEP = re.compile(r"steps=\S+\n.*?\nnote begun '(.+?)' \|\| exit 74\n\(\n(.*)\n\)\nrc=\$\?;.*", re.DOTALL)
+RUNS = "#sparkrig:end runs"  # a piece of the look of `sparkrig status`, which reads the journal, too
 STORAGE = "#sparkrig:end storage"  # a piece of the look at the disks, which reads the journal, too
 PING = "ping -n -q -c"
 USERS = "patience=$1 first=$2"  # a piece of the look at who else measures
@@ -168,6 +169,7 @@ class Host:
         answers |= self.responses
         several = {  # looks that hold what others are asked by: the disks' one reads the journal, too
             STORAGE: answers[STORAGE],
+            RUNS: _with_runs(answers),
             **together(answers),
             **dict.fromkeys(SURVEY, _surveyed(answers)),
         }
@@ -191,6 +193,14 @@ def together(answers: Mapping[str, Any]) -> dict[str, Any]:
         printed = found if isinstance(found, list) else []
         told += [*printed, "", f"#sparkrig:end {name} {0 if isinstance(found, list | None) else 1}"]
     return {f"#sparkrig:end {name}": told for name in rows}
+
+
+def _with_runs(answers: Mapping[str, Any]) -> Any:
+    """What the look of `sparkrig status` prints: the journal, and all of the one look."""
+    journal, look = answers[JOURNAL], answers["#sparkrig:end identity"]
+    rows = journal if isinstance(journal, list) else []
+    status = 0 if isinstance(journal, list) else 1
+    return [*rows, "", f"{RUNS} {status}", *look] if isinstance(look, list) else look
 
 
 def _surveyed(answers: Mapping[str, Any]) -> Any:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.plan.conftest import MEASUREMENT, Host, converged, fabric
+from tests.plan.conftest import MEASUREMENT, RUNS, Host, converged, fabric
 from tests.unit.sshd import free_ports, keygen, listening
 
 _PORTS = 16  # as many one sshd listens on, at most (MAX_LISTEN_SOCKS in its source)
@@ -49,7 +49,8 @@ def served(folder: Path, count: int) -> Iterator[list[tuple[str, dict[str, Any]]
     with listening_on_loopback(folder, count, f"ForceCommand /bin/sh {folder}/answer") as logins:
         entries = []
         for (name, number, letter), login in zip(names(count), logins, strict=True):
-            (folder / str(login["ssh_port"])).write_text(converged(letter, name, number))
+            look = f"now 1795230000\n\n{RUNS} 0\n{converged(letter, name, number)}"  # of any verb
+            (folder / str(login["ssh_port"])).write_text(look)
             entries.append((name, {**settings(number, letter), **login, "_sudo": True}))
         yield entries
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from sparkrig.cli.support import _ordinary
 from sparkrig.explain.explanation import Explained
 from sparkrig.explain.tools import explain
 from sparkrig.facts.examination import Examination
 from sparkrig.host import board
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
+from sparkrig.operations import support
 from sparkrig.redaction import Redactor
 from tests.attacks import lines
 from tests.looks import whole
@@ -76,7 +76,7 @@ def test_a_doctor_says_of_redacted_looks_what_it_says_of_the_looks(tmp_path: Pat
         then = json.loads((folder / "doctor.json").read_text())
         settings = json.loads((folder / "settings.json").read_text())
         netdevs = {netdev for each in settings.values() for netdev in each["fabric"]}
-        redactor = Redactor(ordinary=_ordinary(), shared=map(profiles.uuid, netdevs))
+        redactor = Redactor(ordinary=support._ordinary(), shared=map(profiles.uuid, netdevs))
         looks = {file: file.read_text() for file in folder.glob("machine-*/looks/*.txt")}
         for text in (*looks.values(), *(each.line for each in lines.planted())):
             redactor.learn(text)

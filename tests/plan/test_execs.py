@@ -54,6 +54,7 @@ def settled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Settled]:
     "words",
     [
         ["sparkrig", "drift", "INVENTORY"],
+        ["sparkrig", "status", "INVENTORY"],
         ["pyinfra", "--dry", "INVENTORY", CLUSTER],
         ["pyinfra", "-y", "INVENTORY", CLUSTER],
     ],

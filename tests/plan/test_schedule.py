@@ -166,33 +166,9 @@ def test_a_notice_that_nobody_took_is_sent_again(desk: Desk, hook: Webhook) -> N
     assert status(desk)["open"] == [{"host": B, "id": f"net.{NETDEV}.mtu", "said": "1500; want: 9000"}]
 
 
-@pytest.mark.slow  # three runs of drift, a process each
-def test_each_run_leaves_its_metrics_until_the_schedule_goes(desk: Desk, hook: Webhook) -> None:
-    place = desk.folder / "textfiles"
-    place.mkdir()
-    desk.has(short_frames())
-    done = desk.typed(
-        "schedule", "--now", "--textfile", str(place), "--notify", str(hook.addresses(desk.folder / "notify"))
-    )
-    assert done.code == 0 and len(hook.taken()) == 2, done.said
-    (file,) = place.iterdir()
-    assert file.name == f"sparkrig-{folder(desk).name}.prom" and file.stat().st_mode & 0o777 == 0o644
-    assert 'sparkrig_up{host="' in file.read_text()
-    place.rename(desk.folder / "gone")
-    desk.has(settled())
-    done = run(desk)  # the notice comes all the same
-    assert "Warning: " in done.said and "cannot be written" in done.said and len(hook.taken()) == 1
-    (desk.folder / "gone").rename(place)
-    other = place / f"sparkrig-{desk.inventory.stem}-0123abcd.prom"
-    other.touch()
-    refused = desk.typed("schedule", "--now", "--textfile", str(place))
-    assert refused.code == 1 and "has metrics of another inventory with the name sparks.py" in refused.said
-    assert desk.typed("schedule", "--remove").code == 0 and [*place.iterdir()] == [other]
-
-
 @pytest.mark.parametrize("option", ["--remove", "--now"])
 def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: str) -> None:
-    """The run would write its state and its metrics after they were removed, and they would stay."""
+    """The run would write its state after it was removed, and it would stay."""
     keep_schedule(desk.inventory, Schedule(inventory=str(desk.inventory), every_s=3600))
     before = sorted(folder(desk).iterdir())
     with FileLock(folder(desk) / "lock"):
@@ -203,13 +179,14 @@ def test_what_is_typed_while_a_run_goes_on_changes_nothing(desk: Desk, option: s
 
 
 @pytest.mark.slow  # a run of drift, a process
-def test_a_timer_needs_no_folder_that_the_inventory_was_only_typed_in(desk: Desk) -> None:
+def test_a_timer_needs_no_folder_that_a_file_was_only_typed_in(desk: Desk, hook: Webhook) -> None:
     (desk.folder / "elsewhere").mkdir()
     whole, desk.inventory = desk.inventory, desk.folder / "elsewhere" / ".." / "sparks.py"
-    done = desk.typed("schedule", "--now", "--textfile", str(desk.folder / "elsewhere" / ".."))
+    file = hook.addresses(desk.folder / "notify")
+    done = desk.typed("schedule", "--now", "--notify", str(desk.folder / "elsewhere" / ".." / "notify"))
     assert done.code == 0, done.said
     record = json.loads((folder(desk) / "schedule.json").read_text())
-    assert (record["inventory"], record["textfile"]) == (str(whole), str(desk.folder))
+    assert (record["inventory"], record["notify"]) == (str(whole), str(file))
     assert all(file.stat().st_mode & 0o077 == 0 for file in folder(desk).rglob("*"))
 
 
@@ -234,9 +211,6 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
     private(desk.folder / "odd", "https://example.com/hook")
     (open_ := private(desk.folder / "open", "json://localhost/")).chmod(0o644)
     silent = private(desk.folder / "silent", "json://127.0.0.1:9/x")
-    (shared := desk.folder / "shared").mkdir()
-    shared.chmod(0o777)
-    (shared / "link").symlink_to(desk.folder)
 
     def holds(words: list[str], said: str) -> None:
         done = desk.typed("schedule", *words)
@@ -252,14 +226,11 @@ def test_bad_input_is_one_sentence_and_schedules_nothing(desk: Desk, hook: Webho
             (["--every", "1m"], "'1m' is no time: 5m to 7d is expected"),
             (["--now", "--notify", f"json://h/{SECRET}"], "an address may hold a secret"),
             (["--now", "--notify", str(desk.folder / "none")], "none cannot be read: no such file"),
-            (["--now", "--textfile", str(desk.folder / "none")], "none is no folder that you may write to"),
-            (["--now", "--textfile", str(shared / "link")], "another user can have put the link link there"),
             (["--now", "--notify", str(desk.folder)], "cannot be read: it is no file"),
             (["--now", "--notify", str(desk.folder / "empty")], "has no address in it"),
             (["--now", "--notify", str(desk.folder / "odd")], "line 1: no address that apprise knows"),
             (["--now", "--notify", str(open_)], "can be read by others (mode 644). Try: chmod 600"),
             (["--now", "--notify", str(silent)], "took the first notice, and nothing was scheduled"),
-            (["--now", "--textfile", ""], "a folder is expected, and nothing was given."),
             (["--now"], "nothing is scheduled for"),
             (["--remove", "--now"], "--remove goes with no other option."),
         ],

@@ -22,6 +22,7 @@ from sparkrig.facts.evidence import JOURNALS, TOOLS, Evidence
 from sparkrig.facts.examination import Examination
 from sparkrig.fleet import Fleet
 from sparkrig.network import profiles
+from sparkrig.operations import support
 from sparkrig.support import archive
 from tests import warm
 from tests.attacks import canaries
@@ -243,13 +244,12 @@ def test_odd_bytes_long_lines_and_what_was_cut(tmp_path: Path) -> None:
 def test_a_verdict_that_fails_is_evidence_and_takes_nothing_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object) -> str:
         raise KeyError("a netdev that no Spark had until today")
 
-    monkeypatch.setattr("sparkrig.deploys.drifted.judged", broken)
     monkeypatch.setattr("sparkrig.doctor.examination.judged", lambda *_: SimpleNamespace(dumps=lambda: "{}"))
-    found = command._Found({}, {}, {})
-    command._judge("sparks.py", "sparks.py", Fleet({}), {}, found)
+    found = support._Found({}, {}, {})
+    support._judge(support.Asked(Path("sparks.py"), Fleet({}), {}), found, broken)
     assert "a netdev that no Spark had" in found.verdicts["drift.error.txt"] and "doctor.json" in found.verdicts
     assert found.missing == ["the verdict of drift: it failed, drift.error.txt says how"]
 

@@ -22,8 +22,8 @@ from tests.unit.sshd import fingerprint
 # The command as it is, but for pyinfra: APPLIED is what its run leaves of each Spark, DIES where it is killed.
 PLAYED = """
 import os, shutil, signal, sys
-from sparkrig.cli import onboard
 from sparkrig.onboarding.io import first_upgrade, newcomer
+from sparkrig.operations import onboard
 from sparkrig.terminal import progress
 
 first_upgrade.POLL_S = 0.01

@@ -5,7 +5,6 @@ Each inventory has a folder, named as its last drift report is. One process at a
 
 from __future__ import annotations
 
-import glob
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -62,31 +61,6 @@ def keep_schedule(inventory: Path, made: Schedule) -> None:
 
 def keep_state(inventory: Path, made: State) -> None:
     _write(folder(inventory) / "state.json", made.model_dump_json(indent=1))
-
-
-def metrics_file(inventory: Path, made: Schedule) -> Path:
-    """Where its metrics are for node_exporter; of each inventory one file."""
-    return Path(made.textfile) / f"sparkrig-{folder(inventory).name}.prom"
-
-
-def metrics_alone(inventory: Path, made: Schedule) -> None:
-    """Raises Refusal where another inventory of that name has metrics there.
-
-    node_exporter shows nothing at all where a sample comes twice, and a sample has the inventory's name alone.
-    """
-    own = metrics_file(inventory, made)
-    others = {*own.parent.glob(f"sparkrig-{glob.escape(inventory.stem)}-????????.prom")} - {own}
-    if others:
-        raise Refusal(
-            f"{others.pop()} has metrics of another inventory with the name {inventory.name}",
-            "another name for one of the two",
-        )
-
-
-def forget_metrics(inventory: Path, made: Schedule | None) -> None:
-    """Remove them: a file that stays would show its last run for ever. Raises Refusal."""
-    if made and made.textfile:
-        atomic_write.remove(metrics_file(inventory, made))
 
 
 def forget(inventory: Path) -> None:

@@ -36,7 +36,7 @@ def run(inventory: Path) -> int:
     with schedule_files.alone(inventory):
         before = schedule_files.state(inventory)
         started, clock = datetime.now(UTC), monotonic()
-        report, code, trouble = _drift(inventory, asked)
+        report, code, trouble = _drift(inventory)
         ran = judgement.Ran(
             started=started,
             seconds=round(monotonic() - clock, 1),
@@ -72,17 +72,14 @@ def known(inventory: Path) -> Known | None:
     )
 
 
-def _drift(inventory: Path, asked: Schedule) -> tuple[Report | None, int, str]:
+def _drift(inventory: Path) -> tuple[Report | None, int, str]:
     """The report, the exit code, and why there is no report. A process of its own, so that it can be given up."""
     from pydantic import ValidationError
 
     from sparkrig.drift.drift import Report
-    from sparkrig.watch.io import schedule_files
     from sparkrig.watch.schedule import RUN_S
 
     words = [str(Path(sys.executable).with_name("sparkrig")), "drift", str(inventory.absolute()), "--json"]
-    if asked.textfile:
-        words += ["--prom", str(schedule_files.metrics_file(inventory, asked))]
     try:
         done = subprocess.run(
             words,
@@ -104,8 +101,6 @@ def _drift(inventory: Path, asked: Schedule) -> tuple[Report | None, int, str]:
         report = Report.model_validate_json(done.stdout)
     except ValidationError:
         return None, done.returncode, complaint or f"drift ended with exit code {done.returncode} and no report"
-    if done.returncode == 1:  # metrics that cannot be written; Prometheus misses them, and says so itself
-        terminal.echo(f"Warning: {complaint}", err=True)
     return report, done.returncode, ""
 
 

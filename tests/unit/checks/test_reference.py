@@ -10,7 +10,7 @@ import pytest
 from sparkrig.checks.reference import KINDS, kind, kinds, means
 from sparkrig.fleet import Fleet
 from sparkrig.resources.kind import CATEGORIES, Category, Kind
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit import states
 from tests.unit.doctored import checks_of, fleet
 from tests.unit.states import A, B
@@ -84,22 +84,7 @@ def test_which_checks_a_name_shows() -> None:
     def holds(name: str, id: str, expected: bool) -> None:
         assert means(name, id) is expected
 
-    each_row(
-        [
-            ("net", "net.enp1s0f0np0.mtu", True),
-            ("net.enp1s0f0np0", "net.enp1s0f0np0.mtu", True),
-            ("net.enp1s0f0np", "net.enp1s0f0np0.mtu", False),
-            ("network", "net.manager", True),
-            ("cluster", "identity.kernel", True),
-            ("pair", "identity.kernel", True),
-            ("pair", "net.manager", False),
-            ("rdma", "environment.nccl.conf", True),
-            ("packages", "host.dpkg", True),
-            ("host", "host.dpkg", True),
-            ("host", "net.manager", False),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "which checks a name shows"), holds)
 
 
 def test_the_fleet_of_these_tests_is_a_pair() -> None:

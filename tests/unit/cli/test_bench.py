@@ -41,18 +41,12 @@ def test_a_recorded_result_is_read_whole() -> None:
 
 
 # by the names that vllm/benchmarks/serve.py and sglang's bench_serving.py give them
-DRAFTED = {
-    "vllm": ({"spec_decode_acceptance_rate": 75.0, "spec_decode_acceptance_length": 2.5}, 75.0, 2.5),
-    "sglang": ({"accept_length": 2.5}, None, 2.5),
-}
-
-
 def test_what_a_draft_gave_is_read() -> None:
     def holds(changed: dict[str, float], percent: float | None, step: float) -> None:
         found = tool.parse(figures("vllm", **changed), 1000)
         assert (found.acceptance_percent, found.tokens_per_step) == (percent, step)
 
-    each_row(DRAFTED, holds)
+    each_row(table(__file__, "what a draft gave is read"), holds)
 
 
 ODD = {

@@ -16,7 +16,7 @@ from sparkrig.cli import doctor
 from sparkrig.cli.main import sparkrig
 from sparkrig.deploys.step import steps
 from sparkrig.terminal import project
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -134,25 +134,12 @@ def test_where_the_package_alone_is_installed_its_own_deploys_are_typed(
     assert project.root() == package
 
 
-AGES = {
-    "as old": ('[tool.sparkrig]\nmade-by = "1.2.0"\n', None),
-    "older": ('[tool.sparkrig]\nmade-by = "1.1.9"\n', "1.1.9"),
-    "older, by number": ('[tool.sparkrig]\nmade-by = "1.2.0rc1"\n', "1.2.0rc1"),
-    "newer": ('[tool.sparkrig]\nmade-by = "1.10"\n', None),
-    "no version": ('[tool.sparkrig]\nmade-by = "x y"\n', "x y"),
-    "no text": ("[tool.sparkrig]\nmade-by = 1\n", None),
-    "no table": ('tool = "x"\n', None),
-    "no stamp": ("[project]\n", None),
-    "no TOML": ("[", None),
-}
-
-
 def test_an_older_project_is_known_as_one(tmp_path: Path) -> None:
     def holds(text: str, expected: str | None) -> None:
         (tmp_path / "pyproject.toml").write_text(text)
         assert project.outdated(tmp_path, "1.2.0") == expected
 
-    each_row(AGES, holds)
+    each_row(table(__file__, "an older project is known as one"), holds)
     (tmp_path / "pyproject.toml").unlink()
     assert project.outdated(tmp_path, "1.2.0") is None
 

@@ -14,6 +14,7 @@ import pytest
 from click.testing import Result
 
 from sparkrig.serving.io import catalogue_files, lint_rules
+from tests.tables import tabled
 from tests.unit import launches
 from tests.unit.launch_texts import RAY, SERVE, pair, serve
 from tests.unit.lint_calls import BAD, SCRIPT, typed
@@ -83,14 +84,7 @@ def test_bad_input_is_one_sentence_and_exit_1(words: tuple[str, ...], text: str,
     assert line.count("\n") == 0
 
 
-@pytest.mark.parametrize(
-    ("text", "cure"),
-    [
-        ("./run-recipe.sh recipes/qwen3.5-35b-a3b-fp8.yaml --setup --solo", "recipes/qwen3.5-35b-a3b-fp8.yaml"),
-        ("docker compose -f serve.yml up -d", "serve.yml"),
-        ("ls -l", "-- vllm serve MODEL"),
-    ],
-)
+@tabled(__file__, "a command that is given a file is told to lint that")
 def test_a_command_that_is_given_a_file_is_told_to_lint_that(text: str, cure: str) -> None:
     for result in (typed("--", *text.split()), typed("-", text=text), typed(text)):
         assert (result.exit_code, result.stdout) == (1, "")

@@ -16,7 +16,7 @@ from docs.commands import contexts
 from sparkrig.cli.main import _VERBS
 from tests import warm
 from tests.faults.looks import LOOKS, NOT_LOOKS
-from tests.tables import each_row
+from tests.tables import each_row, table
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 VERBS = sorted(_VERBS)
@@ -136,22 +136,7 @@ def test_a_wrong_word_is_one_line_and_no_drift() -> None:
         assert shown.startswith(line)
         assert "ry: " in shown
 
-    each_row(
-        [
-            ("statsu", "Error: No such command 'statsu'."),
-            ("--colour", "Error: No such option '--colour'."),
-            ("status", "Error: Missing argument 'INVENTORY'. Try: sparkrig status --help"),
-            (
-                "explain absent.txt",
-                "Error: Invalid value for '[FILE]...': 'absent.txt': No such file or directory. Try: sparkrig",
-            ),
-            ("status x.py --jsn", "Error: No such option '--jsn'."),
-            ("status no/such.py", "Error: there is no inventory file no/such.py; try: ls inventories"),
-            ("lab up --bad", "Error: No such option '--bad'."),
-            ("lab cable spark-a p7 plug", "Error: Invalid value for"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "a wrong word is one line and no drift"), holds)
 
 
 def test_the_old_name_of_a_verb_answers_and_names_the_new_one() -> None:
@@ -181,17 +166,7 @@ def test_an_inventory_that_cannot_stand_is_a_sentence(tmp_path: Path) -> None:
         assert words in line
         assert str(file) in line
 
-    each_row(
-        [
-            ("sparks = [(", "SyntaxError"),
-            ("import nothing_of_that_name", "line 1, cannot be read (ModuleNotFoundError"),
-            ("sparks = []\nraise SystemExit(0)", "line 2, cannot be read (SystemExit"),
-            ("sparks = []", "at least one is expected. Edit "),
-            ("sparks = ['a', ('b',)]", "a host is expected"),
-            ("from sparkrig.inventory import checked\nsparks = checked([('a', {'mut': 1})], __file__)", "mtu"),
-        ],
-        holds,
-    )
+    each_row(table(__file__, "an inventory that cannot stand is a sentence"), holds)
 
 
 def test_the_version() -> None:

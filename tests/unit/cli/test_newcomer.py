@@ -20,6 +20,7 @@ from sparkrig.onboarding.io import first_login, newcomer
 from sparkrig.onboarding.io.first_login import Target
 from sparkrig.onboarding.io.newcomer import Entrance, Password
 from sparkrig.refusal import Refusal
+from tests.tables import tabled
 from tests.unit.factory import PASSWORD, Spark, look, out_of_the_box
 from tests.unit.newcomers import SCRIPT
 from tests.unit.sshd import fingerprint, keygen, sshd
@@ -58,22 +59,7 @@ def host_key(spark: Spark, others: Mapping[str, Target] | None = None, **asked: 
     return newcomer.host_key(at(spark), others or {}, replace(SCRIPT, **asked)).fingerprint  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--fabric", "foo"], "--fabric foo: NETDEV=ADDRESS/PREFIX is expected"),
-        (
-            ["--fabric", "enp1s0f0np0=10.0.0.1"],
-            "--fabric: 10.0.0.1 has no prefix. Try: --fabric NETDEV=10.0.0.1/24",
-        ),
-        (["--fabric", "enp1s0f0np0=here/24"], "--fabric: "),
-        (["--fingerprint", "xyz"], "'xyz' is no fingerprint"),
-        (["--name", "a b"], "'a b' is no name; letters, digits, - and _ are expected. Try: --name a-b"),
-        (["--solo", "--peer", "spark-a"], "--solo leaves it on its own"),
-        (["--password-file", "/nope"], "/nope cannot be read: no such file or directory. Try: ls -l /nope"),
-        ([], "there is no terminal to ask at. Try: the same with --json"),
-    ],
-)
+@tabled(__file__, "what cannot be is said before the network is asked")
 def test_what_cannot_be_is_said_before_the_network_is_asked(words: list[str], said: str) -> None:
     done = CliRunner().invoke(onboard, ["nvidia@127.0.0.1:9", *words])
     assert done.exit_code == 1

@@ -253,7 +253,7 @@ APPLY = """
 import sys
 from pathlib import Path
 from types import SimpleNamespace as Some
-from sparkrig.cli import onboard
+from sparkrig.operations import onboard
 sys.executable = sys.argv[1]
 after = Some(fleet={"a": 1, "b": 1, "c": 1}, file=Path("inventories/mine.py"))
 draft = Some(after=after, found={"b": 1, "a": 1})

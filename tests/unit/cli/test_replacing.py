@@ -19,6 +19,7 @@ from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC
 from tests.plan.trusting import trusting
 from tests.schemas import complaints
+from tests.tables import tabled
 from tests.unit.desks import SUDOERS, Desk, Terminal, finished
 from tests.unit.factory import PASSWORD, look
 from tests.unit.sshd import fingerprint, free_port, keygen
@@ -395,14 +396,7 @@ def test_a_changed_key_of_a_spark_of_the_inventory_names_this_way_on(replaced: R
     assert f"after a re-install: sparkrig onboard --replace spark-b --inventory {replaced.desk.file}" in line
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--name", "spark-c"], "--name sets others. Try: the same without --name"),
-        (["--solo", "--fabric", "enp1s0f0np0=10.0.0.1/24"], "--fabric and --solo sets others"),
-        (["--pair", "x"], "--replace spark-b keeps its name, its pair and its addresses, and --pair sets others"),
-    ],
-)
+@tabled(__file__, "its place is the one that it had")
 def test_its_place_is_the_one_that_it_had(words: list[str], said: str) -> None:
     done = CliRunner().invoke(onboard, ["--replace", "spark-b", *words])
     assert done.exit_code == 1 and said in done.stderr

@@ -21,12 +21,10 @@ from pydantic import BaseModel, TypeAdapter
 import sparkrig.ssh as package
 from docs.schemas import DOCUMENTS, FOLDER, texts
 from sparkrig.cli import apply as applied
-from sparkrig.cli import blackbox, models, onboard, topology, update
+from sparkrig.cli import blackbox, models, topology, update
 from sparkrig.cli import plan as planning
 from sparkrig.cli import support as support_command
-from sparkrig.cli.draft import Book, Draft
 from sparkrig.cli.main import _VERBS, sparkrig
-from sparkrig.cli.replacing import Place
 from sparkrig.drift import drift
 from sparkrig.drift.plan import Planned
 from sparkrig.drift.plan import Step as PlannedStep
@@ -40,8 +38,10 @@ from sparkrig.host.identity import Identity
 from sparkrig.host.upgrade import Move
 from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.onboarding.io.draft import Book, Draft
 from sparkrig.onboarding.io.first_login import Target
-from sparkrig.operations import applying, update_look
+from sparkrig.onboarding.io.replacing import Place
+from sparkrig.operations import applying, onboard, update_look
 from sparkrig.redaction import Count
 from sparkrig.refusal import Refusal
 from sparkrig.runs.applied import Applied
@@ -125,7 +125,7 @@ def onboarded(folder: Path, patch: Patch) -> str:
         "spark-a": Planned(refusals=(Refusal("no room", "df -h"),)),
     }
     plans = [plan.of(name, each, fleet, steps[name], ["key"]) for name, each in found.items()]
-    book = Book(folder / "sparks.py", "", fleet, {}, {})
+    book = Book(folder / "sparks.py", "", fleet, {}, {}, lambda *_: {})
     draft = Draft(book, made, book, found, plans, ["sparks.py"])
     at = Target("spark-b.local", "spark-b.local", 22, "nvidia", folder / "known_hosts")
     key, old = HostKey("ssh-ed25519", b"key"), HostKey("ssh-ed25519", b"old")

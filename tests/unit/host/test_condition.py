@@ -78,7 +78,7 @@ def test_json_without_the_cable() -> None:
 @pytest.mark.promise(9)
 def test_a_noun_that_cannot_be_read_is_named() -> None:
     lines = (FIXTURES / "fabric-a.txt").read_text().splitlines()
-    with pytest.raises(FactProcessError, match=r"health: could not be read \(no answer within"):
+    with pytest.raises(FactProcessError, match=r"health: could not be read \(no answer in time"):
         Fabric().process(lines[:-1])
     with pytest.raises(FactProcessError, match=r"gpu: could not be read \(exit 124\)"):
         Fabric().process([line.replace("gpu 0", "gpu 124") for line in lines])

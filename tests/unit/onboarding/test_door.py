@@ -18,6 +18,7 @@ from sparkrig.onboarding.operator import PublicKey, public
 from sparkrig.operations import onboard
 from sparkrig.refusal import Refusal
 from sparkrig.ssh.remote import Failed, Lost
+from tests.tables import tabled
 from tests.unit.factory import PASSWORD, Spark, look, out_of_the_box
 from tests.unit.shells import sh
 from tests.unit.sshd import Server, fingerprint, free_port, keygen, sshd
@@ -54,36 +55,11 @@ def at(port: int, user: str = "", **data: Any) -> first_login.Target:
 # --- where it is
 
 
-TARGETS: dict[str, tuple[str, dict[str, Any], str, tuple[str, int, str, bool, bool]]] = {
-    "typed": ("nvidia@spark:2222", {}, "", ("spark", 2222, "nvidia", False, False)),
-    "by ssh's own configuration": (
-        "spark",
-        {},
-        "Host spark\n HostName 10.0.0.12\n User nvidia\n Port 2222\n",
-        ("10.0.0.12", 2222, "nvidia", True, True),
-    ),
-    "by the inventory's groups, which win": (
-        "spark",
-        {"ssh_user": "admin", "ssh_port": 22},
-        "Host spark\n User nvidia\n Port 2222\n",
-        ("spark", 22, "admin", True, True),
-    ),
-    "typed, over all": (
-        "me@spark:23",
-        {"ssh_user": "admin"},
-        "Host spark\n User nvidia\n",
-        ("spark", 23, "me", False, False),
-    ),
-}
-
-
-@pytest.mark.parametrize(("text", "data", "config", "found"), TARGETS.values(), ids=TARGETS)
-def test_where_a_spark_is(
-    home: Path, text: str, data: dict[str, Any], config: str, found: tuple[Any, ...]
-) -> None:
+@tabled(__file__, "where a spark is")
+def test_where_a_spark_is(home: Path, text: str, data: dict[str, Any], config: str, found: list[Any]) -> None:
     (home / ".ssh" / "config").write_text(config)
     target = first_login.target(parse(text), data)
-    assert (target.host, target.port, target.user, target.tells_user, target.tells_port) == found
+    assert [target.host, target.port, target.user, target.tells_user, target.tells_port] == found
     assert target.typed == "spark"
     assert target.known_hosts == home / ".ssh" / "known_hosts"
 
@@ -100,14 +76,7 @@ def test_a_jump_that_is_taken_back_is_none(home: Path, word: str) -> None:
     assert first_login.target(parse("nvidia@spark"), {}).host == "spark"
 
 
-@pytest.mark.parametrize(
-    ("option", "file"),
-    [
-        ('"/x y/known" /other', "/x y/known"),
-        ("/x/known /other", "/x/known"),
-        ('"/x/known', '"/x/known'),
-    ],
-)
+@tabled(__file__, "known hosts is the first file of the option")
 def test_known_hosts_is_the_first_file_of_the_option(home: Path, option: str, file: str) -> None:
     (home / ".ssh" / "config").write_text(f"Host spark\n UserKnownHostsFile {option}\n")
     assert first_login.target(parse("nvidia@spark"), {}).known_hosts == Path(file)

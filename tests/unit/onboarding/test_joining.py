@@ -17,7 +17,7 @@ from sparkrig.onboarding.proposal import Proposal
 from sparkrig.onboarding.wishes import Form, Wishes
 from sparkrig.refusal import Refusal
 from sparkrig.resources.state import State
-from tests.tables import each_row
+from tests.tables import each_row, table
 from tests.unit.candidates import P0, P1, fabric, propose, seen
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -243,15 +243,7 @@ def test_subnets_that_fit_no_ring_are_replaced(tmp_path: Path) -> None:
         found = written(joined(hosts, cables=RING), hosts, tmp_path)
         assert (addresses(found, A)[P0[0]] == ends[0][P0[0]]) is kept
 
-    each_row(
-        {
-            "two of /24": ("10.0.0.{}/24", "10.0.1.{}/24", True),
-            "smaller, in a /24 each": ("10.0.0.{}/30", "10.0.1.{}/30", True),
-            "one /24 for both": ("10.0.0.{}/30", "10.0.0.12{}/30", False),
-            "larger": ("10.0.0.{}/16", "10.1.0.{}/16", False),
-        },
-        holds,
-    )
+    each_row(table(__file__, "subnets that fit no ring are replaced"), holds)
 
 
 def test_a_pair_of_two_cables_gives_one_up(tmp_path: Path) -> None:

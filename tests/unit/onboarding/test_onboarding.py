@@ -25,7 +25,7 @@ from sparkrig.onboarding.proposal import Proposal
 from sparkrig.onboarding.wishes import Wishes
 from sparkrig.refusal import Refusal
 from sparkrig.resources.state import State
-from tests.tables import each_row
+from tests.tables import each_row, table, tabled
 from tests.unit.candidates import LOGIN, P0, P1, defined, fabric, fleet, pair, propose, seen
 from tests.unit.sshd import fingerprint, keygen
 
@@ -119,15 +119,6 @@ def test_a_script_takes_no_guess(found: list[Candidate], words: str) -> None:
 # --- names
 
 
-NAMES: dict[str, tuple[str, str]] = {
-    "its own": ("spark-1a2b", "spark-1a2b"),
-    "without a domain": ("Spark-1A2B.lan", "spark-1a2b"),
-    "what no name has": ("spark_ä b", "spark_-b"),
-    "taken": ("spark-a", "spark-a-2"),
-    "nothing": ("", "spark"),
-}
-
-
 def test_a_name_is_the_hosts_own_made_valid_and_unique() -> None:
     def holds(own: str, name: str) -> None:
         here = seen("b", ())
@@ -136,7 +127,7 @@ def test_a_name_is_the_hosts_own_made_valid_and_unique() -> None:
         assert (made.name, made.new, made.peer) == (name, True, None)
         assert made.data == LOGIN
 
-    each_row(NAMES, holds)
+    each_row(table(__file__, "a name is the hosts own made valid and unique"), holds)
 
 
 @pytest.mark.parametrize("name", ["spark-a", "two words", "@local", "a/b"])
@@ -250,13 +241,7 @@ def test_two_that_could_be_its_peer_are_a_question() -> None:
     assert propose(seen("b", cable={"p0": "cccc"}), known, same, Wishes()).peer == "spark-c"
 
 
-@pytest.mark.parametrize(
-    ("wishes", "words"),
-    [
-        ({"peer": "spark-x"}, "spark-x is no Spark of the inventory"),
-        ({"fabric": {"enp1s0f0np0": "192.168.100.300/24"}}, "--fabric: "),
-    ],
-)
+@tabled(__file__, "a wish that cannot be is refused")
 def test_a_wish_that_cannot_be_is_refused(wishes: dict[str, Any], words: str) -> None:
     with pytest.raises(Refusal, match=words):
         pair(**wishes)

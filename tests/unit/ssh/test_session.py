@@ -24,10 +24,10 @@ from tests import warm
 from tests.looks import whole
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
-RECORDED = whole((Path(__file__).resolve().parents[2] / "fixtures" / "spark" / "converged-a.txt").read_text())
+RUNS = "now 1795230000\n\n#sparkrig:end runs 0\n"
+LOOK = Path(__file__).resolve().parents[2] / "fixtures" / "spark" / "converged-a.txt"
+RECORDED = RUNS + whole(LOOK.read_text())
 KEY, OTHER = paramiko.ECDSAKey.generate(), paramiko.ECDSAKey.generate()
-
-JOURNAL = b"for run in /var/lib/sparkrig/runs/"  # in the look at the journal, which comes first
 
 Exec = Callable[[paramiko.Channel], None]
 
@@ -49,12 +49,10 @@ def hangs_up(channel: paramiko.Channel) -> None:
 class Spark(paramiko.ServerInterface):
     """A host that lets everybody in, or nobody, and gives the one look this answer.
 
-    ill: whether it answers the look at the journal so, too; booting: it hangs up in the middle of a login that is
-    good, as pam_nologin has it.
+    booting: it hangs up in the middle of a login that is good, as pam_nologin has it.
     """
 
     answer: Exec
-    ill: bool = False
     friendly: bool = True
     booting: bool = False
     hang_up: Callable[[], None] = lambda: None
@@ -71,15 +69,12 @@ class Spark(paramiko.ServerInterface):
         return int(common.OPEN_SUCCEEDED)
 
     def check_channel_exec_request(self, channel: paramiko.Channel, command: bytes) -> bool:
-        threading.Thread(target=self._run, args=(channel, command), daemon=True).start()
+        threading.Thread(target=self._run, args=(channel,), daemon=True).start()
         return True
 
-    def _run(self, channel: paramiko.Channel, command: bytes) -> None:
+    def _run(self, channel: paramiko.Channel) -> None:
         channel.recv(1)  # the client ends its input once it knows that the command runs
-        if JOURNAL in command and not self.ill:
-            prints("now 1795230000\n")(channel)
-        else:
-            self.answer(channel)
+        self.answer(channel)
         channel.close()
 
 
@@ -100,14 +95,14 @@ ANSWERS: dict[str, Spark] = {
     "host key unknown": Spark(prints(RECORDED)),
     "host key changed": Spark(prints(RECORDED)),
     "user unknown": Spark(prints(RECORDED), friendly=False),
-    "sudo asks": Spark(prints(err="sudo: a password is required\n", status=1), ill=True),
-    "sudo refuses": Spark(prints(err="sudo: unknown user root\n", status=1), ill=True),
-    "noun fails": Spark(prints("vendor\n#sparkrig:end identity 3\n")),
+    "sudo asks": Spark(prints(err="sudo: a password is required\n", status=1)),
+    "sudo refuses": Spark(prints(err="sudo: unknown user root\n", status=1)),
+    "noun fails": Spark(prints(f"{RUNS}vendor\n#sparkrig:end identity 3\n")),
     "noun is nonsense": Spark(
         prints(RECORDED.replace("#sparkrig:end files", "what is this row\n#sparkrig:end files"))
     ),
     "says nothing": Spark(prints()),
-    "hangs up": Spark(hangs_up, ill=True),
+    "hangs up": Spark(hangs_up),
 }
 REASONS = {
     "host key unknown": r"Its host key is not known here, and is not taken unseen\. "
@@ -119,7 +114,7 @@ REASONS = {
     "sudo refuses": "sudo: unknown user root",
     "noun fails": r"identity: could not be read \(exit 3\)",
     "noun is nonsense": r"files: cannot be understood \(.+\)",
-    "says nothing": r"identity: could not be read \(no answer within 300 s, or the connection broke off\)",
+    "says nothing": r"runs: could not be read \(no answer in time, or the connection broke off\)",
     "hangs up": r"it ended without a word after \d+ s; the connection may have broken off",
     "refused": r"Could not connect \(127.0.0.1 port 9: .*Connection refused\)",
     "no key": "No such private key file: /no/such/key",

@@ -5,15 +5,15 @@ The inventory as it is and as it would be, the hosts, and what would be done to 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
 from sparkrig.cure import deploy, quoted_path
+from sparkrig.drift.plan import Planned
 from sparkrig.onboarding.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import project
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from sparkrig.resources.state import State
     from sparkrig.ssh.remote import Failed, Lost
 
+Plans = Callable[["Mapping[str, Mapping[str, Any]]", "Fleet", "Mapping[str, State]"], dict[str, Planned]]
+Read = Callable[..., "tuple[Fleet, Mapping[str, Mapping[str, Any]]]"]
 _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
 
 
@@ -34,7 +36,7 @@ _LOOK_S = 90  # times `patience`; apt's simulation is the longest of it
 class Book:
     """An inventory file: its text, its checked settings, and the data of its hosts, by name.
 
-    defaults: the data of its groups for any host.
+    defaults: the data of its groups for any host; planned: what a deploy would do to hosts that were looked at.
     """
 
     file: Path
@@ -42,6 +44,7 @@ class Book:
     fleet: Fleet
     data: Mapping[str, Mapping[str, Any]]
     defaults: Mapping[str, Any]
+    planned: Plans
 
     def with_text(self, text: str, **overrides: Any) -> Book:
         """The same with another text, which is not written yet. Exit code 1 where it cannot stand."""
@@ -54,7 +57,8 @@ class Book:
         return replace(self, text=text, fleet=fleet, data=data)
 
 
-def book(asked: Asked) -> Book:
+def book(asked: Asked, read: Read, planned: Plans) -> Book:
+    """The inventory that was asked for. read: one that is there; planned: as of Book. Raises Refusal."""
     from sparkrig import inventory, inventory_file, settings
     from sparkrig.fleet import Fleet
     from sparkrig.terminal import atomic_write
@@ -71,9 +75,9 @@ def book(asked: Asked) -> Book:
             f"cp -r {ours} {quoted_path(file.parent)}/, or another --inventory",
         )
     if not file.exists():
-        return Book(file, inventory_file.new(file), Fleet({}), {}, defaults)
-    fleet, data = files.inventory(file, **asked.overrides)
-    return Book(file, atomic_write.read(file), fleet, data, defaults)
+        return Book(file, inventory_file.new(file), Fleet({}), {}, defaults, planned)
+    fleet, data = read(file, **asked.overrides)
+    return Book(file, atomic_write.read(file), fleet, data, defaults, planned)
 
 
 def target(typed: str, book: Book) -> tuple[str | None, Target, dict[str, Target]]:
@@ -150,8 +154,8 @@ def draft(
     peers: Mapping[str, State] | None = None,
 ) -> Draft:
     """peers: the others of its pair or cluster, where it takes a place in it; they were looked at before."""
-    from sparkrig.cli import meeting
     from sparkrig.onboarding import proposal
+    from sparkrig.onboarding.io import meeting
 
     login: dict[str, Any] = {"ssh_hostname": at.typed}
     login |= {} if at.tells_port else {"ssh_port": at.port}
@@ -254,17 +258,15 @@ def plans(
     after: Book, found: Mapping[str, State], name: str, at: Target, entrance: Entrance | None = None
 ) -> list[Plan]:
     """What would be done to each host; entrance: what the Spark of that name still lacks, if anything."""
-    from sparkrig.deploys import dry
     from sparkrig.onboarding import plan
-    from sparkrig.operations.onboard import SUDOERS
 
     data = {host: after.data[host] for host in found}
-    made = dry.planned(data, after.fleet, found)
+    made = after.planned(data, after.fleet, found)
     login = []
     if entrance and entrance.own:
         login.append(f"Login: your public key, in ~/.ssh/authorized_keys of {at.user}")
     if entrance and entrance.sudo_asks:
-        login.append(f"Login: sudo without a password for {at.user}, in {SUDOERS}")
+        login.append(f"Login: sudo without a password for {at.user}, in {plan.SUDOERS}")
     return [
         plan.of(host, each, after.fleet, made[host], login if host == name else ()) for host, each in found.items()
     ]

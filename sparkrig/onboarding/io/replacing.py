@@ -12,12 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from sparkrig.checks import clones
-from sparkrig.cli import draft as drafts
-from sparkrig.cli import files
-from sparkrig.cli.draft import Book, Draft
 from sparkrig.cure import quoted, quoted_path, verb
 from sparkrig.files import DECLARED
+from sparkrig.onboarding.io import draft as drafts
 from sparkrig.onboarding.io import newcomer
+from sparkrig.onboarding.io.draft import Book, Draft
 from sparkrig.onboarding.io.newcomer import Asked
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
@@ -265,13 +264,14 @@ def missing(place: Place, draft: Draft) -> list[Missing]:
 
 def _declared(name: str, draft: Draft) -> set[str]:
     """The checkpoints that the settings of that host name, in small letters."""
-    from sparkrig.serving.io import recipe_file
+    from sparkrig.serving.io import catalogue_files, recipe_file
     from sparkrig.storage import report as storage
 
     fleet, file = draft.after.fleet, draft.after.file
     if not (fleet[name].model or fleet[name].recipe):
         return set()
-    return set(storage.declared(fleet, name, files.catalogue(file).find, recipe_file.read).checkpoints)
+    catalogue = catalogue_files.catalogue(beside=catalogue_files.own(file))
+    return set(storage.declared(fleet, name, catalogue.find, recipe_file.read).checkpoints)
 
 
 def said(place: Place, draft: Draft) -> Iterator[str]:

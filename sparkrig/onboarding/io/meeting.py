@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import draft as drafts
-from sparkrig.cli.draft import Book
+from sparkrig.onboarding.io import draft as drafts
+from sparkrig.onboarding.io.draft import Book
 from sparkrig.onboarding.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
