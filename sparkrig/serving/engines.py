@@ -1,6 +1,7 @@
-"""What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark, known by name.
+"""What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark.
 
-Each by its command and by the names of images: models/engines.yaml.
+Each is known by its command and by the names of images (models/engines.yaml); of those that are served here, SGLang
+and llama.cpp, the arguments are read, too.
 """
 
 from __future__ import annotations
@@ -29,13 +30,7 @@ class Engine:
     entrypoint: bool = False
     model: Sequence[str] = ()
     variables: Sequence[str] = ()
-    switches: Sequence[str] = ()
     short: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def named(self) -> bool:
-        """Whether a flag alone names the model."""
-        return bool(self.model) and not self.switches
 
 
 class Served(NamedTuple):
@@ -47,7 +42,10 @@ class Served(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The arguments of another engine: its model, and its flags as they were typed, `_` as `-`."""
+    """The arguments of another engine: its model, and its flags as they were typed, `_` as `-`.
+
+    extra: words that belong to no flag.
+    """
 
     model: str
     flags: Mapping[str, str | bool]
@@ -63,7 +61,6 @@ OTHERS: Mapping[str, Engine] = {
 # the engine of a word with the one that has to follow
 _COMMANDS = {command: engine.id for engine in OTHERS.values() for command in engine.commands}
 _MODULES = {module: engine.id for engine in OTHERS.values() for module in engine.modules}
-_SUBCOMMANDS = {("trt-llm", "serve"), ("lmdeploy", "api_server"), ("atlas", "serve"), ("ollama", "serve")}
 
 
 def name(id: str) -> str:
@@ -110,36 +107,21 @@ def served(words: Sequence[str]) -> Served | None:
 
 
 def read(id: str, words: Sequence[str]) -> Read:
-    """The arguments of another engine's server."""
+    """The arguments of another engine's server; nothing of one that is only known by name."""
     engine = OTHERS[id]
     flags: dict[str, str | bool] = {}
-    loose: list[str] = []
-    last = ""  # the flag that takes more words, where no model stands by itself
-    place = 0
-    while place < len(words):
-        word = words[place]
-        place += 1
-        if not word.startswith("-") or word == "--" or _NEGATIVE.fullmatch(word):
-            if last:
-                flags[last] = f"{flags[last]} {word}"
-            elif word != "--" and (loose or (id, word) not in _SUBCOMMANDS):
-                loose.append(word)
-            continue
-        key, joined, value = _flag(word, engine)
-        taken = not joined and key not in engine.switches and place < len(words) and _is_value(words[place])
-        flags[key] = value if joined else words[place] if taken else True
-        last = key if taken and engine.named else ""
-        place += taken
+    extra: list[str] = []
+    last = ""  # the flag that takes more words
+    for word in words if engine.model else ():
+        if word.startswith("-") and word != "--" and not _NEGATIVE.fullmatch(word):
+            key, equals, value = word.partition("=")
+            key = key.lstrip("-").replace("_", "-")
+            last = engine.short.get(key, key)
+            flags[last] = value if equals else True
+            last = "" if equals else last
+        elif last:
+            flags[last] = word if flags[last] is True else f"{flags[last]} {word}"
+        else:
+            extra.append(word)
     model = next((str(flags[each]) for each in engine.model if isinstance(flags.get(each), str)), "")
-    return Read(model or (loose.pop(0) if loose else ""), flags, tuple(loose))
-
-
-def _flag(word: str, engine: Engine) -> tuple[str, bool, str]:
-    """The name of a flag, whether a value is joined to it, and that value."""
-    key, equals, value = word.partition("=")
-    key = key.lstrip("-").replace("_", "-")
-    return engine.short.get(key, key), bool(equals), value
-
-
-def _is_value(word: str) -> bool:
-    return not word.startswith("-") or _NEGATIVE.fullmatch(word) is not None
+    return Read(model, flags, tuple(extra))

@@ -10,7 +10,7 @@ from itertools import takewhile
 from sparkrig.serving import arguments, container, engines
 from sparkrig.serving.container import Described
 from sparkrig.serving.launch import SERVER, Launch
-from sparkrig.serving.launches.variables import Variables
+from sparkrig.serving.launches.variables import parted
 
 CONTAINER_ENGINES = frozenset({"docker", "podman", "nerdctl"})
 
@@ -72,7 +72,7 @@ def bare(words: Sequence[str], environment: Mapping[str, str | None], source: st
     found = served(words)
     if found is None:
         return
-    more = container.options(Variables().parted(environment.get(_MORE_OPTIONS) or ""))[0]
+    more = container.options(parted(environment.get(_MORE_OPTIONS) or ""))[0]
     wrapper = next((base(word) for word in found.before if word.endswith(".sh")), "")
     solo = "--solo" in found.before  # of eugr/spark-vllm-docker: no Ray and no second node is added
     yield replace(launch(found, source, environment), mounts=container.mounts(more), wrapper=wrapper, solo=solo)

@@ -1,8 +1,8 @@
-"""A shell script, read command by command with what is known of its variables and containers.
+"""A simple shell script, read command by command with what is known of its variables and containers.
 
-Nothing is run, and this is no interpreter: what an `if`, `case`, loop, function, here-document or another host
-decides is not followed. Where a launch depends on it the script is refused with the line, and otherwise it is
-passed over. Prose around a command is no error: a reserved word that nothing closes is a word.
+Nothing is run, and this is no interpreter: what an `if`, `case`, loop, function, subshell, here-document or
+another host decides is not followed. Where a launch depends on it the script is refused with the line, and
+otherwise it is passed over. Prose around a command is no error: a reserved word that nothing closes is a word.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from dataclasses import dataclass, field, replace
 from sparkrig.serving import container
 from sparkrig.serving.container import Described
 from sparkrig.serving.launch import Launch, NotRead, Unreadable, not_read
-from sparkrig.serving.launches import command, variables
-from sparkrig.serving.launches.variables import ARGUMENTS, DECLARE, Left, Value, Variables
-from sparkrig.serving.launches.words import RESERVED, Token, blocks, command_end, commands, function_at, tokens
+from sparkrig.serving.launches import command
+from sparkrig.serving.launches.variables import ARGUMENTS, Value, Variables
+from sparkrig.serving.launches.words import PIPES, Command, commands, tokens
 
+_MOST_READ = 1_000_000  # characters that are made of a text: `A=$A$A` doubles a value
 _COMMAND = 200  # characters that a command counts for at the least
 _DEEPEST = 24  # scripts in commands; what people publish nests four levels
-_LOOPS, _PIPES = ("for", "select"), ("|", "|&")
+_MOST_DOCUMENTS = 100  # each may be searched for to the end of the text
+_DECLARE = frozenset({"export", "readonly", "declare", "local", "typeset"})
 _READS = frozenset({"read", "mapfile", "readarray", "getopts", "unset"})
-_WRAPPERS = frozenset({"exec", "eval", "sudo", "nohup", "env"})
 _PRINTS = frozenset({"echo", "printf", "test"})
 _REMOTE = frozenset({"ssh", "tmux", "screen", "su", "runuser"})
 # commands behind which `&&` goes on; another one may fail
@@ -33,6 +34,8 @@ _GOES_ON = (
 _SURE = frozenset(_GOES_ON.split())
 _ELEMENT = re.compile(r"([A-Za-z_]\w*)\[[^\]=]*\]\+?=")
 _SETS = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--")  # of a sum
+_DOCUMENT = re.compile(r"(?<!<)<<-?[ \t]*['\"\\]?([\w.!-]+)['\"]?")
+_PRINTED = re.compile(r"(?:.*\{)?\s*cat\s*")  # which is read by nobody
 
 
 @dataclass
@@ -40,7 +43,7 @@ class World:
     """What all shells of one text share.
 
     containers, functions: names of what it starts and has; elsewhere: scripts that it runs and has not; installs:
-    ray and vllm, where it installs them; depth: how many scripts are read, one in another.
+    ray and vllm, where it installs them; left: characters that may still be made; depth: of scripts in scripts.
     """
 
     containers: set[str] = field(default_factory=set)
@@ -48,8 +51,14 @@ class World:
     errors: list[Unreadable] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
     installs: set[str] = field(default_factory=set)
-    left: Left = field(default_factory=Left)
+    left: int = _MOST_READ
     depth: int = 0
+
+    def take(self, characters: int) -> None:
+        """Raises Unreadable where that is too much."""
+        self.left -= characters
+        if self.left < 0:
+            raise Unreadable("it is longer than any launch")
 
     @contextmanager
     def deeper(self) -> Iterator[None]:
@@ -71,7 +80,7 @@ class Shell:
     ) -> None:
         self.source = source
         self.world = world or World()
-        self.variables = Variables(given, self.world.left)
+        self.variables = Variables(given or {}, self.world.take)
         self.launches: list[Launch] = []
         self.inside = False  # whether what follows is typed in a container
         self.starts_ray = False
@@ -79,11 +88,11 @@ class Shell:
 
     def read(self, text: str) -> list[Launch]:
         """The launches of a script. Raises Unreadable, NotRead where it depends on what is not read."""
-        self.world.left.take(len(text))
+        self.world.take(len(text))
         try:
             with self.world.deeper():
-                self._statements([*tokens(text)])
-        except NotRead:
+                self._script(text)
+        except Unreadable:
             raise
         except ValueError as error:
             raise Unreadable(str(error)) from None
@@ -103,95 +112,64 @@ class Shell:
     def _not_read(self, what: str) -> NotRead:
         return not_read(f"{self._line} {what}")
 
-    # --- what may run, and what does
+    def _script(self, text: str) -> None:
+        surely = True  # whether what follows by `&&` runs
+        for each in commands([*tokens(self._without_documents(text))]):
+            self.line = each.line
+            surely = not each.block and (each.joiner not in ("&&", "||") or (each.joiner == "&&" and surely))
+            self.variables.why = self._doubt(each, surely=surely)
+            self.variables.met.clear()
+            before = len(self.launches)
+            surely = self._command(each) and surely and not each.piped
+            if each.block and len(self.launches) > before:
+                raise self._not_read(f"launches in {each.block}")
 
-    def _statements(self, script: Sequence[Token]) -> None:
-        """Follows what surely runs; a group of commands in brackets is no other than its commands."""
-        closed, leave = blocks(script), dict[int, Variables]()
-        at, joiner, surely = 0, "", True
-        while at < len(script):
-            self.variables = leave.pop(at, self.variables)
-            token, (function, body) = script[at], function_at(script, at)
-            opens = body if body in closed else at
-            if opens not in closed and (token.sign or token.bare in RESERVED):
-                # a line end goes on with what joins
-                joiner = joiner if not token.sign or (token.sign == "\n" and joiner) else token.sign
-                at += 1
-                continue
-            self.line, end = token.line, closed[opens] + 1 if opens in closed else command_end(script, at)
-            surely = joiner not in ("&&", "||", *_PIPES) or (joiner == "&&" and surely)
-            piped = joiner in _PIPES or (end < len(script) and script[end].sign in _PIPES)
-            if piped or token.sign == "(":  # a shell of its own
-                leave[end], self.variables = self.variables, self.variables.copy()
-            if opens not in closed:
-                surely = self._behind(script[at:end], "" if surely or piped else joiner, piped=piped) and surely
-            elif opens == at and token.text in ("(", "{") and (surely or piped):
-                end = at + 1  # its commands are read like others
-            else:
-                self._block(script[at:end], function if opens == body else "")
-                surely = False
-            at, joiner = end, ""
-        self.variables = leave.pop(at, self.variables)
+    def _doubt(self, given: Command, *, surely: bool) -> str:
+        """Why it is in doubt whether a command sets what follows; empty where it surely does."""
+        if given.block:
+            name = given.block.removeprefix("the function ")
+            self.world.functions |= {name} if name != given.block else set()
+            return f"{self._line} sets in {given.block} what the launch needs"
+        if given.piped or not surely:
+            sign = PIPES[0] if given.piped else given.joiner
+            return f"{self._line} sets behind `{sign}` what the launch needs"
+        return ""
 
-    def _block(self, script: Sequence[Token], function: str) -> None:
-        """Passes over what may run, and refuses it where a launch is in it. function: the name of one."""
-        word = script[0].text
-        name = {"{": "braces", "(": "parentheses"}.get(word, f"`{word}`")
-        name = f"the function {function}" if function else name
-        trial = self._trial()
-        for given in commands(script):
-            trial.line = given[0].line
-            trial._command(given)
-        if trial.launches:
-            raise self._not_read(f"launches in {name}")
-        why = f"{self._line} sets in {name} what the launch needs"
-        changed = trial.variables.changed
-        self.variables.exported |= trial.variables.exported
-        if function:  # which may be called from here on, whatever is set before
-            self.world.functions.add(function)
-            changed -= trial.variables.local
-            self.variables.doubted |= dict.fromkeys(changed, why)
-        self.variables.question(changed, why)
-
-    def _trial(self) -> Shell:
-        """A shell that starts with what is known here, and changes nothing of it."""
-        made = Shell(self.source, {}, self.world)
-        made.variables, made.inside, made.line = self.variables.copy(), self.inside, self.line
-        return made
+    def _without_documents(self, text: str) -> str:
+        """A script without its here-documents; the lines stay as many. Raises NotRead where one has a launch."""
+        lines, made, count = text.split("\n"), list[str](), 0
+        while (at := len(made)) < len(lines):
+            found, end = _DOCUMENT.search(lines[at]), None
+            if found:
+                ends = (place for place in range(at + 1, len(lines)) if lines[place].strip(" \t\r") == found[1])
+                end, count = next(ends, None), count + 1
+            if count > _MOST_DOCUMENTS:
+                raise Unreadable("it has more here-documents than any launch")
+            made += [lines[at], *[""] * (end - at if end else 0)]
+            printed = found and _PRINTED.fullmatch(found.string[: found.start()] + found.string[found.end() :])
+            if end and not printed and any(command.served(line.split()) for line in lines[at + 1 : end]):
+                self.line = at + 1
+                raise self._not_read("launches from a here-document")
+        return "\n".join(made)
 
     # --- one command
 
-    def _behind(self, given: Sequence[Token], joiner: str, *, piped: bool) -> bool:
-        """A command behind `&&` or `||`, which may not run. Whether what follows by `&&` surely does."""
-        before, self.variables.changed = self.variables.changed, set()
-        sure = self._command(given, piped=piped)
-        if joiner:
-            why = f"{self._line} sets behind `{joiner}` what the launch needs"
-            self.variables.question([*self.variables.changed], why)
-        self.variables.changed |= before
-        return sure
-
-    def _command(self, given: Sequence[Token], *, piped: bool = False) -> bool:
-        self.world.left.take(_COMMAND)
-        words = [token for token in given if token.kind in ("word", "test", "array")]
-        documents = [token.text for token in given if token.kind == "document"]
+    def _command(self, given: Command) -> bool:
+        """Runs a command. Whether it surely succeeds."""
+        self.world.take(_COMMAND)
+        words, variables = [*given.tokens], self.variables
         lead: dict[str, Value] = {}
-        while words and (assigned := self.variables.assignment(words[0])) is not None:
+        while words and (assigned := variables.assignment(words[0])) is not None:
             lead[assigned[0]] = assigned[1]
             words = words[1:]
-        if not words and not documents:
+        if not words:
             for name, value in lead.items():
-                self.variables.assign(name, value)
-        elif words and words[0].bare in DECLARE:
-            self.variables.declare(words[0].bare, words[1:])
+                variables.assign(name, value)
+        elif words[0].bare in _DECLARE:
+            variables.declare(words[0].bare, words[1:], inside=given.block.startswith("the function"))
         else:
-            tested = words and words[0].kind == "test"  # which is not expanded
-            bare = (token.bare for token in words if token.bare)
-            fields = [words[0].text] if tested else self.variables.all_fields(bare)
-            writes = piped or any(token.kind == "into" for token in given)
-            given_on = documents if writes or fields[:1] != ["cat"] else []  # which only prints
-            if given_on and self._nested(given_on[-1], self._trial()):  # a script, or a file that it writes
-                raise self._not_read("launches from a here-document")
+            bare = [word.text if word.kind == "test" else word.bare for word in words]
+            fields = bare[:1] if words[0].kind == "test" else variables.all_fields(filter(None, bare))
             self._launching(fields, {name: value for name, value in lead.items() if isinstance(value, str)})
             return not fields or fields[0] in _SURE
         return True
@@ -201,19 +179,16 @@ class Shell:
         before = len(self.launches)
         self._run(words, lead)
         made = self.launches[before:]
-        used = [*words, *(value or "" for each in made for value in each.environment.values())]
-        if why := variables.doubt(used):
+        if why := next(iter(self.variables.met), ""):
             if made:
                 raise not_read(why)
-            rest = [word for word in words if word not in _WRAPPERS]
-            docker = command.CONTAINER_ENGINES & {*rest} and "run" in rest
-            if docker or all(variables.doubt([each]) for each in rest):
+            if command.CONTAINER_ENGINES & {*words} and "run" in words:
                 self.world.errors.append(not_read(why))
         if any("$(" in f"{each.model} {each.container.image if each.container else ''}" for each in made):
             raise self._not_read("takes a name from what a command prints")
 
     def _run(self, words: list[str], lead: Mapping[str, str]) -> None:
-        self.world.left.take(sum(map(len, words)))
+        self.world.take(sum(map(len, words)))
         name = command.base(words[0]) if words else ""
         self.world.installs |= command.installs(words)
         self.starts_ray = self.starts_ray or command.starts_ray(words)
@@ -223,34 +198,35 @@ class Shell:
             return
         if name in self.world.functions or name in _REMOTE:
             self._elsewhere(words)
-        elif not self._changes(name, words):
-            self._starts(words, {**self.variables.environment, **lead, **command.assigned(words)})
-
-    def _elsewhere(self, words: Sequence[str]) -> None:
-        """A function, or a command on another host or in a terminal of its own: none may launch."""
-        trial = self._trial()
-        with self.world.deeper():
-            if words[0] in _REMOTE:
-                self._nested(" ".join(words[1:]), trial)
-            if trial.launches or trial.command(words[1:]):
-                raise self._not_read(f"launches by `{words[0]}`")
-        # `local -n` may name a variable
-        given = [word for word in words[1:] if word in self.variables.values]
-        self.variables.question(given, f"{self._line} sets by {words[0]} what the launch needs")
-
-    def _changes(self, name: str, words: Sequence[str]) -> bool:
-        """A command that changes the shell alone. False where it is none."""
-        if name == "eval":
-            why = f"{self._line} may set by `eval` what the launch needs"
-            self._nested(" ".join(words[1:]), self)
-            self.variables.question([*self.variables.values] if "$" in "".join(words) else [], why)
+        elif name == "eval":
+            self._eval(words[1:])
         elif name == "set" and "--" in words:
             self.variables.question(ARGUMENTS, f"{self._line} sets the arguments of the script")
         elif name == "exit":
             self.inside = False
         else:
-            return False
-        return True
+            self._starts(words, {**self.variables.environment(), **lead, **command.assigned(words)})
+
+    def _eval(self, words: Sequence[str]) -> None:
+        """Reads a script in this shell. All is in doubt after one that may not run, or is not all known."""
+        line, doubts = self.line, [*filter(None, [self.variables.why]), *self.variables.met]
+        self._nested(" ".join(words), self)
+        self.line = line
+        self.variables.met += doubts
+        doubts += [f"{self._line} may set by `eval` what the launch needs"] * any("$" in word for word in words)
+        self.variables.question([*self.variables.values] if doubts else [], "".join(doubts[:1]))
+
+    def _elsewhere(self, words: Sequence[str]) -> None:
+        """A function, or a command on another host or in a terminal of its own: none may launch."""
+        other = Shell(self.source, self.variables.environment(), self.world)
+        with self.world.deeper():
+            if words[0] in _REMOTE:
+                self._nested(" ".join(words[1:]), other)
+            if other.launches or other.command(words[1:]):
+                raise self._not_read(f"launches by `{words[0]}`")
+        # `local -n` may name a variable
+        given = [word for word in words[1:] if word in self.variables.values]
+        self.variables.question(given, f"{self._line} sets by {words[0]} what the launch needs")
 
     # --- what a command starts
 
@@ -295,12 +271,11 @@ class Shell:
 
     def _in_container(self, words: Sequence[str], environment: Mapping[str, str | None]) -> bool:
         """`docker run`. False where it is none."""
-        place = next(
-            (at for at, word in enumerate(words) if command.base(word) in command.CONTAINER_ENGINES), None
-        )
+        engines = [at for at, word in enumerate(words) if command.base(word) in command.CONTAINER_ENGINES]
+        after = engines[0] + 1 if engines else len(words)
         verbs = ("run", "create", "exec", "compose")
-        at = next((at for at in range((place or 0) + 1, len(words)) if words[at] in verbs), None)
-        if place is None or at is None or words[at] in ("compose", "exec"):
+        at = next((at for at in range(after, len(words)) if words[at] in verbs), None)
+        if at is None or words[at] in ("compose", "exec"):
             return False
         rest = words[at + 1 :]
         try:
@@ -332,14 +307,13 @@ class Shell:
 
 def programs(text: str) -> list[list[str]]:
     """The words of each command of a script, with what would be expanded as it stands. Raises ValueError."""
-    unknown = Variables()
-    given = ([token for token in each if token.kind != "into"] for each in commands([*tokens(text)]))
-    return [[unknown.text(token.text) for token in each] for each in given if each]
+    unknown = Variables({}, World().take)
+    return [[unknown.text(token.text) for token in each.tokens] for each in commands([*tokens(text)])]
 
 
 def _sets(name: str, words: Sequence[str]) -> list[str]:
     """The variables to which a command gives a value that is not known."""
-    if name in _LOOPS:
+    if name in ("for", "select"):
         return [*words[1:2]]
     if name in _READS or (name == "printf" and words[1:2] == ["-v"]):
         return [word for word in words[1:] if word.isidentifier()]

@@ -1,19 +1,18 @@
 """The variables of a shell while a script is read, and what a word becomes with them.
 
-What is not known stays as it is written, so that a `$` in a value means: not known. A value that only a branch, a
-loop or a function gives is a doubt, which stays in whatever is made of it and names the line.
+What is not known stays as it is written, so that a `$` in a value means: not known. Of a name that only a branch,
+a loop or a function sets, the line that does so is kept: `met` has the reasons that were met in what was read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.launches import words
 from sparkrig.serving.launches.words import Token
 
-_MOST_READ = 1_000_000  # characters that are made of a text: `A=$A$A` doubles a value
 _SHOWN = 40  # of a command whose output is not known
 _PIECE = re.compile(rf"(?s){words.PIECES}")
 _EXPANDED = rf"(?P<command>{words.COMMAND}|{words.BACK})|(?P<variable>{words.BRACED}|{words.NAME})"
@@ -21,62 +20,44 @@ _IN_DOUBLE = re.compile(rf"(?s)(?P<joined>{words.JOINED})|\\(?P<escaped>[$`\"\\]
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(?:\[[@*]\])?(?:(:?[-=+?])(.*))?", re.DOTALL)
 _SEVERAL = re.compile(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
-_DOUBT = re.compile(r"\0([^\0]*)\0")
 
 ARGUMENTS = ("@", *"123456789")  # of a script
-DECLARE = frozenset({"export", "readonly", "declare", "local", "typeset"})
-_HIDDEN = "$(...)"  # the output of a long command
 
 Value = str | tuple[str, ...]
 
 
-def doubt(texts: Iterable[str]) -> str:
-    """Why some of these is not known, empty where nothing is in doubt."""
-    return next((found[1] for text in texts if (found := _DOUBT.search(text))), "")
-
-
-class Left:
-    """How much is still read of a text with all that is made of it."""
-
-    def __init__(self) -> None:
-        self.characters = _MOST_READ
-
-    def take(self, characters: int) -> None:
-        """Raises Unreadable where that is too much."""
-        self.characters -= characters
-        if self.characters < 0:
-            raise Unreadable("it is longer than any launch")
+def parted(text: str) -> list[str]:
+    """The words of a text that a shell parts once more."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
 
 
 class Variables:
-    """What is known of them. exported: names; one without a value is set where the script is started.
+    """What is known of them.
 
-    changed: names that were given a value since this was made; local: those of the function that is read; doubted:
-    why a name is in doubt for good.
+    take: counts the characters that are made; exported: names; one without a value is set where the script is
+    started; doubts: why a name is in doubt for good; why: the same of all that is set now, empty where sure.
     """
 
-    def __init__(self, given: Mapping[str, str | None] | None = None, left: Left | None = None) -> None:
-        self.values: dict[str, Value] = {name: value for name, value in (given or {}).items() if value is not None}
-        self.exported: dict[str, None] = dict.fromkeys(given or {})
-        self.left = left or Left()
-        self.changed: set[str] = set()
-        self.local: set[str] = set()
-        self.doubted: dict[str, str] = {}
+    def __init__(self, given: Mapping[str, str | None], take: Callable[[int], None]) -> None:
+        self.values: dict[str, Value] = {name: value for name, value in given.items() if value is not None}
+        self.exported: dict[str, None] = dict.fromkeys(given)
+        self.take = take
+        self.doubts: dict[str, str] = {}
+        self.met: list[str] = []
+        self.why = ""
 
-    def copy(self) -> Variables:
-        made = Variables(left=self.left)
-        made.values, made.exported, made.doubted = {**self.values}, {**self.exported}, {**self.doubted}
-        return made
-
-    @property
     def environment(self) -> dict[str, str | None]:
         """What a program that is started gets."""
-        found = {name: self.values.get(name) for name in self.exported}
-        return {name: value if not isinstance(value, tuple) else None for name, value in found.items()}
+        values = {name: self._known(name) for name in self.exported}
+        return {name: value if isinstance(value, str) else None for name, value in values.items()}
 
     def assign(self, name: str, value: Value) -> None:
-        self.changed.add(name)
-        self.values[name] = f"\0{self.doubted[name]}\0" if name in self.doubted else value
+        self.values[name] = value
+        if why := self.why or next(iter(self.met), ""):
+            self.doubts.setdefault(name, why)
 
     def hide(self, name: str) -> None:
         """Forgets a value, which something unseen now sets."""
@@ -85,14 +66,13 @@ class Variables:
 
     def question(self, names: Iterable[str], why: str) -> None:
         """Puts values in doubt."""
-        for name in names:
-            self.assign(name, f"\0{why}\0")
+        self.doubts |= {name: why for name in names if name not in self.doubts}
 
     def assignment(self, token: Token) -> tuple[str, Value] | None:
         """The name and the value of `NAME=value`, or of `NAME=(values)`."""
         if token.kind == "array":
             name, more, given = words.parts(token.text)
-            before = self.values.get(name, ()) if more else ()
+            before = self._known(name) or () if more else ()
             return name, (*(before if isinstance(before, tuple) else (before,)), *self.all_fields(given))
         found = _ASSIGNED.fullmatch(token.bare)
         if found is None:
@@ -101,27 +81,25 @@ class Variables:
         value = self.text(raw)
         if re.fullmatch(rf"(?s)\"?(?:{words.COMMAND}|{words.BACK})\"?", raw):
             value = f"${{{name}}}"
-        before = self.values.get(name, "") if found[2] else ""
+        before = self._known(name) or "" if found[2] else ""
         return name, (*before, value) if isinstance(before, tuple) else before + value
 
-    def declare(self, how: str, given: Sequence[Token]) -> None:
-        """`export`, `local` and their like."""
+    def declare(self, how: str, given: Sequence[Token], *, inside: bool) -> None:
+        """`export`, `local` and their like. inside: of a function, whose own variables matter to nothing else."""
         exported = how == "export" or any(re.match(r"-\w*x", token.bare) for token in given)
         for token in given:
-            found = self.assignment(token)
+            self.met.clear()
             text = self.text(token.bare)
-            if found is None and "=" in text:  # all of it is quoted
-                found = text.partition("=")[0], text.partition("=")[2]
+            named = (text.partition("=")[0], text.partition("=")[2]) if "=" in text else None
+            found = self.assignment(token) or named  # all of it may be quoted
             name = found[0] if found else text
-            if not name.isidentifier():
+            if not name.isidentifier() or (inside and how not in ("export", "readonly") and not exported):
                 continue
-            if how in ("local", "declare", "typeset") and not exported:
-                self.local.add(name)
             if found:
                 self.assign(*found)
             if exported:
-                self.changed.add(name)
                 self.exported[name] = None
+                self.question([name] if self.why else [], self.why)
 
     # --- words
 
@@ -136,12 +114,11 @@ class Variables:
                 begun = begun or bool(several)
                 continue
             text = self._expanded(piece)
-            alone = piece.lastgroup in ("command", "variable") and piece[0] == word
-            if alone and text[:1] != "$" and not doubt([text]) and re.search(r"\s", text):
-                return self.parted(text)
+            if piece.lastgroup == "variable" and piece[0] == word and text[:1] != "$" and re.search(r"\s", text):
+                return parted(text)
             made[-1] += text
             begun = begun or piece.lastgroup in ("single", "double") or text != ""
-        self.left.take(sum(map(len, made)))
+        self.take(sum(map(len, made)))
         return made if begun else []
 
     def all_fields(self, given: Iterable[str]) -> list[str]:
@@ -152,17 +129,10 @@ class Variables:
         """The one text that a word becomes."""
         return "".join(self._expanded(piece) for piece in _PIECE.finditer(word))
 
-    def parted(self, text: str) -> list[str]:
-        """The words of a text that a shell parts once more."""
-        try:
-            return [Variables(left=self.left).text(token.text) for token in words.tokens(text) if token.bare]
-        except ValueError:
-            return text.split()
-
     def _several(self, piece: re.Match[str]) -> list[str] | None:
         """The words of an array that is expanded as such, None of what is one word."""
         found = _SEVERAL.fullmatch(re.sub(r"^\"?\$\{?|\}?\"?$", "", piece[0])) if "$" in piece[0] else None
-        value = self.values.get("@" if found[1] == "*" else found[1]) if found else None
+        value = self._known("@" if found[1] == "*" else found[1]) if found else None
         if found is None or not isinstance(value, tuple):
             return None
         if not found[2] and found[1] not in "@*":  # bash takes the first
@@ -177,9 +147,9 @@ class Variables:
         if kind == "command":
             source = f"$({piece[0][1:-1]})" if piece[0][0] == "`" else piece[0]
             short = source.startswith("$((") or (len(source) <= _SHOWN and "\n" not in source)
-            return source if short else _HIDDEN
+            return source if short else "$(...)"
         made = self._parameter(piece[0]) if kind == "variable" else " " if kind == "joined" else piece[kind]
-        self.left.take(len(made))
+        self.take(len(made))
         return made
 
     def _parameter(self, source: str) -> str:
@@ -188,23 +158,26 @@ class Variables:
         found = _PARAMETER.fullmatch(inner)
         if found is None:  # cut, replaced, counted or one of several
             name = re.search(r"\w+", inner)
-            why = doubt([self._value(name[0]) or ""]) if name else ""
-            return f"\0{why}\0" if why else source
-        known, sign, more = self._value(found[1]), found[2] or "", found[3] or ""
+            self._known(name[0] if name else "")
+            return source
+        value, sign, more = self._known(found[1]), found[2] or "", found[3] or ""
+        known = " ".join(value) if isinstance(value, tuple) else value
         if sign[-1:] in ("-", "=") and (known is None or (known == "" and sign[0] == ":")):
             known = self._default(more)
             if sign[-1] == "=":
                 self.assign(found[1], known)
-        elif sign[-1:] == "+" and known is not None and "$" not in known and not doubt([known]):
+        elif sign[-1:] == "+":
+            if known is None or "$" in known:
+                return source
             return self._default(more) if known or sign[0] != ":" else ""
-        elif sign[-1:] == "+" and not doubt([known or ""]):
-            return source
         return source if known is None else known
 
     def _default(self, text: str) -> str:
         """Of what stands in `${NAME:-here}`: blanks part nothing, and quotation marks are left out."""
         return _IN_DOUBLE.sub(self._expanded, text).replace('"', "")
 
-    def _value(self, name: str) -> str | None:
-        value = self.values.get(name)
-        return " ".join(value) if isinstance(value, tuple) else value
+    def _known(self, name: str) -> Value | None:
+        """The value of a name, and why it is in doubt."""
+        if why := self.doubts.get(name):
+            self.met.append(why)
+        return self.values.get(name)

@@ -1,4 +1,4 @@
-"""The tokens of a shell script as bash parts them (words, signs, arrays, here-documents), and its blocks.
+"""The tokens of a shell script as bash parts them (words, signs, arrays), and its commands one after another.
 
 What was pasted from a page is read as it was meant: typographic quotation marks and dashes, lines that lost their
 backslash, fences of Markdown. Nothing is expanded here (sparkrig/serving/launches/variables.py).
@@ -10,14 +10,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-_MOST_DOCUMENTS = 100  # each may be searched for to the end of the text
-
 _TYPED = str.maketrans("\u201c\u201d\u2018\u2019\u00a0", "\"\"'' ", "\0")
 _DASH = re.compile(r"(?<!\S)[\u2013\u2014](?=[a-z])")
 _FENCE = re.compile(r"(?m)^[ \t]*```.*$")
-
-_ANNOUNCED = re.compile(r"(?<!<)<<-?[ \t]*['\"\\]?([\w.!-]+)['\"]?")
-_KEPT = re.compile(r"\x01((?:[0-9a-f]{2})*)")  # a here-document, while the words around it are read
 
 # the pieces of a word; brackets nest three levels deep at the most
 JOINED = r"\\[ \t\r]*(?:\n\s*|\Z)"
@@ -48,15 +43,17 @@ _FLAG_NEXT = re.compile(r"(?:[ \t\r]*(?:#[^\n]*)?\n)+[ \t]*(?=--?[A-Za-z])")
 _DEEPEST = 24  # blocks in blocks; what people publish nests four levels
 _CLOSES = {"if": "fi", "case": "esac", "{": "}", "(": ")"}
 _CLOSES |= dict.fromkeys(("for", "select", "while", "until"), "done")
+PIPES = ("|", "|&")
+JOINS = ("&&", "||", *PIPES)
 RESERVED = frozenset(
     {"if", "then", "elif", "else", "fi", "do", "done", "esac", "while", "until", "{", "}", "!", "time"}
 )
 
 
 class Token(NamedTuple):
-    """text: of a word, a test or an array as it is written, of a sign, or on standard input; line: its number."""
+    """text: as it is written; line: its number."""
 
-    kind: Literal["word", "test", "array", "sign", "into", "document"]
+    kind: Literal["word", "test", "array", "sign"]
     text: str
     line: int
 
@@ -71,10 +68,23 @@ class Token(NamedTuple):
         return self.text if self.kind == "sign" else ""
 
 
+class Command(NamedTuple):
+    """One command.
+
+    line: where it stands, or the block that it is in; block: what decides whether it runs, in words, empty where
+    it is in none; joiner: the sign before it; piped: whether it writes or reads a pipe.
+    """
+
+    tokens: Sequence[Token]
+    line: int
+    block: str = ""
+    joiner: str = ""
+    piped: bool = False
+
+
 def tokens(text: str) -> Iterator[Token]:
-    """The tokens of a script. Raises ValueError where a quotation mark is not closed."""
+    """The tokens of a script, redirections left out. Raises ValueError where a quotation mark is not closed."""
     text = _FENCE.sub("", _DASH.sub("--", text.translate(_TYPED)))
-    text = _with_documents(text)
     at, line, counted = 0, 1, 0
     last: Token | None = None
     continued = False
@@ -91,15 +101,13 @@ def tokens(text: str) -> Iterator[Token]:
             continued = continued or "\\" in found[0]
         elif kind == "comment":  # where the line before goes on here, it goes on behind it
             at += continued
+        elif kind == "redirected":
+            target = _TARGET.match(text, at)
+            at, last, continued = target.end() if target else at, None, False
         else:
             line, counted, continued = line + text.count("\n", counted, begun), begun, False
             last = Token(kind, found[0], line)  # type: ignore[arg-type]
-            if kind == "redirected":
-                target = _TARGET.match(text, at)
-                at = target.end() if target else at
-                last = _redirected(found[0], target[0] if target else "", line)
-            if last:
-                yield last
+            yield last
 
 
 def parts(array: str) -> tuple[str, bool, list[str]]:
@@ -109,33 +117,39 @@ def parts(array: str) -> tuple[str, bool, list[str]]:
     return name.removesuffix("+"), name.endswith("+"), words
 
 
-def _with_documents(text: str) -> str:
-    """Here-documents as texts on standard input, in characters that part nothing; the lines stay as many."""
-    lines, made, count = text.split("\n"), list[str](), 0
-    while (at := len(made)) < len(lines):
-        line, end = lines[at], None
-        if found := _ANNOUNCED.search(line):
-            ends = (place for place in range(at + 1, len(lines)) if lines[place].strip(" \t\r") == found[1])
-            end, count = next(ends, None), count + 1
-        if count > _MOST_DOCUMENTS:
-            raise ValueError("it has more here-documents than any launch")
-        if found and end:
-            body = "".join(f"{row}\n" for row in lines[at + 1 : end])
-            line = f"{line[: found.start()]}<<<\x01{body.encode().hex()}{line[found.end() :]}"
-        made += [line, *[""] * (end - at if end else 0)]
-    return "\n".join(made)
+def commands(script: Sequence[Token]) -> Iterator[Command]:
+    """Each command. Of blocks in blocks the outermost is named; braces that surely run are no block."""
+    closed = _closed(script)
+    at, until, joiner, block, begun = 0, 0, "", "", 0
+    while at < len(script):
+        token = script[at]
+        block = block if at < until else ""
+        function, body = _function(script, at)
+        opens = body if body in closed else at
+        if opens in closed and not block:
+            end = closed[opens] + 1
+            joined = joiner in JOINS or (end < len(script) and script[end].sign in PIPES)
+            if opens != at or token.text != "{" or joined:
+                block = _called(script[opens].text, function if opens == body else "")
+                at, until, begun = opens, end, token.line
+                continue
+        if token.sign or token.bare in RESERVED:
+            joiner = joiner if not token.sign or (token.sign == "\n" and joiner) else token.sign
+            at += 1
+            continue
+        end = next((place for place in range(at, len(script)) if script[place].sign), len(script))
+        piped = joiner in PIPES or (end < len(script) and script[end].sign in PIPES)
+        yield Command(script[at:end], begun if block else token.line, block, joiner, piped)
+        at, joiner = end, ""
 
 
-def _redirected(sign: str, target: str, line: int) -> Token | None:
-    """None of what matters to no launch."""
-    if "<<<" in sign:
-        kept = _KEPT.fullmatch(target)
-        text = bytes.fromhex(kept[1]).decode(errors="replace") if kept else target.strip("'\"")
-        return Token("document", text, line)
-    return Token("into", "", line) if ">" in sign else None
+def _called(word: str, function: str) -> str:
+    if function:
+        return f"the function {function}"
+    return {"{": "braces", "(": "parentheses"}.get(word, f"`{word}`")
 
 
-def blocks(script: Sequence[Token]) -> dict[int, int]:
+def _closed(script: Sequence[Token]) -> dict[int, int]:
     """Where each reserved word or parenthesis that is closed is closed."""
     pairs: dict[int, int] = {}
     opened: list[tuple[str, int]] = []
@@ -154,7 +168,7 @@ def blocks(script: Sequence[Token]) -> dict[int, int]:
     return pairs
 
 
-def function_at(script: Sequence[Token], at: int) -> tuple[str, int]:
+def _function(script: Sequence[Token], at: int) -> tuple[str, int]:
     """The name of the function that begins there, and where its body does; a place of nothing if none does."""
     named = at + (script[at].bare == "function")
     name = script[named].bare if named < len(script) else ""
@@ -165,20 +179,3 @@ def function_at(script: Sequence[Token], at: int) -> tuple[str, int]:
     while body < len(script) and script[body].sign == "\n":
         body += 1
     return name, body
-
-
-def command_end(script: Sequence[Token], at: int) -> int:
-    """Where the command that begins there ends."""
-    return next((place for place in range(at, len(script)) if script[place].sign), len(script))
-
-
-def commands(script: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Each command of a script, in a block or not, without reserved words before it."""
-    at = 0
-    while at < len(script):
-        if script[at].sign or script[at].bare in RESERVED:
-            at += 1
-            continue
-        after = command_end(script, at)
-        yield script[at:after]
-        at = after

@@ -125,8 +125,9 @@ def _heading(case: Case) -> str:
     """The model, its format and how many GPUs it is spread over."""
     if case.launch.ray:
         return ": a node of Ray"
-    about = [case.called, case.format] if case.launch.model else ["no model"]
-    if case.launch.engine != engines.VLLM:
+    other = case.launch.engine != engines.VLLM
+    about = [case.called, case.format] if case.launch.model else [] if other else ["no model"]
+    if other:
         about.append(engines.name(case.launch.engine))
     elif case.gpus and case.gpus > 1:
         about.append(f"{case.gpus} GPUs")

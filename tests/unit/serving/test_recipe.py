@@ -215,9 +215,7 @@ def test_the_lint_reads_each_format() -> None:
 def test_the_lint_names_another_engine() -> None:
     for command, engine in (
         ("sglang serve --model-path {model}", "sglang"),
-        ("atlas serve {model}", "atlas"),
         ("llama-server -hf {model}", "llama.cpp"),
-        ("trtllm-serve {model}", "trt-llm"),
     ):
         (found,) = launch_text.read(v2(command=command))
         assert (found.engine, found.wrapper) == (engine, "recipe") and "/" in found.model
