@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sparkrig.doctor.doctor import Report as Examined
     from sparkrig.drift.drift import Report as Drifted
     from sparkrig.fleet import Fleet
-    from sparkrig.redaction import Redactor
+    from sparkrig.redaction.redactor import Redactor
     from sparkrig.support.archive import Archive, File
     from sparkrig.support.io.evidence import Collected
 
@@ -234,7 +234,7 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
 
 def _redactor(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], found: _Found) -> Redactor:
     from sparkrig.network import profiles
-    from sparkrig.redaction import Redactor
+    from sparkrig.redaction.redactor import Redactor
     from sparkrig.support import archive as archives
 
     named = {name: (name, *filter(None, [str(data[name].get("ssh_hostname") or "")])) for name in data}

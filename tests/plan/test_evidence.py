@@ -17,7 +17,7 @@ from sparkrig.explain.tools import explain
 from sparkrig.facts.examination import Examination
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
-from sparkrig.redaction import Redactor
+from sparkrig.redaction.redactor import Redactor
 from tests.attacks import lines
 from tests.looks import whole
 from tests.plan.conftest import PING, ROOT, together

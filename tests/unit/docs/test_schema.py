@@ -42,7 +42,7 @@ from sparkrig.onboarding import plan
 from sparkrig.onboarding.hostkey import HostKey
 from sparkrig.onboarding.io.first_login import Target
 from sparkrig.operations import applying, update_look
-from sparkrig.redaction import Count
+from sparkrig.redaction.redactor import Count
 from sparkrig.refusal import Refusal
 from sparkrig.runs.applied import Applied
 from sparkrig.runs.change import Change
