@@ -27,7 +27,7 @@ from sparkrig.fleet import Fleet
 from sparkrig.network import profiles
 from sparkrig.operations.secrets import gathered
 from sparkrig.operations.subject import subjects
-from sparkrig.redaction import Redactor
+from sparkrig.redaction.redactor import Redactor
 from sparkrig.refusal import Refusal
 from sparkrig.support import archive as archives
 from sparkrig.support.archive import Archive, File

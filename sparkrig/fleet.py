@@ -16,7 +16,7 @@ from pydantic import (
 
 from sparkrig import clusters
 from sparkrig.parsing import bounds, expected
-from sparkrig.secrecy.values import shows_a_secret
+from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.shapes import SHAPES
 

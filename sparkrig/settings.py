@@ -23,8 +23,8 @@ from pydantic import (
 from sparkrig.host.driver import BRANCH
 from sparkrig.network.links import in_one_subnet
 from sparkrig.parsing.grammar import SERVER
-from sparkrig.secrecy.names import names_a_secret
-from sparkrig.secrecy.values import shows_a_secret
+from sparkrig.redaction.forms import shows_a_secret
+from sparkrig.redaction.secret_names import names_a_secret
 from sparkrig.shapes import (
     DefinitionName,
     DraftName,

@@ -8,11 +8,11 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator
 
+from sparkrig.redaction import places
 from sparkrig.redaction.book import Book
+from sparkrig.redaction.secret_names import names_a_secret
 from sparkrig.redaction.sheet import INNER, MARK, Sheet, decoded, unquoted
 from sparkrig.redaction.words import anywhere
-from sparkrig.secrecy import places
-from sparkrig.secrecy.names import names_a_secret
 
 # --- tokens
 

@@ -17,8 +17,8 @@ from sparkrig.files import File, Found
 from sparkrig.host import driver
 from sparkrig.network import environment, gid
 from sparkrig.parsing import line_ends
+from sparkrig.redaction.secret_names import names_a_secret
 from sparkrig.resources import trust
-from sparkrig.secrecy.names import names_a_secret
 from sparkrig.text import listed, plain
 
 SHOWN = 400  # rows of one diff; a file of a host may be a megabyte of noise

@@ -11,8 +11,8 @@ import yaml
 from pydantic import ValidationError
 
 from sparkrig.parsing import hub, safe_yaml
+from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.refusal import Refusal
-from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import arguments, engines, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable

@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from sparkrig.parsing import bounds, rows
-from sparkrig.redaction import KINDS, Count, Redactor
+from sparkrig.redaction import places
 from sparkrig.redaction.book import HOME_DOMAINS, Known
+from sparkrig.redaction.redactor import KINDS, Count, Redactor
 from sparkrig.refusal import Refusal
-from sparkrig.secrecy import places
 from sparkrig.value import Value
 
 PART_BYTES = 262_144  # of each part that a host prints; a list of all packages takes a third of it

@@ -3,7 +3,7 @@
 A kind, what is thrown (a module here, with its table beside it), and the tests that throw it:
 
 - Secrets by name and by structure: `secrecy`, names in every spelling and texts that are made around them;
-  unit/secrecy.
+  unit/redaction.
 - Secrets and identifiers in a text: `canaries`, in every spelling, and `lines`, as tools print them;
   unit/redaction, unit/test_attacks.py, and the whole verb in plan/test_support.py.
 - Patterns that never end: `patterns`, all of the product, and `growth`, time against size;

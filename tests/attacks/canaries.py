@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
-from sparkrig.redaction import KINDS
 from sparkrig.redaction.book import Known
+from sparkrig.redaction.redactor import KINDS
 
 _DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _HOST: Mapping[str, list[Any]] = _DATA["host"]

@@ -18,7 +18,7 @@ from sparkrig.host import board
 from sparkrig.host.identity import is_spark
 from sparkrig.network import profiles
 from sparkrig.operations import support
-from sparkrig.redaction import Redactor
+from sparkrig.redaction.redactor import Redactor
 from tests.attacks import lines
 from tests.looks import whole
 from tests.plan.conftest import PING, ROOT, together

@@ -12,8 +12,8 @@ import pytest
 
 from sparkrig.explain.tools import explain
 from sparkrig.facts.evidence import JOURNALS, TOOLS
-from sparkrig.redaction import Redactor
 from sparkrig.redaction.book import Known
+from sparkrig.redaction.redactor import Redactor
 from tests.attacks import canaries, lines
 from tests.tables import each_row
 from tests.unit.shells import sh, tool

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from sparkrig.explain.explanation import Explained
-from sparkrig.redaction import Redactor
+from sparkrig.redaction.redactor import Redactor
 from sparkrig.render.findings import Findings
 
 _MOST, _WIDEST = 40, 200  # lines, and characters of each

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sparkrig.secrecy.values import shows_a_secret
+from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.serving import engines
 from sparkrig.serving.lint.case import Case, Hit
 from sparkrig.text import listed

@@ -42,7 +42,7 @@ from sparkrig.onboarding.io.draft import Book, Draft
 from sparkrig.onboarding.io.first_login import Target
 from sparkrig.onboarding.io.replacing import Place
 from sparkrig.operations import applying, onboard, update_look
-from sparkrig.redaction import Count
+from sparkrig.redaction.redactor import Count
 from sparkrig.refusal import Refusal
 from sparkrig.runs.applied import Applied
 from sparkrig.runs.change import Change

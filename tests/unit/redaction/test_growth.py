@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 
-from sparkrig.redaction import Redactor
+from sparkrig.redaction.redactor import Redactor
 from sparkrig.redaction.words import Words, alone, anywhere
 from sparkrig.support.archive import Archive, File, archive
 from tests.attacks import canaries, growth, lines

@@ -12,8 +12,8 @@ from uuid import UUID
 import pytest
 
 from sparkrig.network import profiles
-from sparkrig.redaction import KINDS, Redactor
 from sparkrig.redaction.book import Known
+from sparkrig.redaction.redactor import KINDS, Redactor
 from tests.attacks import canaries
 from tests.tables import each_row
 

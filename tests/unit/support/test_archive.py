@@ -16,8 +16,9 @@ import pytest
 
 from sparkrig import programs
 from sparkrig.facts import evidence
-from sparkrig.redaction import Count, Redactor, addresses, sheet
+from sparkrig.redaction import addresses, sheet
 from sparkrig.redaction.book import Known
+from sparkrig.redaction.redactor import Count, Redactor
 from sparkrig.refusal import Refusal
 from sparkrig.support import archive
 from sparkrig.terminal.atomic_write import create

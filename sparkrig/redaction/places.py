@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from string import ascii_letters, digits
 
-from sparkrig.secrecy import forms
-from sparkrig.secrecy.names import is_list, is_phrase, is_sure, names_a_secret
+from sparkrig.redaction import forms
+from sparkrig.redaction.secret_names import is_list, is_phrase, is_sure, names_a_secret
 
 Span = tuple[int, int]
 

@@ -1,8 +1,12 @@
-"""Whether a value is a secret by its form: tokens of services, keys, and who logs in by a URL."""
+"""What is a secret by its form: tokens of services, keys, logins in URLs; and whether a value would show one."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
+
+from sparkrig.redaction.secret_names import is_sure, names_a_secret
 
 _TOKEN = re.compile(
     r"hf_[A-Za-z0-9]{8,}|nvapi-[\w-]{8,}|gh[opsur]_\w{10,}|github_pat_\w{10,}|gl(?:pat|rt|dt|ptt)-[\w-]{8,}"
@@ -81,3 +85,25 @@ def holds_a_token(value: str) -> bool:
         or value[max(0, found.start() - 8) : found.start()].lower().endswith(("http://", "https://"))
         for found in _LOGIN.finditer(value)
     )
+
+
+def shows_a_secret(name: str, value: Any) -> bool:
+    """Whether a setting, a variable or an argument would: by its name, or by what it holds."""
+    number = isinstance(value, bool | int | float) and not is_sure(name)
+    return (names_a_secret(name) and not number) or _holds(value)
+
+
+def _holds(value: Any) -> bool:
+    if isinstance(value, str):
+        return holds_a_token(value) or _names_one(value)
+    if isinstance(value, Mapping):
+        return any(
+            (names_a_secret(str(key)) and isinstance(each, str)) or _holds(each) for key, each in value.items()
+        )
+    return isinstance(value, list | tuple) and any(map(_holds, value))
+
+
+def _names_one(text: str) -> bool:
+    from sparkrig.redaction import places  # its patterns take time, and few values have a name within
+
+    return any(mark in text for mark in "=: ") and any(places.named(text))

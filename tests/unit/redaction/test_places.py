@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sparkrig.redaction import Redactor
+from sparkrig.redaction import places
 from sparkrig.redaction.credentials import masked
-from sparkrig.secrecy import places
+from sparkrig.redaction.redactor import Redactor
 from tests.attacks import canaries
 from tests.attacks.secrecy import INNOCENT, SECRET, surroundings
 from tests.tables import each_row

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from sparkrig.secrecy.names import names_a_secret
-from sparkrig.secrecy.values import shows_a_secret
+from sparkrig.redaction.forms import shows_a_secret
+from sparkrig.redaction.secret_names import names_a_secret
 from sparkrig.serving.io.vllm_flags import knowledge
 from tests.attacks.secrecy import INNOCENT, SECRET, disguised, spelt
 from tests.tables import each_row
