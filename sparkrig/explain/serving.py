@@ -33,7 +33,7 @@ def _judged(lines: list[str]) -> Verdict:
 
 def _signs(*, warnings: bool) -> Iterator[Signature]:
     """What explains most comes first; warnings: whether those count, too, which a model can survive."""
-    rows = [row for name in _TABLES for row in table(name)]
+    rows = [row for name in _TABLES for row in table(name) if row.level != "healthy"]
     yield from (row for row in rows if not row.warns)
     yield from (row for row in rows if row.warns and warnings)
 
