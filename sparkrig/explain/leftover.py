@@ -30,9 +30,9 @@ _KHO = re.compile(r"(?<![\w.-])7\.0\.\d{1,3}-\d{1,5}-nvidia")
 def explained(
     text: str, readers: Mapping[int, tuple[Piece, Explained]], unread: Collection[int]
 ) -> tuple[Explained | None, set[int]]:
-    """The signs that no reader took, None where there are none, and the numbers of all lines that have a known sign.
+    """The signs that no reader took, None where there are none, and the numbers of all lines with a known sign.
 
-    readers: by the number of a line, who read it, and what it said; unread: the numbers of the lines that none read.
+    readers: by the number of a line, who read it, and what it said; unread: the lines that nothing read.
     """
     bounded = "\n".join(line[:_LINE] for line in text.split("\n"))
     signs = {
