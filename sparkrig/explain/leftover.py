@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
+from sparkrig.explain.by_line import note, verdict
 from sparkrig.explain.explanation import Explained, Piece, line_numbers
-from sparkrig.explain.kernel import verdict
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
 
 # A line that has signs of several counts for the first. Of tools whose own lines a reader knows, most words may be
 # anybody's, so the rows that say what they are about.
-TABLES = ("kernel", "serving", "nccl", "any program", "perftest", "nvidia-smi")
-_OWN_WORDS = ("perftest", "nvidia-smi")
+TABLES = ("kernel", "serving", "nccl", "another host", "ping", "any program", "perftest", "nvidia-smi")
+_OWN_WORDS = ("ping", "perftest", "nvidia-smi")
 _MOST = 8
 _BEGIN = "traceback"  # of what ends with a line that says more, where that is known
 _LINE = 4_000  # characters; a longer line is no program's message
@@ -36,7 +36,7 @@ def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> tupl
     for number, (row, words) in sorted(signs.items()):
         if not (number in readers and _judged(row, words, *readers[number])):
             left.setdefault(row, []).append(words)
-    notes = tuple(f"{row.meaning}: {row.cure}" for row in left if row.level == "healthy")
+    notes = tuple(note(row) for row in left if row.level == "healthy")
     left = {row: words for row, words in left.items() if row.level != "healthy"}
     known = any(not finding.verdict.healthy for _, said in readers.values() for finding in said.findings)
     left = {row: words for row, words in left.items() if row.cause != _BEGIN or not (known or len(left) > 1)}
