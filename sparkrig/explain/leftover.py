@@ -7,15 +7,15 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
+from sparkrig.explain.by_line import first_of_cause, note, verdict
 from sparkrig.explain.explanation import Explained, Piece, line_numbers
-from sparkrig.explain.kernel import harmless, verdict
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
 
 # A line that has signs of several counts for the first. Of tools whose own lines a reader knows, most words may be
 # anybody's, so the rows that say what they are about.
-TABLES = ("kernel", "serving", "nccl", "any program", "state", "perftest", "nvidia-smi", "anything")
-_OWN_WORDS = ("perftest", "nvidia-smi")
+_OWN_WORDS = ("ping", "perftest", "nvidia-smi")
+TABLES = ("kernel", "serving", "nccl", "another host", "any program", "state", *_OWN_WORDS, "anything")
 _MOST = 8
 # That something failed, without why: said only where nothing says more, and then by the first of these alone.
 _VAGUE = ("program-error", "traceback", "container", "logged-error", "not-judged")
@@ -49,19 +49,15 @@ def explained(
     rows = [*_telling(left, known=not all(verdict.healthy for verdict in told))][:_MOST]
     findings = [Finding(row.about or "a program", _with_kernel(verdict(row, left[row]), text)) for row in rows]
     if not readers and not findings:
-        findings, well = [Finding(row.about, Verdict("healthy", evidence=harmless(row))) for row in well], []
-    elsewhere = Explained("elsewhere in the text", "", tuple(findings), tuple(map(harmless, well)))
+        findings, well = [Finding(row.about, Verdict("healthy", evidence=note(row))) for row in well], []
+    elsewhere = Explained("elsewhere in the text", "", tuple(findings), tuple(map(note, well)))
     known = {number for number, (row, _) in signs.items() if row.cause not in _NOT_JUDGED}
     return (elsewhere if findings or well else None), known
 
 
 def _telling(left: Collection[Signature], *, known: bool) -> Iterator[Signature]:
     """Of the rows of one cause the first of the table, and what is vague only where nothing else is known."""
-    firsts: dict[tuple[str, str], Signature] = {}
-    for row, _ in _patterns():
-        if row in left and row.level != "healthy":
-            firsts.setdefault((row.cause, row.about), row)
-    rows = [row for row in left if row in firsts.values()]
+    rows = first_of_cause(row for row, _ in _patterns() if row in left and row.level != "healthy")
     clear = [row for row in rows if row.cause not in _VAGUE]
     yield from clear
     if not (clear or known):

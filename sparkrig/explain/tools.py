@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sparkrig.explain import (
+    by_line,
     docker,
     ethtool,
     firmware,
@@ -19,7 +20,6 @@ from sparkrig.explain import (
     hosts,
     ip,
     iperf,
-    kernel,
     launch_environment,
     leftover,
     lldp,
@@ -52,7 +52,7 @@ READERS: tuple[Reader, ...] = (
     *ethtool.READERS,
     *lspci.READERS,
     *nvidia_smi.READERS,
-    *kernel.READERS,
+    *by_line.READERS,
     *nccl.READERS,
     *ip.READERS,
     *netplan_file.READERS,
