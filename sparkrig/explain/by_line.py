@@ -18,6 +18,8 @@ from sparkrig.verdict import Finding, Verdict
 
 _FILE = Path(signatures.__file__).parent / "models" / "readers.yaml"
 WELL = "well"  # the cause of a row whose words prove that something is in order
+# That something failed, without why: said only where nothing says more, and then by the first of these alone.
+VAGUE = ("program-error", "traceback", "container", "logged-error", "not-judged")
 _MOST = 8  # causes; what one of them starts can log dozens
 _WEIGHT = {"fault": 0, "degraded": 1, "unknown": 2, "healthy": 3}
 

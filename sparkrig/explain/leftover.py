@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from sparkrig.explain.by_line import first_of_cause, note, verdict
+from sparkrig.explain.by_line import VAGUE, first_of_cause, note, verdict
 from sparkrig.explain.explanation import Explained, Piece, line_numbers
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
@@ -17,9 +17,7 @@ from sparkrig.verdict import Finding, Verdict
 _OWN_WORDS = ("ping", "perftest", "nvidia-smi")
 TABLES = ("kernel", "serving", "nccl", "another host", "any program", "state", *_OWN_WORDS, "anything")
 _MOST = 8
-# That something failed, without why: said only where nothing says more, and then by the first of these alone.
-_VAGUE = ("program-error", "traceback", "container", "logged-error", "not-judged")
-_NOT_JUDGED = _VAGUE[-2:]  # words that anybody uses, so a reader that took their line knows better
+_NOT_JUDGED = VAGUE[-2:]  # words that anybody uses, so a reader that took their line knows better
 _LINE = 4_000  # characters; a longer line is no program's message
 
 
@@ -45,8 +43,8 @@ def explained(
         if not (number in readers and _judged(row, words, *readers[number])):
             left.setdefault(row, []).append(words)
     well = [row for row in left if row.level == "healthy"]
-    told = [finding.verdict for _, said in readers.values() for finding in said.findings]
-    rows = [*_telling(left, known=not all(verdict.healthy for verdict in told))][:_MOST]
+    told = {finding.verdict.cause for _, said in readers.values() for finding in said.findings}
+    rows = [row for row in _telling(left, known=bool(told - {""})) if row.cause not in told][:_MOST]
     findings = [Finding(row.about or "a program", _with_kernel(verdict(row, left[row]), text)) for row in rows]
     if not readers and not findings:
         findings, well = [Finding(row.about, Verdict("healthy", evidence=note(row))) for row in well], []
@@ -58,10 +56,10 @@ def explained(
 def _telling(left: Collection[Signature], *, known: bool) -> Iterator[Signature]:
     """Of the rows of one cause the first of the table, and what is vague only where nothing else is known."""
     rows = first_of_cause(row for row, _ in _patterns() if row in left and row.level != "healthy")
-    clear = [row for row in rows if row.cause not in _VAGUE]
+    clear = [row for row in rows if row.cause not in VAGUE]
     yield from clear
     if not (clear or known):
-        yield from sorted(rows, key=lambda row: _VAGUE.index(row.cause))[:1]
+        yield from sorted(rows, key=lambda row: VAGUE.index(row.cause))[:1]
 
 
 def _with_kernel(one: Verdict, text: str) -> Verdict:
@@ -92,7 +90,7 @@ def _signs(text: str) -> dict[int, tuple[Signature, str]]:
 
 @cache
 def _patterns() -> tuple[tuple[Signature, re.Pattern[str]], ...]:
-    return tuple(_each())
+    return tuple(sorted(_each(), key=lambda each: each[0].cause in VAGUE))
 
 
 def _each() -> Iterator[tuple[Signature, re.Pattern[str]]]:

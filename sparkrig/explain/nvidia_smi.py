@@ -145,6 +145,7 @@ READERS = (
         explained,
         command=re.compile(r"\bnvidia-smi(?=\s).{0,300}\s(?:-q|--query)(?=\s|$)"),
         signs=(sign("log", r"[ \t]*=+NVSMI LOG=+", again=True),),
+        body=re.compile(r"[ \t]|[A-Z][\w /.-]{2,60}[ \t]:|GPU [0-9A-Fa-f]{4,8}:"),
     ),
     Reader(
         _LIST,
