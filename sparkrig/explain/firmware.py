@@ -24,7 +24,13 @@ _UPDATE = as_root("fwupdmgr update").then(", on mains power, and reboot")
 _BOOT_FILES = as_root("apt-get install --only-upgrade shim-signed grub-efi-arm64-signed").then(
     ", reboot, and update again"
 )
-_FAILED = re.compile(r"^[ \t]*failed to (?:write|install|update)[\w -]{0,20}: *(?P<why>\S[^\n]{0,400})", re.M)
+_FAILED = re.compile(
+    r"^[ \t]*(?:failed to (?:write|install|update)[\w -]{0,20}: *)?"
+    r"(?P<why>(?<=: )\S[^\n]{0,400}|(?:[Ff]ailed to|[Cc]annot|Could not|Blocked|Insufficient)\b[^\n]{3,400})",
+    re.M,
+)
+_ID = re.compile(r"\b(?=[A-Z0-9]*\d)[A-Z0-9]{9,40}\b|\b[0-9a-f]{40}\b")  # a serial number that no label tells
+_PENDING = Verdict("unknown", "firmware-pending", "the next reboot writes it", "reboot, on mains power")
 
 
 @dataclass
@@ -37,12 +43,16 @@ class _Device:
 
 def fwupdmgr(piece: Piece, _: Around) -> Explained:
     if failed := _FAILED.search(piece.text):
-        why = plain(failed["why"].strip())[:200]
+        why = _ID.sub("(not shown)", plain(failed["why"].strip())[:200])
         cure = _BOOT_FILES if "Blocked executable" in why else _UPDATE
-        wrong = Verdict("fault", "firmware-failed", f"an update failed: {why}", cure)
+        wrong = Verdict("fault", "firmware-failed", f"fwupd could not update it: {why}", cure)
         return Explained(piece.tool, "an update that failed", (Finding("the firmware", wrong),))
     trees = [*_devices(piece.lines)]
     devices = [device for device in trees if {_HAVE, _OFFER, "Update State"} & {*device.fields}]
+    if not devices and "Successfully installed firmware" in piece.text:
+        done = Verdict("healthy", evidence="fwupd installed it, and asks for no reboot")
+        verdict = _PENDING if "reboot" in piece.text else done
+        return Explained(piece.tool, "firmware that was installed", (Finding("the firmware", verdict),))
     quiet = re.search(
         r"No (?:updates available|updatable devices|upgrades for)|latest available firmware", piece.text
     )
@@ -86,10 +96,10 @@ def _judged(device: _Device) -> Verdict | None:
     state = device.fields.get("Update State", "").casefold()
     have, offered = device.fields.get(_HAVE, ""), device.fields.get(_OFFER, "")
     if state.startswith("failed"):
-        error = device.fields.get("Update Error", "fwupd does not tell why")
+        error = _ID.sub("(not shown)", device.fields.get("Update Error", "fwupd does not tell why"))
         return Verdict("fault", "firmware-failed", f"the last update failed: {error}", _UPDATE)
     if "reboot" in state or state.startswith("pending"):
-        return Verdict("unknown", "firmware-pending", "the next reboot writes it", "reboot, on mains power")
+        return _PENDING
     if not offered or not have or state.startswith("success"):
         return None
     lowest = device.fields.get("Minimum Version", "")
@@ -149,7 +159,8 @@ READERS = (
             sign("device", r"[ \t│]*[├└╙]─[^\n]{1,80}:[ \t]*$"),
             sign(
                 "quiet",
-                r"No updatable devices|Devices (?:that have been updated|with (?:no|the latest) available)",
+                r"Successfully installed firmware|No updatable devices|"
+                r"Devices (?:that have been updated|with (?:no|the latest) available)",
             ),
         ),
         body=re.compile(r"[ \t│├└╙║•]|Devices |No upgrades|_{5}"),

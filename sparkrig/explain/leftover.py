@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
+from sparkrig.explain.by_line import VAGUE, first_of_cause, note, verdict
 from sparkrig.explain.explanation import Explained, Piece, line_numbers
-from sparkrig.explain.kernel import verdict
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
 
 # A line that has signs of several counts for the first. Of tools whose own lines a reader knows, most words may be
 # anybody's, so the rows that say what they are about.
-TABLES = ("kernel", "serving", "nccl", "any program", "perftest", "nvidia-smi")
-_OWN_WORDS = ("perftest", "nvidia-smi")
+_OWN_WORDS = ("ping", "perftest", "nvidia-smi")
+TABLES = ("kernel", "serving", "nccl", "another host", "any program", "state", *_OWN_WORDS, "anything")
 _MOST = 8
-_BEGIN = "traceback"  # of what ends with a line that says more, where that is known
+_NOT_JUDGED = VAGUE[-2:]  # words that anybody uses, so a reader that took their line knows better
 _LINE = 4_000  # characters; a longer line is no program's message
 
 
@@ -25,27 +25,41 @@ _LINE = 4_000  # characters; a longer line is no program's message
 _KHO = re.compile(r"(?<![\w.-])7\.0\.\d{1,3}-\d{1,5}-nvidia")
 
 
-def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> tuple[Explained | None, set[int]]:
-    """The signs that no reader took, None where there are none, and the numbers of all lines that have a sign.
+def explained(
+    text: str, readers: Mapping[int, tuple[Piece, Explained]], unread: Collection[int]
+) -> tuple[Explained | None, set[int]]:
+    """The signs that no reader took, None where there are none, and the numbers of all lines with a known sign.
 
-    readers: by the number of a line, who read it, and what it said.
+    readers: by the number of a line, who read it, and what it said; unread: the lines that nothing read.
     """
     bounded = "\n".join(line[:_LINE] for line in text.split("\n"))
-    signs = _signs(bounded)
+    signs = {
+        number: sign
+        for number, sign in sorted(_signs(bounded).items())
+        if sign[0].cause not in _NOT_JUDGED or number in unread
+    }
     left: dict[Signature, list[str]] = {}
-    for number, (row, words) in sorted(signs.items()):
+    for number, (row, words) in signs.items():
         if not (number in readers and _judged(row, words, *readers[number])):
             left.setdefault(row, []).append(words)
-    notes = tuple(f"{row.meaning}: {row.cure}" for row in left if row.level == "healthy")
-    left = {row: words for row, words in left.items() if row.level != "healthy"}
-    known = any(not finding.verdict.healthy for _, said in readers.values() for finding in said.findings)
-    left = {row: words for row, words in left.items() if row.cause != _BEGIN or not (known or len(left) > 1)}
-    findings = tuple(
-        Finding(row.about or "a line", _with_kernel(verdict(row, words), text))
-        for row, words in [*left.items()][:_MOST]
-    )
-    elsewhere = Explained("elsewhere in the text", "", findings, notes) if findings or notes else None
-    return elsewhere, {*signs}
+    well = [row for row in left if row.level == "healthy"]
+    told = {finding.verdict.cause for _, said in readers.values() for finding in said.findings}
+    rows = [row for row in _telling(left, known=bool(told - {""})) if row.cause not in told][:_MOST]
+    findings = [Finding(row.about or "a program", _with_kernel(verdict(row, left[row]), text)) for row in rows]
+    if not readers and not findings:
+        findings, well = [Finding(row.about, Verdict("healthy", evidence=note(row))) for row in well], []
+    elsewhere = Explained("elsewhere in the text", "", tuple(findings), tuple(map(note, well)))
+    known = {number for number, (row, _) in signs.items() if row.cause not in _NOT_JUDGED}
+    return (elsewhere if findings or well else None), known
+
+
+def _telling(left: Collection[Signature], *, known: bool) -> Iterator[Signature]:
+    """Of the rows of one cause the first of the table, and what is vague only where nothing else is known."""
+    rows = first_of_cause(row for row, _ in _patterns() if row in left and row.level != "healthy")
+    clear = [row for row in rows if row.cause not in VAGUE]
+    yield from clear
+    if not (clear or known):
+        yield from sorted(rows, key=lambda row: VAGUE.index(row.cause))[:1]
 
 
 def _with_kernel(one: Verdict, text: str) -> Verdict:
@@ -76,7 +90,7 @@ def _signs(text: str) -> dict[int, tuple[Signature, str]]:
 
 @cache
 def _patterns() -> tuple[tuple[Signature, re.Pattern[str]], ...]:
-    return tuple(_each())
+    return tuple(sorted(_each(), key=lambda each: each[0].cause in VAGUE))
 
 
 def _each() -> Iterator[tuple[Signature, re.Pattern[str]]]:

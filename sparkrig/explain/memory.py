@@ -11,8 +11,11 @@ from sparkrig.host.blackbox import GIB, UNHELD_PERCENT, Step
 from sparkrig.host.health import Health
 from sparkrig.verdict import Finding, Verdict
 
+_MEMORY = "(?:Mem|Speicher|内存|메모리|Память)"  # as free calls it, by language
 _FIELD = re.compile(r"[ \t]*(?P<name>[A-Z][\w()]{2,24}):[ \t]+(?P<kb>\d{1,15})(?:[ \t]+kB)?[ \t]*$")
-_ROW = re.compile(r"[ \t]*(?P<name>Mem|Swap)\.?:(?P<figures>(?:[ \t]+\d[\d.,]{0,15}[KMGTPB]?i?B?){2,7})")
+_ROW = re.compile(
+    rf"[ \t]*(?P<name>{_MEMORY}|Swap)\.?[:\uff1a](?P<figures>(?:[ \t]+\d[\d.,]{{0,15}}[KMGTPB]?i?B?){{2,7}})"
+)
 _FIGURE = re.compile(r"(\d[\d.,]*)([KMGTPB]?)")
 _KB = {"B": 1 / 2**10, "K": 1, "M": 2**10, "G": 2**20, "T": 2**30, "P": 2**40}
 _UNIT_OF = {"-b": "B", "-k": "K", "-m": "M", "-g": "G"}
@@ -74,7 +77,8 @@ def free(piece: Piece, _: Around) -> Explained:
     for line in piece.lines:
         if row := _ROW.match(line):
             figures = [_kb(figure, letter, unit) for figure, letter in _FIGURE.findall(row["figures"])]
-            rows[row["name"]] = min(figures, rows.get(row["name"], figures), key=lambda each: each[-1])
+            name = "Swap" if row["name"] == "Swap" else "Mem"
+            rows[name] = min(figures, rows.get(name, figures), key=lambda each: each[-1])
     memory = rows.get("Mem", [])
     if len(memory) < 3:
         raise ValueError("free printed no row of Mem")
@@ -118,8 +122,8 @@ READERS = (
         command=re.compile(r"(?:^|[\s;|&])free(?=\s|$)"),
         signs=(
             sign("header", r"[ \t]*total[ \t]+used[ \t]+free\b", again=True),
-            sign("row", r"[ \t]*Mem:[ \t]+\d[\d.,]*[KMGT]i?[ \t]+\d"),
+            sign("row", rf"[ \t]*{_MEMORY}\.?[:\uff1a][ \t]+\d[\d.,]*[KMGT]i?[ \t]+\d"),
         ),
-        body=re.compile(r"[ \t]*(?:Mem|Swap|Total)\.?:"),
+        body=re.compile(rf"[ \t]*(?:{_MEMORY}|Swap|Total)\.?[:\uff1a]|[ \t]{{8}}"),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
@@ -12,6 +12,7 @@ from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
 from sparkrig.verdict import Finding, Verdict
 
 _TABLE, _QUERY, _LIST, _CSV = "nvidia-smi", "nvidia-smi -q", "nvidia-smi -L", "nvidia-smi --query-gpu"
+_DMON = "nvidia-smi dmon"
 _LISTED = re.compile(r"\s*(?:GPU \d+:|MIG )")
 
 
@@ -20,12 +21,16 @@ def explained(piece: Piece, around: Around) -> Explained:
     if _in_prose(piece, around):
         read = "; ".join(filter(None, map(_gpu_shown, found)))
         return Explained(piece.tool, read, (Finding(read or "the GPU", _NOT_READ),))
-    findings = [
-        each for index, one in enumerate(found) for each in _on_gpu(one, _gpu_name(one, index, len(found)))
-    ]
+    samples = len(found) > 1 and piece.tool in (_CSV, _DMON) and not any(one.foreign for one in found)
+    count = 1 if samples else len(found)
+    findings = [each for index, one in enumerate(found) for each in _on_gpu(one, _gpu_name(one, index, count))]
+    if samples:  # a Spark has one GPU, and what it did again is said once
+        findings = [*{each.verdict.cause: each for each in reversed(findings)}.values()][::-1]
     memory = piece.tool in (_TABLE, _QUERY) or "memory." in piece.text + piece.command
     notes = dict.fromkeys(note for one in found for note in _gpu_notes(one, memory=memory))
-    return Explained(piece.tool, "; ".join(filter(None, map(_gpu_shown, found))), tuple(findings), tuple(notes))
+    read = "; ".join(filter(None, map(_gpu_shown, found[:1] if samples else found)))
+    more = f"; {len(found)} samples" if samples else ""
+    return Explained(piece.tool, f"{read}{more}", tuple(findings), tuple(notes))
 
 
 # owners begin the report of a host that hangs with this line [@open-gpu-1358]
@@ -48,8 +53,27 @@ def _gpus(piece: Piece) -> tuple[nvidia_smi.Gpu, ...]:
         rows = takewhile(str.strip, piece.lines)  # prose behind them has commas too
         asked = re.search(r"--query-gpu[= ]([\w.,]+)", piece.command)
         return nvidia_smi.parse_csv("\n".join(rows), asked.group(1).split(",") if asked else None)
+    if piece.tool == _DMON:
+        return tuple(_samples(piece.lines))
     parse = {_QUERY: parse_query, _LIST: parse_list}.get(piece.tool, parse_table)
     return parse(piece.text)
+
+
+_COLUMNS = {"pwr": "power.draw", "gtemp": "temperature.gpu", "sm": "utilization.gpu", "pclk": "clocks.sm"}
+
+
+def _samples(lines: Iterable[str]) -> Iterator[nvidia_smi.Gpu]:
+    """The rows of dmon, by its own heads of columns; a dash is what it does not tell."""
+    heads: list[str] = []
+    for line in lines:
+        words = line.lstrip("# \t").split()
+        if words[:1] == ["gpu"]:
+            heads = words
+        elif heads and len(words) == len(heads) and words[0].isdigit():
+            row = dict(zip(heads, words, strict=True))
+            yield nvidia_smi.from_fields(
+                {_COLUMNS[head]: row[head].strip("-") for head in _COLUMNS if head in row}
+            )
 
 
 def _gpu_name(one: nvidia_smi.Gpu, index: int, count: int) -> str:
@@ -110,7 +134,7 @@ READERS = (
     Reader(
         _CSV,
         explained,
-        "nvidia-smi, also with -q, -L, or --query-gpu=... --format=csv",
+        "nvidia-smi, also with -q, -L, dmon, or --query-gpu=... --format=csv",
         "nvidia-smi",
         re.compile(r"\bnvidia-smi\b.{0,300}--query-gpu"),
         (sign("header", rf"[ \t]*+(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$", again=True),),
@@ -121,6 +145,7 @@ READERS = (
         explained,
         command=re.compile(r"\bnvidia-smi(?=\s).{0,300}\s(?:-q|--query)(?=\s|$)"),
         signs=(sign("log", r"[ \t]*=+NVSMI LOG=+", again=True),),
+        body=re.compile(r"[ \t]|[A-Z][\w /.-]{2,60}[ \t]:|GPU [0-9A-Fa-f]{4,8}:"),
     ),
     Reader(
         _LIST,
@@ -128,6 +153,13 @@ READERS = (
         command=re.compile(r"\bnvidia-smi\s+(?:-L|--list-gpus)\b"),
         signs=(sign("gpu", r"[ \t]*GPU \d+: \S[^\n]*\(UUID"),),
         body=_LISTED,
+    ),
+    Reader(
+        _DMON,
+        explained,
+        command=re.compile(r"\bnvidia-smi\s+dmon\b"),
+        signs=(sign("header", r"[ \t]*# gpu(?:[ \t]+[a-z]{2,8})+[ \t]*$"),),
+        body=re.compile(r"[ \t]*(?:#|\d+[ \t])"),
     ),
     Reader(
         _TABLE,

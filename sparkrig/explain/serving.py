@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sparkrig.explain.by_line import VAGUE
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.signatures import Signature, first_line, table
 from sparkrig.verdict import Finding, Verdict
@@ -33,7 +34,8 @@ def _judged(lines: list[str]) -> Verdict:
 
 def _signs(*, warnings: bool) -> Iterator[Signature]:
     """What explains most comes first; warnings: whether those count, too, which a model can survive."""
-    rows = [row for name in _TABLES for row in table(name)]
+    rows = [row for name in _TABLES for row in table(name) if row.level != "healthy"]
+    rows.sort(key=lambda row: row.cause in VAGUE)
     yield from (row for row in rows if not row.warns)
     yield from (row for row in rows if row.warns and warnings)
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sparkrig.explain import (
+    by_line,
     docker,
     ethtool,
     firmware,
@@ -19,7 +20,6 @@ from sparkrig.explain import (
     hosts,
     ip,
     iperf,
-    kernel,
     launch_environment,
     leftover,
     lldp,
@@ -52,7 +52,7 @@ READERS: tuple[Reader, ...] = (
     *ethtool.READERS,
     *lspci.READERS,
     *nvidia_smi.READERS,
-    *kernel.READERS,
+    *by_line.READERS,
     *nccl.READERS,
     *ip.READERS,
     *netplan_file.READERS,
@@ -90,7 +90,7 @@ def read(text: str) -> Reading:
     around = _around(bare, pieces, prose=bool(unread))
     told = [_explained(piece, around) for piece in pieces]
     takers = {number: pair for pair in zip(pieces, told, strict=True) for number in pair[0].numbers}
-    left, signed = leftover.explained(bare, takers)
+    left, signed = leftover.explained(bare, takers, {*unread})
     if len({piece.host for piece in pieces if piece.host}) > 1:
         told = [replace(one, host=piece.host) for one, piece in zip(told, pieces, strict=True)]
     told = [one for one, piece in zip(told, pieces, strict=True) if not _instead(one, signed & {*piece.numbers})]

@@ -31,24 +31,26 @@ def sign(level: Level, *, ascii_only: bool) -> Text:
 
 
 class Findings:
-    """Findings for rich's console, one after the other, each with its cure under it."""
+    """Findings for rich's console, one after the other, each with its cure under it.
 
-    def __init__(self, findings: Iterable[Finding]) -> None:
-        self.found = list(findings)
+    named: whether the names of their causes are shown, by which the docs explain them.
+    """
+
+    def __init__(self, findings: Iterable[Finding], *, named: bool = True) -> None:
+        self.found, self._named = list(findings), named
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         grid = Table.grid(padding=(0, 1))
         grid.add_column(no_wrap=True)
         grid.add_column()
         for finding in self.found:
-            grid.add_row(sign(finding.verdict.level, ascii_only=options.ascii_only), _said(finding))
+            grid.add_row(sign(finding.verdict.level, ascii_only=options.ascii_only), self._said(finding))
         yield grid
 
-
-def _said(finding: Finding) -> RenderableType:
-    verdict: Verdict = finding.verdict
-    cause = f" {verdict.cause}:" if verdict.cause else ""
-    head = Text.assemble((f"{finding.subject}:{cause}", "bold"), f" {verdict.evidence or verdict.level}")
-    if verdict.healthy or not verdict.cure:
-        return head
-    return Group(head, Text.assemble(("try: ", "dim"), verdict.cure))
+    def _said(self, finding: Finding) -> RenderableType:
+        verdict: Verdict = finding.verdict
+        cause = f" {verdict.cause}:" if verdict.cause and self._named else ""
+        head = Text.assemble((f"{finding.subject}:{cause}", "bold"), f" {verdict.evidence or verdict.level}")
+        if verdict.healthy or not verdict.cure:
+            return head
+        return Group(head, Text.assemble(("try: ", "dim"), verdict.cure))

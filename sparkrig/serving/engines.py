@@ -1,6 +1,6 @@
 """What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark.
 
-Each is known by its command and by the names of images (models/engines.yaml); of those that are served here, SGLang
+Each is known by its command and by the names of images (models/engines.yaml); of those served here, SGLang
 and llama.cpp, the arguments are read, too.
 """
 

@@ -22,7 +22,7 @@ def explained(one: Explained) -> RenderableType:
     if one.read:
         parts.append(_indented(Text(one.read), 2))
     if one.findings:
-        parts.append(_indented(Findings(one.findings), 2))
+        parts.append(_indented(Findings(one.findings, named=False), 2))
     parts += [_indented(Text.assemble(("note: ", "dim"), note), 4) for note in one.notes]
     return Group(*parts)
 

@@ -21,7 +21,7 @@ from sparkrig.text import listed, reason
 
 FOLDER = Path(__file__).parents[2] / "models"
 _SOURCES = "sources.yaml"
-_NO_MODELS = (_SOURCES, "errors.yaml", "engines.yaml")  # beside the models
+_NO_MODELS = (_SOURCES, "errors.yaml", "engines.yaml", "readers.yaml")  # beside the models
 _WIDTH = 110  # of a line in an entry that is saved
 _Part = TypeVar("_Part", bound=BaseModel)
 
