@@ -58,7 +58,7 @@ def fwupdmgr(piece: Piece, _: Around) -> Explained:
     )
     if not devices and (trees or not quiet):
         raise ValueError("fwupdmgr names no device with a version that can be read: LC_ALL=C gives it in English")
-    verdicts = [Finding(device.name, verdict) for device in devices if (verdict := _judged(device))]
+    verdicts = [Finding(device.name, judged) for device in devices if (judged := _judged(device))]
     well = Verdict("healthy", evidence="no update is offered or has failed")
     have = [f"{device.name} {device.fields[_HAVE]}" for device in devices if _HAVE in device.fields]
     return Explained(
