@@ -10,6 +10,9 @@ from itertools import pairwise
 # A value of these may have blanks in it.
 _PHRASES = (
     "PASSWORD",
+    "PASSWORT",
+    "KENNWORT",
+    "CONTRASENA",
     "PASSWD",
     "PASSPHRASE",
     "PASSCODE",
@@ -24,7 +27,7 @@ _PHRASES = (
     "MNEMONIC",
 )
 # These count wherever they stand in a name, and behind any other word: HF_TOKEN_2, DBPASSWORD.
-_ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL", "TOKEN")
+_ANYWHERE = (*_PHRASES[:9], "TOKEN")
 # These count as the last word: KEY, but not KEY_LENGTH; and joined with one of _HEADS alone: PGPASS, not BYPASS.
 _LAST = (
     *("KEY", "AUTH", "PASS", "PWD", "PW", "PAT", "PSK", "CRED", "JWT", "AUTHORIZATION", "BEARER", "COOKIE"),
@@ -85,7 +88,7 @@ _COUNTED = frozenset((
 # Where a secret lies, or what it is like, is none.
 _ABOUT = frozenset((
     "DIR", "DIRECTORY", "ENDPOINT", "FILE", "FILES", "FLAGS", "FOLDER", "FOLDERS", "LENGTH", "MANAGER", "NAME",
-    "NAMES", "PATH", "PATHS", "REF", "STORE", "TTL", "TYPE", "URI", "URL",
+    "NAMES", "PATH", "PATHS", "POLICY", "REF", "STORE", "TTL", "TYPE", "URI", "URL",
 ))
 # fmt: on
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -117,6 +120,12 @@ def is_sure(name: str) -> bool:
     return any(_stem(word)[1] in _SURE for word in words) or any(
         word.removesuffix("S").endswith("KEY") and before.endswith(_OF_KEYS) for before, word in pairwise(words)
     )
+
+
+@lru_cache(maxsize=4096)
+def is_place(name: str) -> bool:
+    """Whether it is the name of where something lies, or what it is like."""
+    return not _ABOUT.isdisjoint(_words(_CAMEL.sub("_", name[-_LONGEST:]))[-1:])
 
 
 @lru_cache(maxsize=4096)

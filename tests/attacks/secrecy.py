@@ -45,7 +45,8 @@ def surroundings(count: int, names: Sequence[str], structure: str) -> list[tuple
         given = dict(zip(("one", "two", "three"), (f"{value}q7" for value in drawn), strict=True))
         name = dice.choice(spelt(dice.choice(names)))
         around = dice.choice([*AROUND.values(), *LOGS.values()])
-        text = around(_filled(f"«{structure}»", dice, {"name": name, **given}))
+        comma = dice.choice([",", ";", "\t"])
+        text = around(_filled(f"«{structure}»", dice, {"name": name, "comma": comma, **given}))
         made.append((text, [value for value in given.values() if value in text]))
     return made
 
