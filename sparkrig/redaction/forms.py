@@ -27,7 +27,7 @@ _KEY = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY")
 _LETTERS = {
     "login": "-p[ =]?",
     r"(?:mysql|mariadb|7z)\w{0,9}": "-p",
-    r"(?:mongo\w{0,9}|rdesktop|user(?:add|mod))": "-p[ =]",
+    r"(?:cqlsh|mongo\w{0,9}|rdesktop|user(?:add|mod))": "-p[ =]",
     r"(?:ipmitool|mosquitto_\w{3}|(?:un)?zip)": "-P ?",
     "redis-cli": "-a ",
     r"ldap\w{3,9}": "-w ",
@@ -84,6 +84,7 @@ PATTERNS = (
     # an address that whoever knows it may post to
     re.compile(r"(?i)://[^\s/\"'<>]{0,100}(?:hook|ntfy|notify|ping)[^\s/\"'<>]{0,100}/([^\s\"'<>?]{4,})"),
     re.compile(r"(?i)://[^\s\"'<>]{1,200}?/[\w-]{0,40}hooks?[\w-]{0,10}/([^\s\"'<>?]{4,})"),
+    re.compile(r"(?i)::add-mask::([^\n]+)"),
     # of our own looks: the salt and the digests of secrets, and the digest of Ray's token
     re.compile(r"(?m)^salt (\S+)$"),
     re.compile(r"(?m)^secret \w+ ([0-9a-f]{16,64})$"),

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import deque
 from collections.abc import Iterator
-from itertools import islice
 from string import ascii_letters, digits
 
 from sparkrig.redaction import forms, tables
+from sparkrig.redaction.beside import BEGINS, IS, beside, column, siblings
 from sparkrig.redaction.secret_names import is_list, is_phrase, is_place, is_sure, names_a_secret
 from sparkrig.redaction.values import (
     BRACKET,
     CLOSING,
-    FRONT,
     LINE,
     NEWLINE,
     OPENED,
@@ -46,7 +44,8 @@ _DEEP = 1_000_000  # a column that no line has
 
 _ASSIGNED = re.compile(
     rf"(?:{QUOTE}[\])]?\s{{0,40}}|[\])]?[ \t]{{0,40}})"
-    r"(?P<sign>[?:+!]?={1,2}>?|->|::(?=[ \t])|:(?!//|:)|%3[aAdD])[ \t]{0,80}"
+    r"(?P<sign>[?:+!]?={1,2}>?|->|::(?=[ \t])"
+    r"|:[ \t]{0,9}[A-Za-z][\w.|?\[\]]{0,40}[ \t]{1,9}=(?=[ \t]{1,9}[A-Z\"'])|:(?!//|:)|%3[aAdD])[ \t]{0,80}"
 )
 _NOTHING = re.compile(
     rf"(?:[&!][\w!-]{{1,40}}[ \t]{{0,9}})?(?P<block>[|>][-+0-9]{{0,2}})?[ \t]{{0,9}}(?:#[^\n]{{0,200}})?{NEWLINE}"
@@ -72,41 +71,21 @@ _LOGIN = re.compile(rf"(?i)(?:\b(?:login|machine|account|username|user){_BREAK}\
 _NMCLI = ("nmcli", "wpa_cli", "wifi-sec", "802-")
 _QUOTABLE = re.compile("(?i)token|pass(?:word|phrase)|secret|psk")
 # `name: HF_TOKEN` and `value: X`, or `type: password`, in either order and with others of the mapping between
-_IS = rf"{QUOTE}?[ \t]{{0,40}}[:=][ \t]{{0,40}}"
-_IS_LABEL = re.compile(rf"(?i)\b(?:name|key|variable|(?P<of>type|kind)|label|field|option){_IS}{QUOTE}?$")
-_IS_VALUE = re.compile(rf"(?i)(?<![\w.-]){QUOTE}?(?:value|content|default|(?:string)?data){_IS}")
-_VALUES = re.compile("(?i)value|content|default|data")
-_EDGE = re.compile(r"[{}<>]|\n[ \t\r]*\n|(?:^|\n|\]:? | \| )[ \t]{0,80}-(?:--|[ \t])")
-_SIBLINGS = 300  # characters that are looked at on each side of a label
-_CLOSES = {"{": "}", "<": ">"}
-# the value of a field of a form, as multipart/form-data has it
-_FIELD = re.compile(
-    rf"\"[^\n]{{0,200}}{NEWLINE}(?:[ \t]{{0,20}}[A-Za-z-]{{1,40}}:[^\n]{{0,200}}{NEWLINE}){{0,4}}{NEWLINE}"
-    r"[ \t]{0,20}([^\n\r]+)"
+_IS_LABEL = re.compile(rf"(?i)\b(?:name|key|variable|(?P<of>type|kind)|label|field|option){IS}{QUOTE}?$")
+_HEREDOC = re.compile(
+    r"<<[-~]?[\"']?(\w{1,40})[\"']?\r?\n((?:[^\n]*\n){1,30}?)(?:[^\n]{0,100}[ \t])?\1[ \t]*(?:\r?\n|$)"
 )
-_GAP_OF_TAGS = rf"(?:{NEWLINE})?[ \t]{{0,80}}"
-_ELEMENT = re.compile(
-    rf"(?:[\"']?(?:[ \t][^<>\n]{{0,80}})?|</key>{_GAP_OF_TAGS}<string)>{_GAP_OF_TAGS}(?:<!\[CDATA\[)?"
-    rf"([^<>\s][^<>\n]{{0,400}}?)(?:\]\]>)?{_GAP_OF_TAGS}</"
-)
-# Of a table without a header: a name that stands in a cell by itself, and the next cell of its row.
-_CELL = re.compile(r"[ \t]{0,80}[|│┃][ \t]{0,80}([^\s|│┃][^\n|│┃]{0,400}?)[ \t]{0,80}[|│┃]")
-_NEXT_CELL = re.compile(r"[\"']?[,;\t][\"']?((?=[a-zA-Z_-]{0,99}\d)(?=[\d_-]{0,99}[a-zA-Z])[^\s,;\"']{8,200})")
-
-# A line begins, behind a mark of a diff, a list or a comment, or what a journal puts in front.
-_BEGINS = re.compile(r"(?:^|\]:? | \| )[ \t#;+-]*[\"']?$")
 _SECTION = re.compile(r"(?:^|\]:? | \| )[ \t]*\[{1,2}$")
 _LIST_ITEM = re.compile(r"-[ \t]+([^\n]*)")
 _MAPPED = re.compile(r"[\"']?([\w.@-]{1,80})[\"']?[ \t]{0,9}(?:=[ \t]{0,9}|:(?:[ \t]+|$))([^\n]*)")
 _NEXT = re.compile(NEWLINE)
-_FRONT = re.compile(FRONT)
 # of cloud-init's chpasswd: `list: |`, and the rows in it
 _USER_ROW = re.compile(r"[a-z_][\w.-]{0,31}:(\S*|[ \t]+[|>][-+0-9]{0,2})[ \t]*\r?$")
 
 
 def spans(text: str) -> list[Span]:
     """Where each secret begins and ends, in order; none overlaps another."""
-    found = [each.span(each.re.groups) for pattern in forms.PATTERNS for each in pattern.finditer(text)]
+    found = [each.span(each.lastindex or 0) for pattern in forms.PATTERNS for each in pattern.finditer(text)]
     found += named(text)
     told: list[Span] = []
     for start, end in sorted(found):
@@ -194,15 +173,9 @@ class _Reader(Values):
             return self._assigned(assigned)
         if self.is_option and (then := _THEN.match(text, end)):
             return self._arguments(then)
-        in_cell = self.head.rstrip(" \t").endswith(("|", "│", "┃"))
-        if found := (
-            _ELEMENT.match(text, end)
-            or (_CELL.match(text, end) if in_cell else None)
-            or (_FIELD.match(text, end) if "form-data" in self.line else None)
-            or (_NEXT_CELL.match(text, end) if _BEGINS.search(self.line) else None)
-        ):
-            self.place = found.end(1)
-            return iter([found.span(1)])
+        if found := beside(text, end, self.line):
+            self.place = found[1]
+            return iter([found])
         if self.label:
             return self._siblings()
         if self.head[-1:] in ("'", '"') and (pair := _PAIR.match(text, end)):
@@ -220,12 +193,16 @@ class _Reader(Values):
                 base = len(self.line) - len(self.line.lstrip(" \t"))
                 yield from self._below(nothing.end(), base, block=bool(nothing["block"]))
             return
+        if document := _HEREDOC.match(text, at):
+            self.place = document.end()
+            yield document.span(2)
+            return
         header = found["sign"] == ":" and self.name.lower().endswith(("authorization", "cookie", "cookie2"))
         if header and not OPENED.match(text, at) and not BRACKET.match(text, at):
             yield from self.until(QUOTED.get(self.head[-1:], LINE), at)
             return
         written = found["sign"] == ":" or text[found.start() : found.start() + 1] in (" ", "\t")
-        if written and is_phrase(self.name) and _BEGINS.search(self.line) and self._is_words(at):
+        if written and is_phrase(self.name) and BEGINS.search(self.line) and self._is_words(at):
             yield from self.until(LINE, at)
             return
         yield from self.one(at)
@@ -249,17 +226,12 @@ class _Reader(Values):
 
     def _siblings(self) -> Iterator[Span]:
         """What the mapping or the tag, in which the name stands behind a label, has for a value."""
-        if not _VALUES.search(self.text, max(0, self.start - _SIBLINGS), self.end + _SIBLINGS):
-            return
-        first, last, is_open = _mapping(self.text, self.start, self.end)
-        before = deque(_IS_VALUE.finditer(self.text, first, self.start), maxlen=1)
-        least = _column(self.text, self.start - (len(self.label[0]) if self.label else 0))
-        for found in (*before, *islice(_IS_VALUE.finditer(self.text, self.end, last), 2)):
-            column = _column(self.text, found.start())
-            if column < least and not is_open:
-                continue  # of another mapping
+        label = self.start - (len(self.label[0]) if self.label else 0)
+        for found in siblings(self.text, self.start, self.end, label):
             if nothing := _NOTHING.match(self.text, found.end()):
-                yield from self._below(nothing.end(), column, block=bool(nothing["block"]), mapping=True)
+                yield from self._below(
+                    nothing.end(), column(self.text, found.start()), block=bool(nothing["block"]), mapping=True
+                )
             else:
                 yield from self.one(found.end())
         self.place = self.end
@@ -288,7 +260,8 @@ class _Reader(Values):
             elif deeper and self.name == "chpasswd" and (user := _USER_ROW.match(bare)):
                 yield start + user.start(1), start + user.end(1)
             elif (
-                (deeper and mapping)
+                deeper
+                and (mapping or bare.lstrip("\"'").startswith("value"))
                 and (found := _MAPPED.match(bare, 2 if many and item else 0))
                 and (many or found[2])
             ):
@@ -338,7 +311,7 @@ class _Reader(Values):
     def _pair(self, at: int) -> Iterator[Span]:
         """('api_key', 'X'), where the value is no name of a secret, too."""
         before = self.place
-        if self.head[-2:-1] not in ("(", "[") or BRACKET.match(self.text, at):
+        if self.head[:-1].rstrip(" \t")[-1:] not in ("(", "[") or BRACKET.match(self.text, at):
             return
         found = list(self.one(at))
         behind = _AFTER_PAIR.match(self.text, self.place)
@@ -369,31 +342,3 @@ class _Reader(Values):
             at > self.end and (any(each in line for each in _NMCLI) or self.name.startswith(("wifi-sec.", "802-")))
         ) or (at > self.end and _QUOTABLE.search(self.name) and text[at : at + 1] in ("'", '"')):
             yield from self.one(at)
-
-
-def _column(text: str, at: int) -> int:
-    """The column of a name, with or without a quote before it."""
-    line = text[text.rfind("\n", 0, at) + 1 : at]
-    front = _FRONT.match(line)
-    return len(line) - (front.end() if front else 0) + (text[at : at + 1] in ("'", '"'))
-
-
-def _mapping(text: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Where the mapping begins and ends that a place is in, and whether there are brackets around it."""
-    first, most = max(0, start - _SIBLINGS), min(len(text), end + _SIBLINGS)
-    opened: list[re.Match[str]] = []
-    for edge in _EDGE.finditer(text, first, start):
-        if edge[0] in _CLOSES:
-            opened.append(edge)
-        elif opened and edge[0] == _CLOSES[opened[-1][0]]:
-            opened.pop()
-        elif not opened and edge[0] not in _CLOSES.values():
-            first = edge.end()
-    inner = opened[-1][0] if opened else ""
-    depth = 0
-    for edge in _EDGE.finditer(text, end, most):
-        depth += (edge[0] == "{") - (edge[0] == "}")
-        if depth < 0 or (inner == "<" and edge[0] == ">") or (not inner and edge[0] not in "{}<>"):
-            most = edge.start()
-            break
-    return opened[-1].end() if opened else first, most, bool(opened)

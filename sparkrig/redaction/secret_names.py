@@ -54,11 +54,11 @@ _OF_KEYS = (
 # fmt: off
 _HEADS = (
     *_OF_KEYS, "ADMIN", "APP", "AWS", "AZURE", "BOT", "CLI", "CLIENT", "DB", "DEPLOY", "DOCKER", "FTP", "GCP",
-    "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "LDAP", "LICENSE", "LLAMA", "LOGIN",
+    "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "KEY", "LDAP", "LICENSE", "LLAMA", "LOGIN",
     "MAIL", "MASTER", "MONGO", "MQTT", "MY", "MYSQL", "NGC", "NV", "NVIDIA", "O", "OPENAI", "PG", "POSTGRES",
     "PASS", "PRE", "PRIV", "PROXY", "RAY", "REDIS", "REDISCLI", "REGISTRY", "ROOT", "SERVER", "SESSION", "SMB",
-    "SMTP", "SQL", "SSH", "STORAGE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB", "WEP", "WG",
-    "WIFI", "WPA", "X",
+    "SMTP", "SQL", "SSH", "STORAGE", "STORE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB",
+    "WEP", "WG", "WIFI", "WPA", "X",
 )
 # Words before it that make another thing of it.
 _SWITCH = frozenset((
