@@ -19,13 +19,13 @@ _AROUND = 300  # characters that are looked at on each side of a label
 _CLOSES = {"{": "}", "<": ">"}
 # the value of a field of a form, as multipart/form-data has it
 _FIELD = re.compile(
-    rf"\"[^\n]{{0,200}}{NEWLINE}(?:[ \t]{{0,20}}[A-Za-z-]{{1,40}}:[^\n]{{0,200}}{NEWLINE}){{0,4}}{NEWLINE}"
+    rf"\"?[^\n]{{0,200}}{NEWLINE}(?:[ \t]{{0,20}}[A-Za-z-]{{1,40}}:[^\n]{{0,200}}{NEWLINE}){{0,4}}{NEWLINE}"
     r"[ \t]{0,20}([^\n\r]+)"
 )
 _TELLING = r"(?=[a-zA-Z_-]{0,99}\d)(?=[\d_-]{0,99}[a-zA-Z])"
 _GAP_OF_TAGS = rf"(?:{NEWLINE})?[ \t]{{0,80}}"
 _ELEMENT = re.compile(
-    rf"(?:[\"']?(?:[ \t][^<>\n]{{0,80}})?|</(?:key|name)>{_GAP_OF_TAGS}<(?:string|value))>{_GAP_OF_TAGS}"
+    rf"(?:[\"']?(?:[ \t][^<>\n]{{0,80}})?|</\w{{1,20}}>{_GAP_OF_TAGS}<\w[^<>\n]{{0,80}})>{_GAP_OF_TAGS}"
     rf"(?:<!\[CDATA\[)?([^<>\s][^<>\n]{{0,400}}?)(?:\]\]>)?{_GAP_OF_TAGS}</"
 )
 # Of a table without a header: a name that stands in a cell by itself, and the next cell of its row.

@@ -45,7 +45,8 @@ _DEEP = 1_000_000  # a column that no line has
 _ASSIGNED = re.compile(
     rf"(?:{QUOTE}[\])]?\s{{0,40}}|[\])]?[ \t]{{0,40}})"
     r"(?P<sign>[?:+!]?={1,2}>?|->|::(?=[ \t])"
-    r"|:[ \t]{0,9}[A-Za-z][\w.|?\[\]]{0,40}[ \t]{1,9}=(?=[ \t]{1,9}[A-Z\"'])|:(?!//|:)|%3[aAdD])[ \t]{0,80}"
+    r"|:[ \t]{0,9}[A-Za-z][\w.?\[\]]{0,40}(?: \| \w{1,20}){0,3}[ \t]{1,9}=(?=[ \t]{1,9}[A-Z\"'])"
+    r"|:(?!//|:)|%3[aAdD])[ \t]{0,80}"
 )
 _NOTHING = re.compile(
     rf"(?:[&!][\w!-]{{1,40}}[ \t]{{0,9}})?(?P<block>[|>][-+0-9]{{0,2}})?[ \t]{{0,9}}(?:#[^\n]{{0,200}})?{NEWLINE}"
@@ -71,7 +72,7 @@ _LOGIN = re.compile(rf"(?i)(?:\b(?:login|machine|account|username|user){_BREAK}\
 _NMCLI = ("nmcli", "wpa_cli", "wifi-sec", "802-")
 _QUOTABLE = re.compile("(?i)token|pass(?:word|phrase)|secret|psk")
 # `name: HF_TOKEN` and `value: X`, or `type: password`, in either order and with others of the mapping between
-_IS_LABEL = re.compile(rf"(?i)\b(?:name|key|variable|(?P<of>type|kind)|label|field|option){IS}{QUOTE}?$")
+_IS_LABEL = re.compile(rf"(?i)\b(?:name|key|variable|(?P<of>type|kind)|id|label|field|option){IS}{QUOTE}?$")
 _HEREDOC = re.compile(
     r"<<[-~]?[\"']?(\w{1,40})[\"']?\r?\n((?:[^\n]*\n){1,30}?)(?:[^\n]{0,100}[ \t])?\1[ \t]*(?:\r?\n|$)"
 )
@@ -197,7 +198,7 @@ class _Reader(Values):
             self.place = document.end()
             yield document.span(2)
             return
-        header = found["sign"] == ":" and self.name.lower().endswith(("authorization", "cookie", "cookie2"))
+        header = found["sign"] == ":" and self.name.lower().rstrip("23").endswith(("authorization", "cookie"))
         if header and not OPENED.match(text, at) and not BRACKET.match(text, at):
             yield from self.until(QUOTED.get(self.head[-1:], LINE), at)
             return

@@ -22,7 +22,8 @@ _EDGES = " \t\r|│┃"
 # have a name and its value; and in columns of blanks, only what is no word is a secret.
 _BARS = re.compile(r"([^|│┃]+)")
 _BLANKS = re.compile(r"(\S+(?: \S+)*)")
-_COMMAS = tuple(re.compile(rf'(?:^|{sign})("(?:[^"]|"")*"|[^{sign}]*)') for sign in "\t;,")
+_COMMAS = tuple(re.compile(rf'(?:^|{sign})("(?:[^"]|"")*"|[^{sign}]*)') for sign in ("\t", ";", ",", r"\|"))
+_SPACED = re.compile(r", | \|")
 _SPLITS = (_BARS, *_COMMAS, _BLANKS)
 
 
@@ -41,7 +42,7 @@ def below(text: str, at: int) -> tuple[list[Cell], int]:
     for split in _SPLITS if len(line) < _WIDEST else ():
         for cells in _rows(split, line):
             names = [line[first:last] for first, last in cells]
-            if len(names) > 1 and all(map(_is_heading, names)) and _is_header(split, line, _line(text, end + 1)):
+            if _is_header(split, names, line[cells[0][0] :] if cells else "", _line(text, end + 1)):
                 return _read(text, end + 1, split, names)
     return [], end
 
@@ -73,11 +74,14 @@ def _is_heading(name: str) -> bool:
     return bool(_HEADING.fullmatch(name)) and (not is_telling(name) or names_a_secret(name))
 
 
-def _is_header(split: re.Pattern[str], line: str, following: str) -> bool:
+def _is_header(split: re.Pattern[str], names: list[str], line: str, following: str) -> bool:
     """Whether a line of words is one, and no sentence and no row."""
+    headings = [name for name in names if name]
+    if len(headings) < 2 or not all(map(_is_heading, headings)):
+        return False
     if split is _BARS:
         return _RULE.fullmatch(following) is not None
-    return split not in _COMMAS or ", " not in line
+    return split is _BLANKS or _SPACED.search(line) is None
 
 
 def _read(text: str, at: int, split: re.Pattern[str], names: list[str]) -> tuple[list[Cell], int]:

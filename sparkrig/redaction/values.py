@@ -14,7 +14,7 @@ NEWLINE = r"[ \t]{0,80}\r?\n(?:\S[^\n]{0,100}?(?:\]: | \| ))?"
 FRONT = r"\S[^\n]{0,100}?(?:\]:? | \| )"  # the same, and what a server puts there
 QUOTE = r"(?:\\{0,3}[\"'`])"
 OPENED = re.compile(r"[bBuUrRfF]{0,2}(\\{0,3})([\"'`])")
-BRACKET = re.compile(r"[A-Za-z_][\w.]{0,60}\((?=[\"'\[({]|\w{1,40}=[\"'])|[\[({]")
+BRACKET = re.compile(r"[A-Z]\w{0,60} ?\{(?=\s)|[A-Za-z_][\w.]{0,60}\((?=[\"'\[({]|\w{1,40}=[\"'])|[\[({]")
 WORD = re.compile(r"[^\s\"'\\]+")
 LINE = re.compile(r"[^\n]*")
 CLOSING = ",;)}]`"  # what ends a word and is not of it
