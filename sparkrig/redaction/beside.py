@@ -15,7 +15,7 @@ IS = rf"{QUOTE}?[ \t]{{0,40}}[:=][ \t]{{0,40}}"
 _IS_VALUE = re.compile(rf"(?i)(?<![\w.-]){QUOTE}?(?:value|content|default|(?:string)?data){IS}")
 _VALUES = re.compile("(?i)value|content|default|data")
 _EDGE = re.compile(r"[{}<>]|\n[ \t\r]*\n|(?:^|\n|\]:? | \| )[ \t]{0,80}-(?:--|[ \t])")
-_AROUND = 300  # characters that are looked at on each side of a label
+_AROUND = 240  # characters that are looked at on each side of a label
 _CLOSES = {"{": "}", "<": ">"}
 # the value of a field of a form, as multipart/form-data has it
 _FIELD = re.compile(

@@ -74,12 +74,12 @@ PATTERNS = (
     re.compile(r"(?i)\bidentified\b[^\n]{0,60}?[ \t](?:by|as)[ \t]+\\?['\"]([^'\"\\\n]+)"),
     re.compile(r"(?i)\bConvertTo-SecureString[ \t]+(?:-String[ \t]+)?['\"]([^'\"\n]+)"),
     re.compile(r"\{(?:[A-Z]?SHA\d{0,3}|S?MD5|CRYPT|ARGON2|PBKDF2)\}([\w./+=$-]{8,})"),  # as LDAP has them
-    re.compile(r"(?m)^[ \t]*(?:requirepass|masterauth)[ \t]+(\S+)"),
+    re.compile(r"\b(?:requirepass|masterauth)[ \t]+(\S+)"),
     # what a client sends: > PASS x, AUTH PLAIN x, a1 LOGIN me x
-    re.compile(r"(?m)(?:[>:][ \t]|^)(?:AUTH(?: [\w-]{1,20})?|\w{1,8} LOGIN \S{1,64})[ \t](\S{6,200})\s?$"),
+    re.compile(r"(?m)(?:[]>:|][ \t]|^[ \t]*)(?:AUTH(?: [\w-]{1,20})?|\w{1,8} LOGIN \S{1,64})[ \t](\S{6,200})\s?$"),
     re.compile(r"(?m)(?:>|C:)[ \t]PASS[ \t](\S+)\s?$"),
     # a row of ~/.pgpass, and one of a file of cookies
-    re.compile(r"(?m)^[^\s:]{1,253}:(?:\d{4,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{6,200})\s?$"),
+    re.compile(r"(?<!\S)[^\s:]{1,253}:(?:\d{4,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:([^\s:]{6,200})(?!\S)"),
     re.compile(r"\t(?:TRUE|FALSE)\t[^\t\n]{1,200}\t(?:TRUE|FALSE)\t\d{1,12}\t[^\t\n]{1,200}\t([^\t\n]+)"),
     # an address that whoever knows it may post to
     re.compile(r"(?i)://[^\s/\"'<>]{0,100}(?:hook|ntfy|notify|ping)[^\s/\"'<>]{0,100}/([^\s\"'<>?]{4,})"),

@@ -7,27 +7,14 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
-# A value of these may have blanks in it.
-_PHRASES = (
-    "PASSWORD",
-    "PASSWORT",
-    "KENNWORT",
-    "CONTRASENA",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASSCODE",
-    "SECRET",
-    "CREDENTIAL",
-    "CRED",
-    "PSK",
-    "PWD",
-    "PASS",
-    "PW",
-    "PHRASE",
-    "MNEMONIC",
-)
+# fmt: off
 # These count wherever they stand in a name, and behind any other word: HF_TOKEN_2, DBPASSWORD.
-_ANYWHERE = (*_PHRASES[:9], "TOKEN")
+_WORDS_FOR_ONE = (
+    "PASSWORD", "PASSWORT", "KENNWORT", "CONTRASENA", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL",
+)
+_ANYWHERE = (*_WORDS_FOR_ONE, "TOKEN")
+# A value of these may have blanks in it.
+_PHRASES = (*_WORDS_FOR_ONE, "CRED", "PSK", "PWD", "PASS", "PW", "PHRASE", "MNEMONIC")
 # These count as the last word: KEY, but not KEY_LENGTH; and joined with one of _HEADS alone: PGPASS, not BYPASS.
 _LAST = (
     *("KEY", "AUTH", "PASS", "PWD", "PW", "PAT", "PSK", "CRED", "JWT", "AUTHORIZATION", "BEARER", "COOKIE"),
@@ -40,18 +27,8 @@ _ONLY_BEHIND = {
     "COMMUNITY": frozenset(("RO", "RW", "SNMP", "TRAP")),
 }
 _OF_KEYS = (
-    "API",
-    "ACCESS",
-    "AUTH",
-    "SECRET",
-    "PRIVATE",
-    "PRESHARED",
-    "SHARED",
-    "SIGNING",
-    "ENCRYPTION",
-    "ACCOUNT",
+    "API", "ACCESS", "AUTH", "SECRET", "PRIVATE", "PRESHARED", "SHARED", "SIGNING", "ENCRYPTION", "ACCOUNT",
 )
-# fmt: off
 _HEADS = (
     *_OF_KEYS, "ADMIN", "APP", "AWS", "AZURE", "BOT", "CLI", "CLIENT", "DB", "DEPLOY", "DOCKER", "FTP", "GCP",
     "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "KEY", "LDAP", "LICENSE", "LLAMA", "LOGIN",
@@ -94,7 +71,7 @@ _ABOUT = frozenset((
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = re.compile(rf"(?:{'|'.join(sorted(_HEADS, key=len, reverse=True))}){{1,3}}")
 _LONGEST = 128
-_SURE = {*_ANYWHERE[:-1], "PIN", "OTP", "TOTP"}  # a number behind these is a secret, too
+_SURE = {*_WORDS_FOR_ONE, "PIN", "OTP", "TOTP"}  # a number behind these is a secret, too
 
 
 @lru_cache(maxsize=4096)

@@ -15,6 +15,7 @@ from tests.attacks.lines import AROUND, LOGS, MARK
 _DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 SECRET: Sequence[str] = _DATA["secret"]
 INNOCENT: Sequence[str] = _DATA["innocent"]
+HARMLESS: Sequence[str] = _DATA["harmless"]
 _STRUCTURES: Mapping[str, Sequence[str]] = _DATA["structures"]
 _WIDE = {ord(letter): ord(letter) + 0xFEE0 for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"}
 
