@@ -8,6 +8,8 @@ from ipaddress import IPv6Address
 
 # what Unicode calls default ignorable: it takes no room on a screen, and str.isprintable lets it pass
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
+# What CI obeys in a line that is printed: `::name::`, whatever blanks are before it, and `##[name` anywhere.
+_OBEYED = re.compile(r"(?m)^[^\S\n]*:(?=:[A-Za-z][^\n]*::)|#(?=#\w*\[)")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -59,5 +61,9 @@ def plain(text: str) -> str:
 
 
 def lines(text: str) -> str:
-    """The same for a text of several lines, which end in LF; tabs become blanks up to the next column."""
-    return "\n".join(plain(line) for line in text.expandtabs().split("\n"))
+    """The same for a text of several lines, which end in LF; tabs become blanks up to the next column.
+
+    What CI would take for a command (`::error::`, `##vso[`) is shown with a blank in it.
+    """
+    seen = "\n".join(plain(line) for line in text.expandtabs().split("\n"))
+    return _OBEYED.sub(r"\g<0> ", seen) if "::" in seen or "##" in seen else seen

@@ -116,8 +116,8 @@ class Book:
             if name.lower() not in SYSTEM_USERS:
                 self.users.setdefault(name)
         self.ssids.update(dict.fromkeys(filter(None, known.ssids)))
-        for secret in known.secrets:
-            self.add_secret(secret, least=_SECRET)
+        for secret in filter(_SECRET.fullmatch, known.secrets):
+            self.add_secret(secret)
         for serial in known.serials:
             stem = re.sub(r"-[A-Za-z0-9]$", "", serial.strip())  # without the end of a cable, which stays
             if is_serial(stem):
@@ -141,9 +141,9 @@ class Book:
             self._ends.setdefault(digits[6:], digits)
             self.forget()
 
-    def add_secret(self, value: str, *, least: re.Pattern[str]) -> None:
-        """A secret, to be found wherever it stands, where all of it has that form."""
-        if value not in self.secrets and least.fullmatch(value):
+    def add_secret(self, value: str) -> None:
+        """A secret, to be found wherever it stands."""
+        if value not in self.secrets:
             self.secrets[value] = None
             self.forget()
 

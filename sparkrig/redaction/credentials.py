@@ -10,20 +10,19 @@ from collections.abc import Iterable, Iterator
 
 from sparkrig.redaction import places
 from sparkrig.redaction.book import Book
+from sparkrig.redaction.forms import is_telling
 from sparkrig.redaction.secret_names import names_a_secret
 from sparkrig.redaction.sheet import INNER, MARK, Sheet, decoded, unquoted
 from sparkrig.redaction.words import anywhere
 
 # --- tokens
 
-# a secret that is no word, so that it can be looked for wherever it stands
-_TELLING = re.compile(r"(?=[^\d\n]{0,200}\d)(?=[^A-Za-z\n]{0,200}[A-Za-z])[^\s]{8,200}")
-
 
 def learn(book: Book, text: str) -> None:
     """Note each secret that is no word, so that it is found where no name stands before it."""
     for start, end in places.spans(text):
-        book.add_secret(text[start:end], least=_TELLING)
+        if is_telling(text[start:end]):
+            book.add_secret(text[start:end])
 
 
 def tokens(book: Book, sheet: Sheet) -> None:

@@ -27,9 +27,10 @@ _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-
 # six bytes and no more: as a tool dumps them, as C and Python write them
 _BYTES = (
     re.compile(
-        r"[0-9A-Fa-f](?<![0-9A-Za-z.:_-].)(?<![0-9A-Fa-f]{2} .)[0-9A-Fa-f](?: [0-9A-Fa-f]{2}){5}"
+        r"[0-9A-Fa-f](?<![0-9A-Za-z.:_-].)(?<!(?<![0-9A-Za-z])[0-9A-Fa-f]{2} .)[0-9A-Fa-f](?: [0-9A-Fa-f]{2}){5}"
         r"(?! [0-9A-Fa-f]{2}(?![0-9A-Za-z]))(?![0-9A-Za-z:-])"
     ),
+    re.compile(r"(?<![0-9A-Za-z,.])[0-9A-Fa-f]{2}(?:,[0-9A-Fa-f]{2}){5}(?![0-9A-Za-z,.])"),
     re.compile(
         r"(?i)(?<!0x[0-9a-f]{2}[, ])(?<!0x[0-9a-f]{2}, )0x[0-9a-f]{2}(?:(?:, ?| )0x[0-9a-f]{2}){5}(?![0-9a-z])"
         r"(?!(?:, ?| )0x)"
@@ -39,7 +40,7 @@ _BYTES = (
 _BYTE = re.compile(r"(?i)(0x|\\x|)([0-9a-f]{2})")
 _BARE = (  # hex digits without colons, behind a label that shows that they are an address
     re.compile(
-        rf"(?i)\b(?:mac|hw_?addr|bssid|bd_?addr|lladdr|ether)[\w-]{{0,12}}[\"']?(?:[ \t]*[:=][ \t]*"
+        rf"(?i)\b(?:mac|(?:hw|ch)_?addr|bssid|bd_?addr|lladdr|ether)[\w-]{{0,12}}[\"']?(?:[ \t]*[:=][ \t]*"
         rf"|[ \t]+)[\"']?([0-9a-f]{{12}}){NO_HEX_RIGHT}"
     ),
     re.compile(

@@ -7,24 +7,14 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
-# A value of these may have blanks in it.
-_PHRASES = (
-    "PASSWORD",
-    "PASSWD",
-    "PASSPHRASE",
-    "PASSCODE",
-    "SECRET",
-    "CREDENTIAL",
-    "CRED",
-    "PSK",
-    "PWD",
-    "PASS",
-    "PW",
-    "PHRASE",
-    "MNEMONIC",
-)
+# fmt: off
 # These count wherever they stand in a name, and behind any other word: HF_TOKEN_2, DBPASSWORD.
-_ANYWHERE = ("PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL", "TOKEN")
+_WORDS_FOR_ONE = (
+    "PASSWORD", "PASSWORT", "KENNWORT", "CONTRASENA", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL",
+)
+_ANYWHERE = (*_WORDS_FOR_ONE, "TOKEN")
+# A value of these may have blanks in it.
+_PHRASES = (*_WORDS_FOR_ONE, "CRED", "PSK", "PWD", "PASS", "PW", "PHRASE", "MNEMONIC")
 # These count as the last word: KEY, but not KEY_LENGTH; and joined with one of _HEADS alone: PGPASS, not BYPASS.
 _LAST = (
     *("KEY", "AUTH", "PASS", "PWD", "PW", "PAT", "PSK", "CRED", "JWT", "AUTHORIZATION", "BEARER", "COOKIE"),
@@ -37,25 +27,15 @@ _ONLY_BEHIND = {
     "COMMUNITY": frozenset(("RO", "RW", "SNMP", "TRAP")),
 }
 _OF_KEYS = (
-    "API",
-    "ACCESS",
-    "AUTH",
-    "SECRET",
-    "PRIVATE",
-    "PRESHARED",
-    "SHARED",
-    "SIGNING",
-    "ENCRYPTION",
-    "ACCOUNT",
+    "API", "ACCESS", "AUTH", "SECRET", "PRIVATE", "PRESHARED", "SHARED", "SIGNING", "ENCRYPTION", "ACCOUNT",
 )
-# fmt: off
 _HEADS = (
     *_OF_KEYS, "ADMIN", "APP", "AWS", "AZURE", "BOT", "CLI", "CLIENT", "DB", "DEPLOY", "DOCKER", "FTP", "GCP",
-    "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "LDAP", "LICENSE", "LLAMA", "LOGIN",
+    "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "KEY", "LDAP", "LICENSE", "LLAMA", "LOGIN",
     "MAIL", "MASTER", "MONGO", "MQTT", "MY", "MYSQL", "NGC", "NV", "NVIDIA", "O", "OPENAI", "PG", "POSTGRES",
     "PASS", "PRE", "PRIV", "PROXY", "RAY", "REDIS", "REDISCLI", "REGISTRY", "ROOT", "SERVER", "SESSION", "SMB",
-    "SMTP", "SQL", "SSH", "STORAGE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB", "WEP", "WG",
-    "WIFI", "WPA", "X",
+    "SMTP", "SQL", "SSH", "STORAGE", "STORE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB",
+    "WEP", "WG", "WIFI", "WPA", "X",
 )
 # Words before it that make another thing of it.
 _SWITCH = frozenset((
@@ -85,13 +65,13 @@ _COUNTED = frozenset((
 # Where a secret lies, or what it is like, is none.
 _ABOUT = frozenset((
     "DIR", "DIRECTORY", "ENDPOINT", "FILE", "FILES", "FLAGS", "FOLDER", "FOLDERS", "LENGTH", "MANAGER", "NAME",
-    "NAMES", "PATH", "PATHS", "REF", "STORE", "TTL", "TYPE", "URI", "URL",
+    "NAMES", "PATH", "PATHS", "POLICY", "REF", "STORE", "TTL", "TYPE", "URI", "URL",
 ))
 # fmt: on
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = re.compile(rf"(?:{'|'.join(sorted(_HEADS, key=len, reverse=True))}){{1,3}}")
 _LONGEST = 128
-_SURE = {*_ANYWHERE[:-1], "PIN", "OTP", "TOTP"}  # a number behind these is a secret, too
+_SURE = {*_WORDS_FOR_ONE, "PIN", "OTP", "TOTP"}  # a number behind these is a secret, too
 
 
 @lru_cache(maxsize=4096)
@@ -117,6 +97,12 @@ def is_sure(name: str) -> bool:
     return any(_stem(word)[1] in _SURE for word in words) or any(
         word.removesuffix("S").endswith("KEY") and before.endswith(_OF_KEYS) for before, word in pairwise(words)
     )
+
+
+@lru_cache(maxsize=4096)
+def is_place(name: str) -> bool:
+    """Whether it is the name of where something lies, or what it is like."""
+    return not _ABOUT.isdisjoint(_words(_CAMEL.sub("_", name[-_LONGEST:]))[-1:])
 
 
 @lru_cache(maxsize=4096)

@@ -41,7 +41,7 @@ class Screen(Console):
 
 def _cleaned(segment: Segment) -> Segment:
     text, style, control = segment
-    return segment if control or text.isprintable() else Segment(lines(text), style)
+    return segment if control or (shown := lines(text)) == text else Segment(shown, style)
 
 
 def _unpadded(segments: Iterable[Segment]) -> Iterator[Segment]:

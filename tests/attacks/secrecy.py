@@ -15,6 +15,7 @@ from tests.attacks.lines import AROUND, LOGS, MARK
 _DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 SECRET: Sequence[str] = _DATA["secret"]
 INNOCENT: Sequence[str] = _DATA["innocent"]
+HARMLESS: Sequence[str] = _DATA["harmless"]
 _STRUCTURES: Mapping[str, Sequence[str]] = _DATA["structures"]
 _WIDE = {ord(letter): ord(letter) + 0xFEE0 for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"}
 
@@ -45,7 +46,8 @@ def surroundings(count: int, names: Sequence[str], structure: str) -> list[tuple
         given = dict(zip(("one", "two", "three"), (f"{value}q7" for value in drawn), strict=True))
         name = dice.choice(spelt(dice.choice(names)))
         around = dice.choice([*AROUND.values(), *LOGS.values()])
-        text = around(_filled(f"«{structure}»", dice, {"name": name, **given}))
+        comma = dice.choice([",", ";", "\t"])
+        text = around(_filled(f"«{structure}»", dice, {"name": name, "comma": comma, **given}))
         made.append((text, [value for value in given.values() if value in text]))
     return made
 

@@ -6,7 +6,7 @@ from sparkrig.redaction import places
 from sparkrig.redaction.credentials import masked
 from sparkrig.redaction.redactor import Redactor
 from tests.attacks import canaries
-from tests.attacks.secrecy import INNOCENT, SECRET, surroundings
+from tests.attacks.secrecy import HARMLESS, INNOCENT, SECRET, surroundings
 from tests.tables import each_row
 
 
@@ -16,7 +16,7 @@ def test_a_secret_is_found_in_every_surrounding() -> None:
         for way in (masked, Redactor().redact):
             assert not canaries.left(way(text), values), way(text)
 
-    each_row(surroundings(600, SECRET, "any"), holds)
+    each_row([*surroundings(600, SECRET, "any"), *surroundings(800, SECRET, "apart")], holds)
 
 
 def test_behind_an_innocent_name_nothing_is_found() -> None:
@@ -25,6 +25,13 @@ def test_behind_an_innocent_name_nothing_is_found() -> None:
         assert not found, found
 
     each_row(surroundings(400, INNOCENT, "by_name"), holds)
+
+
+def test_a_text_without_a_secret_stays() -> None:
+    def stays(text: str) -> None:
+        assert masked(text) == text
+
+    each_row(HARMLESS, stays)
 
 
 def test_a_pin_is_a_number_and_no_pin_of_apt_or_of_a_board() -> None:

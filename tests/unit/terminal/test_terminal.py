@@ -112,6 +112,21 @@ def test_plain_leaves_what_can_be_seen_and_nothing_else() -> None:
     assert lines("a\tb\nc\r\nd\x85e\u2028f") == "a       b\nc \nd e f"
 
 
+def test_ci_obeys_no_line_of_a_host() -> None:
+    for said, written in {
+        "::add-mask::x": ": :add-mask::x",
+        "a\n\u00a0 ::error file=x,line=1::y": "a\n  : :error file=x,line=1::y",
+        "::set-output name=a::b": ": :set-output name=a::b",
+        "say ##vso[task.setvariable variable=PATH]x": "say # #vso[task.setvariable variable=PATH]x",
+        "##[command]x ##teamcity[x]": "# #[command]x # #teamcity[x]",
+    }.items():
+        assert lines(said) == written
+        assert written in shown(said), shown(said)
+        assert written.split("\n")[-1].strip() in shown(Text(said.replace("\u00a0", " "))), said
+    for stays in ("::1 dev lo", "fe80::1 a::b", "a ::error::b", "## [x]", "C++ std::vector::size"):
+        assert lines(stays) == stays and stays in shown(Text(stays))
+
+
 def shown(what: object, **how: Any) -> str:
     file = io.StringIO()
     Screen(file=file, width=60, **how).print(what)
