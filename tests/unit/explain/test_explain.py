@@ -839,6 +839,7 @@ PRIVATE = {
     "ibdev2netdev -v": VERBOSE,
     "ibdev2netdev -v, unreadable": VERBOSE.replace("port 1", "port x"),
     "show_gids, unreadable": GIDS.replace("192.168.100.11", SERIAL),
+    "fwupdmgr, without a label": f"$ fwupdmgr update\nfailed to write-firmware: device {SERIAL} did not answer\n",
     "csv": f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n",
     "csv, columns moved": f"{CSV}0, NVIDIA GB10, 1, {SERIAL}, 2418 MHz, [N/A]\n",
     "nvidia-smi -L": f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n",
