@@ -21,7 +21,8 @@ _NEVER = r"(?!)"
 class Signature:
     """Words of one failure: a row of models/errors.yaml, which says what its fields mean.
 
-    pattern: a regular expression of the words; meaning: what failed, in words; about: what failed, in a word.
+    pattern: a regular expression of the words; meaning: what failed, in words; about: what failed, in a word;
+    alone: the cure for whom has no inventory, where `cure` wants one.
     """
 
     cause: str
@@ -35,6 +36,7 @@ class Signature:
     several: bool = False
     warns: bool = False
     about: str = ""
+    alone: str = ""
 
     def search(self, text: str) -> re.Match[str] | None:
         """The words in a text."""

@@ -13,11 +13,11 @@ from sparkrig.verdict import Finding, Verdict
 _FACTS = {
     "driver": (
         re.compile(r"\bDriver Version *: *(\d[\d.]+)"),
-        "bring both to one driver: sparkrig update INVENTORY",
+        "bring DGX OS up to date on both, and reboot",
     ),
     "kernel": (
         re.compile(r"(?<![\w.-])(\d+\.\d+\.\d+-\d+-nvidia(?:-64k)?)(?![\w.-])"),
-        "boot one kernel on both: sparkrig update INVENTORY",
+        "bring DGX OS up to date on both, and reboot",
     ),
     "MTU of a cage's netdev": (
         re.compile(r"\b(?:en|roce)(?:p1|P2p1)s0f[01]\S{0,40} [^\n]{0,200}\bmtu (\d+)"),
