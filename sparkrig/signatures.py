@@ -21,7 +21,8 @@ _NEVER = r"(?!)"
 class Signature:
     """Words of one failure: a row of models/errors.yaml, which says what its fields mean.
 
-    pattern: a regular expression of the words; meaning: what failed, in words; about: what failed, in a word.
+    pattern: a regular expression of the words; meaning: what failed, in words; about: what failed, in a word;
+    by_hand: the cure where no inventory is known, where it is another.
     """
 
     cause: str
@@ -35,6 +36,12 @@ class Signature:
     several: bool = False
     warns: bool = False
     about: str = ""
+    by_hand: str = ""
+
+    @property
+    def pasted_cure(self) -> str:
+        """The cure where no inventory is known."""
+        return self.by_hand or self.cure
 
     def search(self, text: str) -> re.Match[str] | None:
         """The words in a text."""
@@ -74,6 +81,7 @@ def _signature(row: dict[str, Any]) -> Signature:
         meaning=row.pop("means", ""),
         cure=_cure(row.pop("cure", "")),
         statuses=tuple(row.pop("statuses", ())),
+        by_hand=row.pop("by hand", ""),
         **row,
     )
 

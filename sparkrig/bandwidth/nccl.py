@@ -286,7 +286,7 @@ def _failed(failed: Mapping[str, Nccl]) -> Verdict:
     name, rank = min(failed.items(), key=lambda each: _rank(each[1].error))
     error = of("nccl", rank.error)
     where = f" in stage {rank.stage}" if rank.stage else ""
-    detail = f" ({rank.detail.rstrip('.')})" if rank.detail else ""
+    detail = f" ({rank.detail.rstrip('. ')})" if rank.detail else ""
     return Verdict(error.level, error.cause, f"{name}: {error.meaning}{where}{detail}", error.cure)
 
 

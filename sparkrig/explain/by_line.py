@@ -28,7 +28,7 @@ def verdict(row: Signature, words: list[str]) -> Verdict:
     """What a row of models/errors.yaml says of the lines that have its words."""
     times = f" ({len(words)} times)" if len(words) > 1 else ""
     said = f"{row.meaning}{times}: {shorten(words[0], 160, placeholder=' ...')}"
-    return Verdict(row.level, "" if row.level == "healthy" else row.cause, said, row.cure)
+    return Verdict(row.level, "" if row.level == "healthy" else row.cause, said, row.pasted_cure)
 
 
 def note(row: Signature) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 
-from sparkrig.cure import deploy, on_host, quoted
+from sparkrig.cure import on_host, quoted
 from sparkrig.explain.explanation import CAGE, CAGE_GBPS, PATH_MTU
 from sparkrig.fabric import cage_judge
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS, End
@@ -19,7 +19,9 @@ from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
 MTU = 9000  # the default of the setting mtu, which needs pydantic to be read
-OWN_SUBNETS = deploy(what="network").then(", with a subnet of its own for each twin under fabric")
+OWN_SUBNETS = (
+    "give each twin an address in a subnet of its own, by netplan or nmcli (sparkrig onboard does it on both)"
+)
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ def bonded(master: str, names: Iterable[str] = ()) -> Verdict:
     why = (
         f"{parts} in the bond {master}: RDMA over a bond breaks off, or takes one part, so let each twin be a rail"
     )
-    return Verdict("degraded", "bond", why, f"take the bond {master} apart, then: {OWN_SUBNETS}")
+    return Verdict("degraded", "bond", why, f"take the bond {master} apart, then {OWN_SUBNETS}")
 
 
 def _cage(cage: str, twins: Sequence[Netdev], state: str, *, whole: bool) -> list[Finding]:

@@ -51,8 +51,8 @@ def fwupdmgr(piece: Piece, _: Around) -> Explained:
     devices = [device for device in trees if {_HAVE, _OFFER, "Update State"} & {*device.fields}]
     if not devices and "Successfully installed firmware" in piece.text:
         done = Verdict("healthy", evidence="fwupd installed it, and asks for no reboot")
-        verdict = _PENDING if "reboot" in piece.text else done
-        return Explained(piece.tool, "firmware that was installed", (Finding("the firmware", verdict),))
+        installed = _PENDING if "reboot" in piece.text else done
+        return Explained(piece.tool, "firmware that was installed", (Finding("the firmware", installed),))
     quiet = re.search(
         r"No (?:updates available|updatable devices|upgrades for)|latest available firmware", piece.text
     )

@@ -124,7 +124,7 @@ READERS = (
             sign("row", r"[ \t]*[\w.-]+[ \t]+\d+[ \t]+\d+[ \t]+[0-9a-f]{4}(?::[0-9a-f]{4}){7}\b"),
         ),
         body=_GID_LINE,
-        install="sparkrig topology INVENTORY shows the GIDs without it",
+        install="grep . /sys/class/infiniband/*/ports/1/gids/[0-7], or install mlnx-tools",
     ),
     Reader(
         "ibdev2netdev",
@@ -138,6 +138,6 @@ READERS = (
                 r"[ \t]*(?:[0-9a-f:.]+[ \t]+)?[\w.-]+[ \t]+(?:\([^\n]{0,200})?port[ \t]+\S[^\n]{0,200}==>",
             ),
         ),
-        install="sparkrig topology INVENTORY shows the devices without it",
+        install="rdma link shows the same",
     ),
 )

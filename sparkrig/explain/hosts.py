@@ -13,15 +13,15 @@ from sparkrig.verdict import Finding, Verdict
 _FACTS = {
     "driver": (
         re.compile(r"\bDriver Version *: *(\d[\d.]+)"),
-        "bring both to one driver: sparkrig update INVENTORY",
+        "bring both to one driver: sudo apt full-upgrade on the older one, and reboot",
     ),
     "kernel": (
         re.compile(r"(?<![\w.-])(\d+\.\d+\.\d+-\d+-nvidia(?:-64k)?)(?![\w.-])"),
-        "boot one kernel on both: sparkrig update INVENTORY",
+        "boot one kernel on both: sudo apt full-upgrade on the older one, and reboot",
     ),
     "MTU of a cage's netdev": (
         re.compile(r"\b(?:en|roce)(?:p1|P2p1)s0f[01]\S{0,40} [^\n]{0,200}\bmtu (\d+)"),
-        "set one MTU on both: pyinfra INVENTORY deploys/network.py",
+        "sudo ip link set NETDEV mtu 9000 on both, and in netplan or the profile",
     ),
     "GID index of IPv4 with RoCE v2": (
         re.compile(

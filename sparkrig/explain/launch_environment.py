@@ -15,7 +15,10 @@ _BEFORE = r"[ \t]*(?:(?:export|ENV|declare[ \t]+-x)[ \t]+|-[ \t]+|-[ex][ \t]+|--
 _SET = re.compile(
     rf"(?:^|[\s\"'])(?:CONTAINER_)?(?P<name>{_NAMES})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<value>[^\s\"'\\;#]{{0,200}})"
 )
-_ENVIRONMENT_FILE = "the --env-file that the cluster deploy writes has the right one for each host"
+_BOTH_TWINS = (
+    "NCCL_IB_HCA=rocep1s0f0,roceP2p1s0f0 for cage p0, rocep1s0f1,roceP2p1s0f1 for p1; rdma link shows which is up"
+)
+_A_NETDEV = "enp1s0f0np0 for cage p0, enp1s0f1np1 for p1, or enP7s7; ip -br addr shows which is up, on each host"
 _HCA = re.compile(r"=?\^?(?P<name>[\w.-]+)(?::\d+)?")
 _RDMA_NAME = re.compile(r"(?:mlx|roce|ib|rxe)[\w.-]*")
 _SOCKETS = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME")
@@ -35,7 +38,7 @@ def explained(piece: Piece, around: Around) -> Explained:
     ]
     notes = tuple(_notes(values))
     if not verdicts and not notes:
-        verdicts = [Verdict("healthy", evidence=f"nothing in {listed(values)} keeps NCCL from RDMA")]
+        verdicts = [Verdict("healthy", evidence="nothing in it keeps NCCL from RDMA")]
     read = ", ".join(f"{name}={value}" for name, value in values.items())
     return Explained(piece.tool, read, tuple(Finding("the launch", verdict) for verdict in verdicts), notes)
 
@@ -53,7 +56,7 @@ def _devices(values: Mapping[str, str], around: Around) -> Iterator[Verdict]:
         elif unknown == names:  # one that fits nothing does no harm beside others
             does = "NCCL finds no device and takes sockets" if variable == "NCCL_IB_HCA" else "UCX finds no device"
             why = f"{variable} names {listed(unknown)}, and a Spark's devices are called rocep1s0f0, ...: {does}"
-            yield Verdict("fault", "no-such-device", why, f"rdma link names them; {_ENVIRONMENT_FILE}")
+            yield Verdict("fault", "no-such-device", why, _BOTH_TWINS)
         elif variable == "NCCL_IB_HCA":
             yield from _alone([name for name in names if name not in unknown])
 
@@ -72,7 +75,7 @@ def _alone(names: Sequence[str]) -> Iterator[Verdict]:
     alone = [port.name for port in ports if port.twin not in named]
     if alone and len(ports) == len(names):
         why = f"NCCL_IB_HCA names {listed(alone)} without the twin, which would carry as much again"
-        yield Verdict("degraded", "one-hca", why, f"name both twins; {_ENVIRONMENT_FILE}")
+        yield Verdict("degraded", "one-hca", why, _BOTH_TWINS)
 
 
 def _sockets(values: Mapping[str, str]) -> Iterator[Verdict]:
@@ -85,11 +88,13 @@ def _sockets(values: Mapping[str, str]) -> Iterator[Verdict]:
             continue
         if _RDMA_NAME.fullmatch(netdev):
             why = f"{names} names {netdev}, which is an RDMA device and no netdev"
-            yield Verdict("fault", "no-such-netdev", why, f"ip -br link names the netdevs; {_ENVIRONMENT_FILE}")
+            yield Verdict("fault", "no-such-netdev", why, _A_NETDEV)
         elif re.match(r"lo$|docker|br-|veth", netdev):
             why = f"{names} names {netdev}, which leads to no other host"
-            yield Verdict("fault", "no-such-netdev", why, _ENVIRONMENT_FILE)
-        elif re.match(r"enP7s7|wl|eth|eno", netdev):
+            yield Verdict("fault", "no-such-netdev", why, _A_NETDEV)
+        elif re.match(r"enP7s7|wl|eth|eno", netdev) and not (
+            values.get("NCCL_IB_HCA") or values.get("NCCL_NET") == "IB"
+        ):
             are = "are" if " and " in names else "is"
             why = f"{names} {are} on {netdev}, no cage: without RDMA all data goes there"
             yield Verdict("unknown", "management-netdev", why, "look for NET/IB in the log (NCCL_DEBUG=INFO)")
@@ -104,7 +109,7 @@ def _off(values: Mapping[str, str]) -> Iterator[Verdict]:
 def _one_address(addresses: Sequence[str]) -> Iterator[Verdict]:
     if len(addresses) > 1 and len({*addresses}) == 1:
         why = f"VLLM_HOST_IP is {addresses[0]} on all nodes, and each node needs its own"
-        yield Verdict("fault", "one-address", why, f"set it to the node's own address; {_ENVIRONMENT_FILE}")
+        yield Verdict("fault", "one-address", why, "set it on each node to its own address (ip -br addr)")
 
 
 def _notes(values: Mapping[str, str]) -> Iterator[str]:

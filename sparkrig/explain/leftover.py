@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 
-from sparkrig.explain.by_line import VAGUE, first_of_cause, note, verdict
+from sparkrig.explain.by_line import VAGUE, WELL, first_of_cause, note, verdict
 from sparkrig.explain.explanation import Explained, Piece, line_numbers
 from sparkrig.signatures import Signature, table
 from sparkrig.verdict import Finding, Verdict
@@ -47,10 +47,14 @@ def explained(
     rows = [row for row in _telling(left, known=bool(told - {""})) if row.cause not in told][:_MOST]
     findings = [Finding(row.about or "a program", _with_kernel(verdict(row, left[row]), text)) for row in rows]
     if not readers and not findings:
-        findings, well = [Finding(row.about, Verdict("healthy", evidence=note(row))) for row in well], []
+        findings, well = [Finding(row.about, _in_order(row, left[row])) for row in well], []
     elsewhere = Explained("elsewhere in the text", "", tuple(findings), tuple(map(note, well)))
     known = {number for number, (row, _) in signs.items() if row.cause not in _NOT_JUDGED}
     return (elsewhere if findings or well else None), known
+
+
+def _in_order(row: Signature, lines: list[str]) -> Verdict:
+    return verdict(row, lines) if row.cause == WELL else Verdict("healthy", evidence=note(row))
 
 
 def _telling(left: Collection[Signature], *, known: bool) -> Iterator[Signature]:

@@ -19,7 +19,7 @@ def explained(piece: Piece, _: Around) -> Explained:
     fabric = {name: there for name, there in neighbours.items() if Netdev(name).cage}
     if not neighbours:
         why = "lldpctl shows no neighbour"
-        cure = "sudo apt-get install lldpd on the other Spark, too, or: sparkrig topology INVENTORY"
+        cure = "sudo apt-get install lldpd on the other Spark, too, or look at ibdev2netdev on both"
         return Explained(
             piece.tool, "no neighbour", (Finding("the host", Verdict("unknown", "no-neighbour", why, cure)),)
         )

@@ -15,7 +15,16 @@ from sparkrig.verdict import Finding, Verdict
 
 # the functions of a Spark's ConnectX-7, and the root ports that they hang on
 _CONNECTX = re.compile(r"0000:01:00\.[01]|0002:01:00\.[01]")
+_UNTOLD = "a Spark has four functions; this list does not tell their links: sudo lspci -vv -d 15b3:"
 _ROOT_PORT = re.compile(r"000[02]:00:00\.0")
+
+
+_OTHER = Verdict(
+    "unknown",
+    "other-hardware",
+    "this is another device, and only the PCIe link of a ConnectX-7 is judged",
+    "sudo lspci -vv -d 15b3:",
+)
 
 
 def explained(piece: Piece, around: Around) -> Explained:
@@ -23,9 +32,12 @@ def explained(piece: Piece, around: Around) -> Explained:
     ours = [link for link in links if _connectx(link, piece.command)]
     if not ours:
         nameless = not any(link.address for link in links)
-        read = f"{len(links)} {'links' if nameless else 'devices'}"
-        return Explained(piece.tool, read, (Finding("ConnectX-7", _no_connectx(nameless=nameless)),))
+        read = f"{len(links)} {'link' if nameless else 'device'}{'' if len(links) == 1 else 's'}"
+        verdict = _OTHER if re.search(r"\s-s\b", piece.command) else _no_connectx(nameless=nameless)
+        return Explained(piece.tool, read, (Finding("ConnectX-7", verdict),))
     names = [link.address or f"link {number}" for number, link in enumerate(ours, 1)]
+    if not around.linked and not any(link.width or link.speed for link in ours):
+        return Explained(piece.tool, f"ConnectX-7 at {listed(names)}", notes=(_UNTOLD,))
     findings = [Finding("ConnectX-7", _pcie(link, name, around)) for link, name in zip(ours, names, strict=True)]
     return Explained(piece.tool, f"PCIe link of {listed(names)}", tuple(findings))
 

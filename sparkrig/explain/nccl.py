@@ -11,6 +11,7 @@ from sparkrig.bandwidth.bands import MOST_GBPS
 from sparkrig.bandwidth.nccl_tests import Bus
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign, size_of
 from sparkrig.host.identity import GB10_NAME
+from sparkrig.signatures import table
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -30,13 +31,42 @@ def explained(piece: Piece, _: Around) -> Explained:
     if bus is not None:
         read = f"{bus.busbw:.2f} GB/s bus bandwidth of {bus.collective or 'a collective'} at {size_of(bus.size)}"
         read = ", ".join(filter(None, (read, _way(log))))
-        return Explained(piece.tool, read, (Finding("the pair", _bus(bus, log)),), tuple(_notes(piece.text)))
+        return Explained(
+            piece.tool, read, (Finding("the pair", _plain(_bus(bus, log))),), tuple(_notes(piece.text))
+        )
     if log.error not in ("", "no-result"):
-        return Explained(piece.tool, _way(log), (Finding("NCCL", nccl.judge({"this rank": log}, {})),))
+        return Explained(piece.tool, _way(log), (Finding("NCCL", _failed(log, piece.text)),))
     if not log.transport and not log.devices:
         raise ValueError("this log of NCCL names neither transport nor figure")
     route = Finding("NCCL", _route(log, piece.text))
     return Explained(piece.tool, _way(log), (route,), tuple(_notes(piece.text)))
+
+
+# Parts of the cures of `sparkrig bandwidth`, and what they are where no inventory is known.
+_BY_HAND = {
+    "measure the rails alone with sparkrig bandwidth": "measure each rail alone with ib_write_bw",
+    "set nccl_image to one with": "take",
+    " (run the deploy)": "",
+}
+
+
+def _plain(verdict: Verdict) -> Verdict:
+    cure = str(verdict.cure)
+    for part, by_hand in _BY_HAND.items():
+        cure = cure.replace(part, by_hand)
+    return replace(verdict, cure=cure)
+
+
+def _failed(log: nccl.Nccl, text: str) -> Verdict:
+    """Why it failed; of a transfer by the status of its completion, which perftest prints, too."""
+    why = nccl.judge({"it": log}, {})
+    why = replace(why, evidence=why.evidence.removeprefix("it: "))
+    status = re.search(r"Got completion .{0,200}?(?:status=|with error )(\d{1,2})\b", text)
+    rows = [row for row in table("perftest completion") if status and int(status[1]) in row.statuses]
+    if why.cause != "rdma-completion" or not rows:
+        return why
+    said = f"{rows[0].meaning}: {why.evidence}"
+    return replace(why, evidence=said, cure=f"{rows[0].cure}; take a bond on the rails apart")
 
 
 def _library(text: str) -> str:
@@ -60,6 +90,11 @@ def _notes(text: str) -> Iterator[str]:
         yield (
             f"NCCL_IB_GID_INDEX is pinned to {index[1]}: the index moves when a port flaps, and may differ on "
             "each host; without it NCCL looks for itself"
+        )
+    if moved := sorted({*re.findall(r"Subnet-aware routing: overriding dev (\d+) with", text)}):
+        yield (
+            f"NCCL moved channels of dev {listed(moved)} to a device in the peer's subnet: one that is always "
+            "moved carries nothing, as port_xmit_data shows"
         )
 
 
@@ -88,7 +123,7 @@ def _route(log: nccl.Nccl, text: str) -> Verdict:
         return Verdict("unknown", "one-host", why, "start one rank on each host")
     if len(log.devices) == 1 and CAGE.fullmatch(log.devices[0]):
         why = f"NCCL uses {log.devices[0]} alone, and its twin would carry as much again"
-        return Verdict("degraded", "one-hca", why, "name both twins in NCCL_IB_HCA (run the deploy)")
+        return Verdict("degraded", "one-hca", why, "name both twins in NCCL_IB_HCA (rdma link shows them)")
     return Verdict(
         "healthy", evidence=f"NET/IB carries the data{f' over {listed(log.devices)}' if log.devices else ''}"
     )
@@ -148,7 +183,10 @@ READERS = (
                 "header",
                 r"(?:[ \t]*+#)?[ \t]++size[ \t]+(?:count[ \t]+type\b[^\n]*\bbusbw\b|time[ \t]+algbw[ \t]+busbw\b)",
             ),
-            sign("log", r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S"),
+            sign(
+                "log",
+                r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S|[ \t>-]*NET/(?:IB|Socket)\w* ?: Using \[",
+            ),
             sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)", only_within=True),
             sign("average", r"[ \t]*(?:# *)?Avg bus bandwidth"),
         ),

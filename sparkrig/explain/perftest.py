@@ -10,6 +10,8 @@ from dataclasses import replace
 from sparkrig.bandwidth import bands, perftest, perftest_errors
 from sparkrig.bandwidth.bands import Expected, Figure
 from sparkrig.bandwidth.perftest import Bandwidth
+from sparkrig.cure import on_host, quoted
+from sparkrig.explain.cages import MTU, Netdev
 from sparkrig.explain.explanation import (
     CAGE,
     LEAST_MESSAGE,
@@ -126,7 +128,13 @@ def judged(read: Bandwidth, device: str, around: Around) -> Verdict:
     verdict = bands.judge(figure, Expected(path_mtu=PATH_MTU), around.suspects)
     if verdict.healthy:
         return replace(verdict, evidence=f"{said}, {bands.BANDS[0].meaning}")
-    if verdict.cause == "path-mtu" or read.message_size >= LEAST_MESSAGE:
+    if verdict.cause == "path-mtu":
+        netdev = Netdev(device).netdev if CAGE.fullmatch(device) else "NETDEV"
+        cure = on_host(
+            f"sudo ip link set {quoted(netdev)} mtu {MTU}", ", on both ends, and in netplan or the profile"
+        )
+        return replace(verdict, cure=cure)
+    if read.message_size >= LEAST_MESSAGE:
         return verdict
     why = f"{said} with messages of {size_of(read.message_size)}, and only 64 KiB and more fill a link"
     return Verdict("unknown", "small-messages", why, "ib_write_bw -s 65536 --report_gbits")

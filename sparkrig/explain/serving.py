@@ -25,7 +25,7 @@ def _judged(lines: list[str]) -> Verdict:
     up = any(has_ended("api", line) for line in lines)
     if found := first_line(_signs(warnings=not up), lines):
         row, line = found
-        return Verdict(row.level, row.cause, f"{row.meaning}: {short(line)}", row.cure)
+        return Verdict(row.level, row.cause, f"{row.meaning}: {short(line)}", row.pasted_cure)
     if up:
         return Verdict("healthy", evidence="its API came up, and no sign of trouble is in the log")
     why = "no sign of trouble that is known is in the log, nor that its API came up"

@@ -34,7 +34,6 @@ from sparkrig.explain import (
     perftest,
     rdma_tools,
     serving,
-    uname,
 )
 from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
 from sparkrig.explain.pieces import Splitter
@@ -64,7 +63,6 @@ READERS: tuple[Reader, ...] = (
     *launch_environment.READERS,
     *iperf.READERS,
     *firmware.READERS,
-    *uname.READERS,
     *serving.READERS,
 )
 READABLE = tuple(reader.readable for reader in READERS if reader.readable)

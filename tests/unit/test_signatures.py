@@ -31,3 +31,11 @@ def test_what_nvidia_smi_says_has_a_cure_in_the_table_or_by_the_branch() -> None
     for cause, words in said.items():
         verdict = answers(Gpu(trouble=words))
         assert verdict.cause == cause and verdict.cure and words in verdict.evidence
+
+
+def test_the_cure_for_a_paste_names_no_inventory_and_no_service_of_ours() -> None:
+    def holds(row: Signature) -> None:
+        assert not re.search(r"(?i)inventor|sparkrig-serve", row.pasted_cure)
+
+    tools = ("serving", "kernel", "any program", "state")
+    each_row({f"{tool}: {row.cause}, {row.meaning}": row for tool in tools for row in table(tool)}, holds)

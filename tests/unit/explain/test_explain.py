@@ -821,14 +821,14 @@ def test_packages_named_like_tools_stay_in_their_list() -> None:
 def test_a_slow_figure_of_nccl_names_a_slow_start_beside_the_build() -> None:
     slow = NCCL_TESTS.replace("18.94", "2.82").replace("20.95", "2.83")
     by_library = {
-        "": "measure the rails alone with sparkrig bandwidth; at 13 Gb/s reboot both Sparks",
-        "# nccl-tests version 2.18.3 nccl-headers=22809 nccl-library=22809\n": "measure the rails alone",
+        "": "measure each rail alone with ib_write_bw; at 13 Gb/s reboot both Sparks",
+        "# nccl-tests version 2.18.3 nccl-headers=22809 nccl-library=22809\n": "measure each rail alone",
     }
     for head, cure in by_library.items():
         ((finding,),) = (each.findings for each in explain(head + slow))
         verdict = finding.verdict
         assert verdict.cause == "slow-start" and "what two twins of 13 Gb/s carry" in verdict.evidence
-        assert verdict.cure.startswith(cure) and ("nccl_image" in verdict.cure) == (not head)
+        assert verdict.cure.startswith(cure) and ("take NCCL" in verdict.cure) == (not head)
         assert verdict.evidence.endswith("NCCL 2.28.9 is known to work" if head else "2.8 to 3 GB/s")
 
 
@@ -839,6 +839,7 @@ PRIVATE = {
     "ibdev2netdev -v": VERBOSE,
     "ibdev2netdev -v, unreadable": VERBOSE.replace("port 1", "port x"),
     "show_gids, unreadable": GIDS.replace("192.168.100.11", SERIAL),
+    "fwupdmgr, without a label": f"$ fwupdmgr update\nfailed to write-firmware: device {SERIAL} did not answer\n",
     "csv": f"{CSV}0, NVIDIA GB10, GPU-{UUID}, 96 %, 2418 MHz, [N/A]\n",
     "csv, columns moved": f"{CSV}0, NVIDIA GB10, 1, {SERIAL}, 2418 MHz, [N/A]\n",
     "nvidia-smi -L": f"GPU 0: NVIDIA GB10 (UUID: GPU-{UUID})\n",

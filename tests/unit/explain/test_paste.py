@@ -44,6 +44,11 @@ SIGNS = (
     "5 packets transmitted, 0 received, 100% packet loss, time 4086ms",
     "dial tcp 192.168.100.11:8000: connect: connection refused",
     "media_errors\t\t\t\t: 47",
+    "the memory test says FAILED",
+    "and then the machine froze",
+    "     Active: failed (Result: exit-code)",
+    "sending SIGTERM to process 4211 uid 0",
+    "VFS: Unable to mount root fs on unknown-block(0,0)",
 )
 NOISE = (
     "It ran for days.",
