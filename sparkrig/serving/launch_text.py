@@ -16,7 +16,7 @@ from typing import Any
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable, not_read
-from sparkrig.serving.launches import compose, documents, inspected
+from sparkrig.serving.launches import containers, documents
 from sparkrig.serving.launches.command import ASSIGNED, of_flags, served
 from sparkrig.serving.launches.shell import Shell, programs
 from sparkrig.serving.recipe import Recipe
@@ -61,7 +61,7 @@ def read(text: str) -> list[Launch]:
     if len(bare) > (_MOST_INSPECTED if inspected_one else _MOST):
         raise Unreadable(f"it has {len(bare)} characters, more than any launch")
     if inspected_one:
-        return inspected.read(bare)
+        return containers.inspected(bare)
     _not_read(form for form, sign in _SIGNS.items() if sign.search(bare))
     if _YAML.match(bare):
         return _yaml(bare)
@@ -151,7 +151,7 @@ def _yaml(text: str) -> list[Launch]:
     found = [each for each in documents.load(text) if isinstance(each, dict)]
     document = found[0] if found else {}
     if "services" in document:
-        return compose.read(document)
+        return containers.composed(document)
     if isinstance(document.get("engines"), dict):
         raise not_read("it is a recipe of spark-pulse")
     if recipe.is_one(document):

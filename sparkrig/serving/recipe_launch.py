@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-import yaml
 from pydantic import ValidationError
 
-from sparkrig.parsing import hub, safe_yaml
+from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import arguments, engines, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
+from sparkrig.serving.launches import documents
 from sparkrig.serving.model import Launch, Nodes, Scalar
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Runtime
@@ -36,13 +36,13 @@ def read(text: str, variant: str = "") -> Recipe:
     try:
         if len(text) > CHARS:
             raise Unreadable(f"the recipe has {len(text):,} characters, at most {CHARS:,} expected")
-        document = safe_yaml.load(text)
+        document = next(iter(documents.load(text)), {})
         if not recipe.is_one(document):
             raise Unreadable("the file is no recipe: a command, or a model with variants, is expected")
         found = recipe.of(document, variant)
         served, called = runtimes.RUNTIMES.get(found.engine), engines.name(found.engine)
         more = launch_text.others(found.command(), served.id) if served else []
-    except (yaml.YAMLError, Unreadable) as error:
+    except Unreadable as error:
         raise Refusal(_one_line(error), "compare it with docs/serving.md, Recipes") from None
     if served is None:
         raise Refusal(f"{found.source} is for {called}, which deploys/serve.py does not start", "another recipe")
