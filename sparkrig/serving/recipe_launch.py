@@ -36,7 +36,7 @@ def read(text: str, variant: str = "") -> Recipe:
     try:
         if len(text) > CHARS:
             raise Unreadable(f"the recipe has {len(text):,} characters, at most {CHARS:,} expected")
-        document = next(iter(documents.load(text)), {})
+        document: Any = next(iter(documents.load(text)), {})
         if not recipe.is_one(document):
             raise Unreadable("the file is no recipe: a command, or a model with variants, is expected")
         found = recipe.of(document, variant)
