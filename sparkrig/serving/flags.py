@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal
@@ -42,9 +42,6 @@ class Flag:
     open: bool = False
     deprecated: str = ""
     deprecated_values: tuple[str, ...] = ()
-
-    def replace(self, **fields: Any) -> Flag:
-        return replace(self, **fields)
 
     def accepts(self, value: str) -> bool | None:
         """Whether vLLM takes a value; None where its values are not all known.

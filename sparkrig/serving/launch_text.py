@@ -17,7 +17,7 @@ from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable, not_read
 from sparkrig.serving.launches import containers, documents
-from sparkrig.serving.launches.command import ASSIGNED, of_flags, served
+from sparkrig.serving.launches.command import ASSIGNED, launch, served
 from sparkrig.serving.launches.shell import Shell, programs
 from sparkrig.serving.recipe import Recipe
 from sparkrig.text import listed
@@ -128,7 +128,7 @@ def _configured(document: Mapping[str, Any]) -> Launch:
         given = value if isinstance(value, list) else [] if isinstance(value, bool) else [value]
         words.append(f"--no-{name}" if value is False else f"--{name}")
         words += [json.dumps(each) if isinstance(each, dict) else str(each) for each in given]
-    return of_flags(words, "the --config file", {})
+    return launch(words, "the --config file", {}, engines.VLLM)
 
 
 def _spread(launch: Launch, sparks: int) -> Launch:

@@ -43,7 +43,7 @@ def read(text: str, variant: str = "") -> Recipe:
         served, called = runtimes.RUNTIMES.get(found.engine), engines.name(found.engine)
         more = launch_text.others(found.command(), served.id) if served else []
     except Unreadable as error:
-        raise Refusal(_one_line(error), "compare it with docs/serving.md, Recipes") from None
+        raise Refusal(str(error), "compare it with docs/serving.md, Recipes") from None
     if served is None:
         raise Refusal(f"{found.source} is for {called}, which deploys/serve.py does not start", "another recipe")
     if served is not runtimes.VLLM and not document.get("command"):
@@ -192,7 +192,3 @@ def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
         if "$" in value or _CONTROL.search(value):
             raise Refusal(f"{found.source}: {name} takes a value of another machine, or is not on one line", _MEND)
     return variables
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

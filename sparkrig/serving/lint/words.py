@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 from sparkrig.secrecy.values import shows_a_secret
@@ -77,7 +78,7 @@ def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
     """Of a version that is not known."""
     if any(known.table(minor).find(name) for minor in known.releases):
         gone = known.removed(name)
-        if gone and known.newest.released - known.releases[gone].released > _LONG_AGO:
+        if gone and _went_long_ago(known, gone):
             when = f"gone since {shown(gone)} of {known.releases[gone].released}"
             yield Hit(f"--{name}: {when}", "", "warning" if case.bare else "note")
         return
@@ -115,7 +116,7 @@ def flag_value(case: Case) -> Iterator[Hit]:
 def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
     """As the flag does; the names of parsers are all known where no plugin adds one."""
     parser = flag.name in _PARSERS and _PARSERS[flag.name] not in case.launch.flags
-    return (flag.replace(open=False) if parser else flag).accepts(value)
+    return (replace(flag, open=False) if parser else flag).accepts(value)
 
 
 def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Iterator[Hit]:
