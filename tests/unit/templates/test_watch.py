@@ -212,33 +212,22 @@ def test_a_long_prefill_is_no_hang(host: Host, port: str) -> None:
     assert engine(host, port, N + 15) == [KILLED]
 
 
-def test_a_slow_answer_is_no_hang(host: Host, port: str) -> None:
-    def slowly(at: float) -> None:
-        host.tokens += at % (N - 10) == 0
+def test_an_engine_that_goes_on_is_left_alone(host: Host, port: str) -> None:
+    def holds(running: int, moved: Callable[[float], int], costs: bool) -> None:
+        def behaves(at: float) -> None:
+            host.tokens += moved(at)
 
-    host.running, host.behaves = 1, slowly
-    assert engine(host, port, 4 * N) == []
+        host.running, host.behaves, before = running, behaves, host.asked
+        assert engine(host, port, 4 * N) == [] and host.events == []
+        assert (host.asked > before) is costs, "a process is started in doubt alone"
 
-
-def test_one_that_goes_on_in_time_is_left_alone(host: Host, port: str) -> None:
-    def recovers(at: float) -> None:
-        host.tokens += at > N - 30
-
-    host.running, host.behaves = 2, recovers
-    assert engine(host, port, 3 * N) == [] and host.events == []
-
-
-def test_nothing_runs_and_nothing_is_wrong(host: Host, port: str) -> None:
-    """Requests that wait alone are none that an engine lost: one too long for the cache waits for ever."""
-    assert engine(host, port, 4 * N) == [] and host.asked == 0
-
-
-def test_an_engine_at_work_costs_no_process(host: Host, port: str) -> None:
-    def works(_: float) -> None:
-        host.tokens += 40
-
-    host.running, host.behaves = 4, works
-    assert engine(host, port, 4 * N) == [] and host.asked == 0
+    rows: dict[str, tuple[int, Callable[[float], int], bool]] = {
+        "a slow answer": (1, lambda at: at % (N - 10) == 0, True),
+        "one that goes on in time": (2, lambda at: at > N - 30, True),
+        "requests that wait alone: one too long for the cache waits for ever": (0, lambda _: 0, False),
+        "at work": (4, lambda _: 40, False),
+    }
+    each_row(rows, holds)
 
 
 def test_a_compilation_is_no_hang(host: Host, port: str) -> None:
