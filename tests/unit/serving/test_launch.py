@@ -176,24 +176,6 @@ def test_one_text_may_have_several_launches_of_several_engines() -> None:
     ]
 
 
-def test_an_image_by_its_digest_has_no_tag() -> None:
-    def holds(image: str, tag: str, digest: str) -> None:
-        found = one(f"docker run --gpus all {image} --model Q/M").container
-        assert found is not None
-        assert (found.tag, found.digest) == (tag, digest)
-
-    each_row(
-        [
-            ("vllm/vllm-openai", "", ""),
-            ("vllm/vllm-openai:v0.24.0", "v0.24.0", ""),
-            ("vllm/vllm-openai@sha256:1a", "", "sha256:1a"),
-            ("vllm/vllm-openai:v0.24.0@sha256:1a", "v0.24.0", "sha256:1a"),
-            ("spark:5000/vllm/vllm-openai", "", ""),
-        ],
-        holds,
-    )
-
-
 def test_an_image_is_of_one_engine() -> None:
     def holds(image: str, engine: str) -> None:
         assert engines.of_image(image) == engine
