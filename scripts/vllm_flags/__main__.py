@@ -14,9 +14,8 @@ from scripts.vllm_flags.report import report
 from scripts.vllm_flags.rules import named
 from scripts.vllm_flags.source import Source
 from sparkrig.refusal import Refusal
-from sparkrig.serving.flags import Knowledge, Release, Table
+from sparkrig.serving.flags import Knowledge, Release, Table, Version, version
 from sparkrig.serving.io import vllm_flags
-from sparkrig.serving.lint.version import Version, version
 
 _FIRST = (0, 11)  # with no version named: NVIDIA's 25.11 has it, the oldest image that lint knows [@vllm-30163]
 

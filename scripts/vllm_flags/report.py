@@ -9,8 +9,7 @@ from typing import Any
 
 from scripts.vllm_flags.rules import PARSER
 from sparkrig.serving import arguments
-from sparkrig.serving.flags import Flag, Knowledge, Table
-from sparkrig.serving.lint.version import Version
+from sparkrig.serving.flags import Flag, Knowledge, Table, Version
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,9 @@ from typing import Any, Literal
 from sparkrig.parsing import hub
 from sparkrig.serving.budget import BITS
 from sparkrig.serving.container import Container
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, Version, version
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.lint.families import Family, named
-from sparkrig.serving.lint.version import Version, version
 from sparkrig.serving.model import Checkpoint, Model
 
 # What a checkpoint's name shows of its format, the more specific word first.

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig.serving.engines import VLLM
+from sparkrig.serving.flags import shown
 from sparkrig.serving.lint import conditions, memory, nodes, words
 from sparkrig.serving.lint.case import Case, Check, Hit, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.rule import Rule, Topic
-from sparkrig.serving.lint.version import shown
 
 _TOPICS = (memory, nodes, words)
 # what code computes: each public function of these by its name

@@ -14,9 +14,8 @@ from datetime import timedelta
 
 from sparkrig.secrecy.values import shows_a_secret
 from sparkrig.serving import engines
-from sparkrig.serving.flags import Flag, Knowledge, Table
+from sparkrig.serving.flags import Flag, Knowledge, Table, Version, shown
 from sparkrig.serving.lint.case import Case, Hit, Severity
-from sparkrig.serving.lint.version import Version, shown
 from sparkrig.text import listed
 
 # what vLLM is given by sparkrig itself or by a script, and never reads

@@ -11,12 +11,11 @@ from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving import engines
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, shown
 from sparkrig.serving.lint.case import Case, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.rule import TOPICS, Rule
-from sparkrig.serving.lint.version import shown
 from sparkrig.text import listed
 
 _SHADES: dict[Severity, Shade] = {"error": "fault", "warning": "degraded", "note": "quiet"}

@@ -18,9 +18,8 @@ from scripts.vllm_flags import command_line, rules, table, variables
 from scripts.vllm_flags.package_index import Index, Package
 from scripts.vllm_flags.report import report
 from scripts.vllm_flags.source import Source
-from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table
+from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table, Version
 from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
-from sparkrig.serving.lint.version import Version
 
 SERVE = """
 from vllm.entrypoints.openai.cli_args import make_arg_parser

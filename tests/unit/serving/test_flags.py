@@ -6,9 +6,8 @@ from datetime import date
 
 import pytest
 
-from sparkrig.serving.flags import Flag, Knowledge, Table, at, within
+from sparkrig.serving.flags import Flag, Knowledge, Table, Version, at, within
 from sparkrig.serving.io import vllm_flags
-from sparkrig.serving.lint.version import Version
 
 KNOWN = vllm_flags.knowledge()
 OLD, NEW = (0, 19, 1), (0, 33, 0)

@@ -11,13 +11,12 @@ import yaml
 
 from sparkrig.refusal import Refusal
 from sparkrig.serving.container import Container
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, Version
 from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import conditions, judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.rule import Condition, Range, Rule
-from sparkrig.serving.lint.version import Version
 from tests.tables import each_row
 
 TABLES = vllm_flags.knowledge()

@@ -8,11 +8,11 @@ from typing import Any
 import yaml
 
 from sparkrig.serving import launch_text
+from sparkrig.serving.flags import version
 from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
-from sparkrig.serving.lint.version import version
 from tests.tables import each_row
 from tests.unit.launch_texts import filled
 
