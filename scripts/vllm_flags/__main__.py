@@ -12,9 +12,8 @@ from scripts.vllm_flags import command_line, package_index, table, variables
 from scripts.vllm_flags.package_index import Index, Package
 from scripts.vllm_flags.source import Source
 from sparkrig.refusal import Refusal
-from sparkrig.serving.flags import Knowledge, Release, Table
+from sparkrig.serving.flags import Knowledge, Release, Table, Version
 from sparkrig.serving.io import vllm_flags
-from sparkrig.serving.lint.version import Version
 
 _FIRST = (0, 11)  # with no version named: NVIDIA's 25.11 has it, the oldest image that lint knows [@vllm-30163]
 

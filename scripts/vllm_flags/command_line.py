@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scripts.vllm_flags.annotations import argument, hints
@@ -52,10 +52,10 @@ def flags(source: Source) -> dict[str, Flag]:
         made |= _fields(name, found)
     for name, registry in _REGISTRIES.items():
         if name in made:
-            made[name] = made[name].replace(values=_words(source, *registry), open=True)
+            made[name] = replace(made[name], values=_words(source, *registry), open=True)
     if "quantization" in made:
         refused = _words(source, _QUANTIZATION, "DEPRECATED_QUANTIZATION_METHODS")
-        made["quantization"] = made["quantization"].replace(deprecated_values=refused)
+        made["quantization"] = replace(made["quantization"], deprecated_values=refused)
     return dict(sorted(made.items()))
 
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import yaml
 
-from sparkrig.serving.flags import Flag, Knowledge, Release, Table
-from sparkrig.serving.lint.version import Version
+from sparkrig.serving.flags import Flag, Knowledge, Release, Table, Version
 
 _HEAD = """\
 # Made by `python -m scripts.vllm_flags` from vLLM's published source packages. Do not edit.

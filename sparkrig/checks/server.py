@@ -20,10 +20,9 @@ from sparkrig.host.images import Image, one
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
 from sparkrig.serving import last_deploy, listen, neighbours, plan, served, service_settings, sizing, unit_files
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, version
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.rule import Rule
-from sparkrig.serving.lint.version import version
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Service
 from sparkrig.serving.sizing import Room

@@ -77,7 +77,7 @@ def lint(
 
 
 def _version(text: str | None) -> tuple[int, ...] | None:
-    from sparkrig.serving.lint.version import version
+    from sparkrig.serving.flags import version
 
     found = version(text) if text else None
     if text and found is None:
@@ -87,13 +87,13 @@ def _version(text: str | None) -> tuple[int, ...] | None:
 
 def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None]]:
     """The catalogue's own launches with their Sparks; exit code 1 for a name that it does not have."""
-    from sparkrig.serving import catalogued
+    from sparkrig.serving import launch_text
 
     models = [known.find(name) for name in names] if names else [*known.models.values()]
     unknown = [name for name, model in zip(names, models, strict=False) if model is None]
     if unknown:
         raise click.ClickException(f"the catalogue has no model {unknown[0]}. Try: sparkrig models")
-    return [launch for model in models if model for launch in catalogued.launches(model)]
+    return [launch for model in models if model for launch in launch_text.catalogued(model)]
 
 
 def _launches(words: Sequence[str]) -> list[Launch]:

@@ -8,7 +8,7 @@ this computes, see tests/unit/serving/test_budget.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
@@ -16,7 +16,6 @@ from typing import Literal
 from sparkrig.serving.layout import divides, usual
 from sparkrig.serving.model import (
     Checkpoint,
-    Format,
     Full,
     Latent,
     Layers,
@@ -69,7 +68,7 @@ _BLOCK = 16  # tokens; vLLM's smallest, of which every larger one is a multiple
 _CONVOLUTION_BYTES = 2
 _BYTES = {"bf16": 2, "fp8": 1}
 # Bits a weight with its scales, where all of a model is in that format; some of its layers never are.
-BITS: dict[Format, float] = {
+BITS: Mapping[str, float] = {
     "bf16": 16,
     "fp16": 16,
     "fp32": 32,

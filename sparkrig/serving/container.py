@@ -73,17 +73,6 @@ class Container:
     mounts: tuple[Mount, ...] = ()
     whole: bool = True
 
-    @property
-    def tag(self) -> str:
-        """Of the image; empty where it has none, as with a digest alone, which shows no version."""
-        name = self.image.partition("@")[0]
-        return name.rpartition(":")[2] if ":" in name.rpartition("/")[2] else ""
-
-    @property
-    def digest(self) -> str:
-        """Of the image, such as `sha256:...`; empty where it has none."""
-        return self.image.partition("@")[2]
-
 
 @dataclass(frozen=True)
 class Described:

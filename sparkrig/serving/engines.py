@@ -1,7 +1,7 @@
 """What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark.
 
-Each is known by its command and by the names of images (models/engines.yaml); of those served here, SGLang
-and llama.cpp, the arguments are read, too.
+Each is known by its command and by the names of images (models/engines.yaml); of those that are served here,
+SGLang and llama.cpp, the arguments are read, too.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sparkrig.parsing import safe_yaml
+from sparkrig.serving import arguments
+from sparkrig.serving.arguments import Arguments, Value
 
 VLLM = "vllm"
 _NEGATIVE = re.compile(r"-\d+(?:\.\d+)?")
@@ -39,17 +41,6 @@ class Served(NamedTuple):
     engine: str
     before: Sequence[str]
     rest: Sequence[str]
-
-
-class Read(NamedTuple):
-    """The arguments of another engine: its model, and its flags as they were typed, `_` as `-`.
-
-    extra: words that belong to no flag.
-    """
-
-    model: str
-    flags: Mapping[str, str | bool]
-    extra: tuple[str, ...]
 
 
 _FILE = Path(__file__).parents[1] / "models" / "engines.yaml"
@@ -91,7 +82,8 @@ def of_environment(environment: Mapping[str, str | None]) -> str:
 
 def model_of(id: str, environment: Mapping[str, str | None]) -> str:
     """The model that the variables name, empty where none does."""
-    return next((found for name in OTHERS[id].variables if (found := environment.get(name))), "")
+    variables = OTHERS[id].variables if id in OTHERS else ()
+    return next((model for name in variables if (model := environment.get(name))), "")
 
 
 def served(words: Sequence[str]) -> Served | None:
@@ -106,10 +98,15 @@ def served(words: Sequence[str]) -> Served | None:
     return None
 
 
-def read(id: str, words: Sequence[str]) -> Read:
-    """The arguments of another engine's server; nothing of one that is only known by name."""
+def read(id: str, words: Sequence[str]) -> Arguments:
+    """The arguments of a server; nothing of an engine that is only known by name.
+
+    vLLM's flags by their whole names, those of the others as they were typed, `_` as `-`.
+    """
+    if id == VLLM:
+        return arguments.read(words)
     engine = OTHERS[id]
-    flags: dict[str, str | bool] = {}
+    flags: dict[str, Value] = {}
     extra: list[str] = []
     last = ""  # the flag that takes more words
     for word in words if engine.model else ():
@@ -124,4 +121,4 @@ def read(id: str, words: Sequence[str]) -> Read:
         else:
             extra.append(word)
     model = next((str(flags[each]) for each in engine.model if isinstance(flags.get(each), str)), "")
-    return Read(model, flags, tuple(extra))
+    return Arguments(model, flags, tuple(extra))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cache, cached_property
 from typing import Annotated, Any, Literal
@@ -17,12 +17,25 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from sparkrig.serving.lint.families import Family
-from sparkrig.serving.lint.version import Version, version
+
+Version = tuple[int, ...]
+"""Of vLLM, for comparison."""
 
 # switch on: has no --no-NAME; texts: every word up to the next flag
 Takes = Literal["switch", "switch on", "switch or text", "text", "texts", "whole number", "number", "json"]
 _PAIRS = (("enable-", "disable-"), ("disable-", "enable-"))
 _ALIKE = 0.75  # of difflib: below it the words are two, not one misspelt; our own reasoning
+
+
+def version(text: str) -> Version | None:
+    """`0.19.2rc1.dev154+g1c2c1eb8b` as (0, 19, 2); None where the text begins with no version."""
+    found = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(each or 0) for each in found.groups()) if found else None
+
+
+def shown(version: Version | None) -> str:
+    """`0.19.2`; empty for none."""
+    return ".".join(map(str, version or ()))
 
 
 @dataclass(frozen=True)
@@ -42,9 +55,6 @@ class Flag:
     open: bool = False
     deprecated: str = ""
     deprecated_values: tuple[str, ...] = ()
-
-    def replace(self, **fields: Any) -> Flag:
-        return replace(self, **fields)
 
     def accepts(self, value: str) -> bool | None:
         """Whether vLLM takes a value; None where its values are not all known.

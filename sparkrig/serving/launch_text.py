@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
 from sparkrig.serving.launch import Launch, Unreadable, not_read
-from sparkrig.serving.launches import compose, documents, inspected
-from sparkrig.serving.launches.command import ASSIGNED, of_flags, served
+from sparkrig.serving.launches import documents
+from sparkrig.serving.launches.command import ASSIGNED, launch, served
 from sparkrig.serving.launches.shell import Shell, programs
+from sparkrig.serving.model import Model
 from sparkrig.serving.recipe import Recipe
 from sparkrig.text import listed
 
@@ -61,7 +63,7 @@ def read(text: str) -> list[Launch]:
     if len(bare) > (_MOST_INSPECTED if inspected_one else _MOST):
         raise Unreadable(f"it has {len(bare)} characters, more than any launch")
     if inspected_one:
-        return inspected.read(bare)
+        return documents.inspected(bare)
     _not_read(form for form, sign in _SIGNS.items() if sign.search(bare))
     if _YAML.match(bare):
         return _yaml(bare)
@@ -93,6 +95,24 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
         )
         for each in found
     ]
+
+
+def catalogued(model: Model) -> Iterator[tuple[Launch, int]]:
+    """Each launch that the catalogue has of a model, as if it were typed, and the Sparks that it is for.
+
+    The container of a launch without options for docker is unknown. A launch that was not plainly typed may have
+    been given more than is written down.
+    """
+    for known in model.launches:
+        command = ["vllm", "serve", known.checkpoint or model.best().id, *known.arguments()]
+        variables = [f"{name}={value}" for name, value in known.environment.items()]
+        words = [*variables, *command]
+        if known.container:
+            given = [word for pair in variables for word in ("-e", pair)]
+            words = ["docker", "run", *shlex.split(known.container), *given, known.image, *command]
+        (one,) = typed(words)
+        solo = "--solo" in known.typed.split()
+        yield replace(one, source=f"{model.name}, {known.title}", wrapper=known.typed, solo=solo), known.nodes
 
 
 def others(command: str, engine: str = engines.VLLM) -> list[str]:
@@ -128,7 +148,7 @@ def _configured(document: Mapping[str, Any]) -> Launch:
         given = value if isinstance(value, list) else [] if isinstance(value, bool) else [value]
         words.append(f"--no-{name}" if value is False else f"--{name}")
         words += [json.dumps(each) if isinstance(each, dict) else str(each) for each in given]
-    return of_flags(words, "the --config file", {})
+    return launch(words, "the --config file", {}, engines.VLLM)
 
 
 def _spread(launch: Launch, sparks: int) -> Launch:
@@ -151,7 +171,7 @@ def _yaml(text: str) -> list[Launch]:
     found = [each for each in documents.load(text) if isinstance(each, dict)]
     document = found[0] if found else {}
     if "services" in document:
-        return compose.read(document)
+        return documents.composed(document)
     if isinstance(document.get("engines"), dict):
         raise not_read("it is a recipe of spark-pulse")
     if recipe.is_one(document):

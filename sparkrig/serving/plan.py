@@ -17,13 +17,12 @@ from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.serving import another, draft, launch_text, layout, parsers, recipe_launch, runtimes, served, sizing
 from sparkrig.serving.budget import GIB, MOST_UTILIZATION, Use, budget, fewest_nodes
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, Version
 from sparkrig.serving.layout import Layout
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.rule import Rule
-from sparkrig.serving.lint.version import Version
 from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, Nodes, Scalar, hindrance
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Flags, Runtime

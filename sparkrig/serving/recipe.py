@@ -30,7 +30,6 @@ _NAMES = {
 _HOLES = re.compile(r"\{\{|\}\}|\{(\w+)\}")
 _SPARK_GB = 128
 _ROUNDS = 4  # a value may name another one
-_PARTS = 1000  # of one value
 _LONG = 10_000  # characters of one value
 COMMAND_CHARS = 65_536  # of a command with its values
 
@@ -301,27 +300,13 @@ def _text(document: Mapping[str, Any], name: str) -> str:
     return found.strip() if isinstance(found, str) else ""
 
 
-def _short(value: Any) -> str:
-    """A plain value; Python itself refuses to write a whole number of more than 4300 digits. Raises Unreadable."""
+def _plain(value: Any) -> str:
+    """A value as a command has it; Python itself refuses to write a number of more than 4300 digits."""
     try:
-        return str(value)
+        made = json.dumps(value, separators=(",", ":"), default=str)
+        return made if isinstance(value, dict | list) else str(value)
     except ValueError:
         raise Unreadable("a number of the recipe has more digits than a number has") from None
-
-
-def _plain(value: Any) -> str:
-    """A value as a command has it. Raises Unreadable for one that aliases of YAML make huge."""
-    if not isinstance(value, dict | list):
-        return _short(value)
-    left, parts = [value], 0
-    while left:
-        each = left.pop()
-        parts += 1
-        if parts > _PARTS:
-            raise Unreadable(f"a value of the recipe has more than {_PARTS:,} parts")
-        if isinstance(each, dict | list):
-            left += each.values() if isinstance(each, dict) else each
-    return json.dumps(value, separators=(",", ":"), default=str)
 
 
 def _list(given: Any) -> Sequence[Any]:

@@ -7,15 +7,15 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
-import yaml
 from pydantic import ValidationError
 
-from sparkrig.parsing import hub, safe_yaml
+from sparkrig.parsing import hub
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, engines, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
+from sparkrig.serving.launches import documents
 from sparkrig.serving.model import Launch, Nodes, Scalar
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Runtime
@@ -36,14 +36,14 @@ def read(text: str, variant: str = "") -> Recipe:
     try:
         if len(text) > CHARS:
             raise Unreadable(f"the recipe has {len(text):,} characters, at most {CHARS:,} expected")
-        document = safe_yaml.load(text)
+        document: Any = next(iter(documents.load(text)), {})
         if not recipe.is_one(document):
             raise Unreadable("the file is no recipe: a command, or a model with variants, is expected")
         found = recipe.of(document, variant)
         served, called = runtimes.RUNTIMES.get(found.engine), engines.name(found.engine)
         more = launch_text.others(found.command(), served.id) if served else []
-    except (yaml.YAMLError, Unreadable) as error:
-        raise Refusal(_one_line(error), "compare it with docs/serving.md, Recipes") from None
+    except Unreadable as error:
+        raise Refusal(str(error), "compare it with docs/serving.md, Recipes") from None
     if served is None:
         raise Refusal(f"{found.source} is for {called}, which deploys/serve.py does not start", "another recipe")
     if served is not runtimes.VLLM and not document.get("command"):
@@ -192,7 +192,3 @@ def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
         if "$" in value or _CONTROL.search(value):
             raise Refusal(f"{found.source}: {name} takes a value of another machine, or is not on one line", _MEND)
     return variables
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

@@ -48,6 +48,28 @@ def test_what_is_served_costs_one_exec_a_host_and_changes_nothing(deploy: Deploy
         assert set().union(*run.plan.values()) == set(), run.plan
 
 
+def test_a_pair_as_it_was_deployed_is_settled(deploy: Deploy) -> None:
+    """Whatever is free now; with a copy of a pinned image, which has no digest, or one in another store.
+
+    `docker save` keeps no digest, and an ID is a store's own (sparkrig/host/images.py).
+    """
+
+    def holds(a: Spark, b: Spark, **settings: Any) -> None:
+        run = served_by(deploy, a, b, "-y", *PAIR, **settings)
+        assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
+
+    def pair(first: dict[str, Any], second: dict[str, Any]) -> tuple[Spark, Spark]:
+        return serving(BOTH, "a", 2, **first), serving(BOTH, "b", 2, **second)
+
+    kept = [files(BOTH, rank, 2, serve_image=PINNED) for rank in (0, 1)]
+    pinned = pair({"images": {PINNED: IMAGE}, "files": kept[0]}, {"images": {"other:1": IMAGE}, "files": kept[1]})
+    for available in (20.0, 5.0):
+        holds(*pair({"memory": (121.7, available)}, {"memory": (121.7, 9.0)}))
+    holds(*pair({"commit": COMMIT}, {"commit": COMMIT}))
+    holds(*pinned, serve_image=PINNED)
+    holds(serving(BOTH, "a", 2, contents={IMAGE: HELD}), in_another_store(serving(BOTH, "b", 2), BOTH, 1, 2))
+
+
 def test_without_a_model_it_is_the_one_that_was_served_last(deploy: Deploy) -> None:
     run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2), "-y", serve_image=None)
     assert run.code == 0, tail(run)
@@ -262,13 +284,6 @@ def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: 
     assert f"{said}90.0 of 121.7 GiB are free on spark-b" in run.stderr, tail(run)
 
 
-def test_what_was_decided_stays_although_the_memory_moves(deploy: Deploy) -> None:
-    for available in (20.0, 5.0):
-        pair = serving(BOTH, "a", 2, memory=(121.7, available)), serving(BOTH, "b", 2, memory=(121.7, 9.0))
-        run = served_by(deploy, *pair, "-y", *PAIR)
-        assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
-
-
 def test_what_was_decided_stays_where_only_files_change(deploy: Deploy) -> None:
     a, b = (serving(BOTH, each, 2, memory=(121.7, 5.0)) for each in "ab")
     found = [replace(each, data={**each.data, "memory_guard": 5}) for each in started(a, b, "qwen3-235b-a22b")]
@@ -384,17 +399,6 @@ def test_a_draft_that_is_a_folder_crosses_the_fabric_and_is_never_downloaded(dep
 PINNED = "vllm-standin@sha256:77"
 
 
-def test_an_image_that_is_pinned_settles_on_both(deploy: Deploy) -> None:
-    """The other host has it without a digest, for `docker save` keeps none."""
-    a, b = (
-        serving(BOTH, letter, 2, images={name: IMAGE}, files=files(BOTH, rank, 2, serve_image=PINNED))
-        for rank, (letter, name) in enumerate((("a", PINNED), ("b", "other:1")))
-    )
-    run = served_by(deploy, a, b, "-y", *PAIR, serve_image=PINNED)
-    assert run.code == 0, tail(run)
-    assert (len(run.commands), run.changes) == (2, [])
-
-
 def test_a_copy_that_was_never_served_yet_is_not_copied_again(deploy: Deploy) -> None:
     found = hosts(*(ready(BOTH, images={name: IMAGE}) for name in (PINNED, "other:1")), serve_image=PINNED)
     run = deploy(answering(found, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
@@ -409,15 +413,6 @@ def test_an_image_that_did_not_arrive_is_said(deploy: Deploy) -> None:
     assert copy.endswith(f"sparkrig nvidia spark-a {IMAGE}") and "bash -c" in copy
     assert f"still has no image {IMAGE[:19]} after it was copied" in run.stderr
     assert not [command for _, command in run.commands if "start sparkrig-serve.service" in command]
-
-
-def test_one_image_in_two_stores_is_settled(deploy: Deploy) -> None:
-    """Its ID is a store's own (sparkrig/host/images.py)."""
-    a = serving(BOTH, "a", 2, contents={IMAGE: HELD})
-    b = in_another_store(serving(BOTH, "b", 2), BOTH, 1, 2)
-    run = served_by(deploy, a, b, "-y", *PAIR)
-    assert run.code == 0, tail(run)
-    assert (len(run.commands), run.changes) == (2, [])
 
 
 def test_a_stopped_half_is_started_with_the_image_by_the_id_of_its_own_store(deploy: Deploy) -> None:
@@ -465,12 +460,6 @@ def test_a_peer_that_may_not_log_in_gets_no_weights(deploy: Deploy) -> None:
 
 
 COMMIT, LATER = "b5c939de8f75" + 28 * "4", "dc61ed29c478" + 28 * "4"
-
-
-def test_weights_of_one_commit_are_settled(deploy: Deploy) -> None:
-    a, b = (serving(BOTH, each, 2, commit=COMMIT) for each in "ab")
-    run = served_by(deploy, a, b, "-y", *PAIR)
-    assert (run.code, len(run.commands), run.changes) == (0, 2, []), tail(run)
 
 
 def test_weights_of_another_commit_than_the_declared_one_change_nothing(deploy: Deploy) -> None:

@@ -129,7 +129,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/inventory.py": {"inventory"},
         "sparkrig/login.py": {"_sudoers(data)"},
         "sparkrig/onboarding/card.py": {"listed(shared.host_keys)"},
-        "sparkrig/serving/launches/compose.py": {"', '.join(services)"},
+        "sparkrig/serving/launches/documents.py": {"', '.join(services)"},
         "sparkrig/serving/launches/shell.py": {"described.container.image"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
         "sparkrig/support/archive.py": {

@@ -13,7 +13,8 @@ from typing import Any
 from sparkrig.parsing import bounds
 from sparkrig.serving import arguments, engines
 from sparkrig.serving.bench.workload import Workload
-from sparkrig.serving.runtimes import SGLANG, VLLM, runtime
+from sparkrig.serving.launches.command import served
+from sparkrig.serving.runtimes import SGLANG, runtime
 
 RESULT = "result.json"
 
@@ -64,25 +65,18 @@ class Launched:
 
 def launched(engine: str, words: list[str]) -> Launched:
     """What a container runs. words: of its command. Raises ValueError where no server of that engine is in it."""
-    if engine == VLLM.id:
-        if "serve" not in words:
-            raise ValueError("no `vllm serve` in it")
-        found = arguments.read(words[words.index("serve") + 1 :])
-        model, flags = found.model, dict(found.flags)
-    else:
-        server = engines.served(words)
-        if server is None or server.engine != engine:
-            raise ValueError(f"no server of {engines.name(engine)} in it")
-        read = engines.read(engine, server.rest)
-        model, flags = read.model, dict(read.flags)
-    if not model:
+    server, its = served(words), runtime(engine)
+    if server is None or server.engine != engine:
+        raise ValueError(f"no server of {engines.name(engine)} in it")
+    read = engines.read(engine, server.rest)
+    flags = read.flags
+    if not read.model:
         raise ValueError("no model in it")
-    its = runtime(engine)
-    called = flags.get(its.names) or model
+    called = flags.get(its.names) or read.model
     mode = flags.get("tokenizer-mode")
     given = ("--trust-remote-code",) if flags.get("trust-remote-code") is True else ()
     return Launched(
-        model,
+        read.model,
         str(called[0] if isinstance(called, list) else called).split()[0],
         arguments.whole_number(str(flags.get(its.context, ""))),
         (*given, *(("--tokenizer-mode", mode) if isinstance(mode, str) else ())),

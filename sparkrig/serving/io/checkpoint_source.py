@@ -30,7 +30,6 @@ from sparkrig.text import reason
 CONFIG, QUANTIZATION, INDEX = "config.json", "hf_quant_config.json", "model.safetensors.index.json"
 _WEIGHTS = ".safetensors"
 _HUB = "https://huggingface.co"
-_NEWEST = "main"
 _SILENCE_S = 20.0  # of the hub, once
 _WHOLE_S = 90.0  # for one file
 _LIST_CHARS = 8_388_608  # of the list of files: 1,000 entries have 0.3 MB
@@ -92,18 +91,18 @@ def _sizes(path: Path) -> dict[str, int]:
 # --- the hub
 
 
-def from_hub(id: str, revision: str = _NEWEST) -> Fetched:
+def from_hub(id: str) -> Fetched:
     """The files of a checkpoint of the hub. Raises Refusal: not reached, not there, not public, or too large."""
     if not hub.ID.fullmatch(id):
         raise Refusal(f"{id} is no OWNER/NAME of a checkpoint", "sparkrig models")
     place = f"{_endpoint()}/{id}/resolve"
-    config, commit = _get(f"{place}/{revision}/{CONFIG}", id, CHARS)
+    config, commit = _get(f"{place}/main/{CONFIG}", id, CHARS)
     if config is None:
         raise Refusal(
             f"the hub has no {CONFIG} for {id}: there is no such checkpoint, or it is none for vLLM",
             f"look at {_endpoint()}/{quoted(id)}",
         )
-    at = commit or revision  # the others of the same commit, which may be old by now
+    at = commit or "main"  # the others of the same commit, which may be old by now
     index, _ = _get(f"{place}/{at}/{INDEX}", id, INDEX_CHARS)
     quantization, _ = _get(f"{place}/{at}/{QUANTIZATION}", id, CHARS)
     listed, _ = _get(f"{_endpoint()}/api/models/{id}/tree/{at}", id, _LIST_CHARS)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from sparkrig.serving.flags import File, Images, Knowledge
+from sparkrig.serving.flags import File, Images, Knowledge, Version
 from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.lint.families import Family
-from sparkrig.serving.lint.version import Version
 
 FILE = catalogue_files.FOLDER / "vllm" / "flags.yaml"
 _IMAGES = FILE.with_name("images.yaml")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 
-from sparkrig.serving import arguments, container, engines
+from sparkrig.serving import container, engines
 from sparkrig.serving.container import Described
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.launches.variables import parted
@@ -52,19 +52,11 @@ def served(words: Sequence[str]) -> engines.Served | None:
     return engines.served(words)
 
 
-def launch(found: engines.Served, source: str, environment: Mapping[str, str | None]) -> Launch:
-    """The launch of a server's command."""
-    if found.engine == engines.VLLM:
-        return of_flags(found.rest, source, environment)
-    read = engines.read(found.engine, found.rest)
-    model = read.model or engines.model_of(found.engine, environment)
-    return Launch(source, model, read.flags, environment, extra=read.extra, engine=found.engine)
-
-
-def of_flags(words: Sequence[str], source: str, environment: Mapping[str, str | None]) -> Launch:
-    """The launch of vLLM with these arguments."""
-    read = arguments.read(words)
-    return Launch(source, read.model, read.flags, environment, extra=read.extra, broken=read.broken)
+def launch(words: Sequence[str], source: str, environment: Mapping[str, str | None], engine: str) -> Launch:
+    """The launch of a server with these arguments."""
+    read = engines.read(engine, words)
+    model = read.model or engines.model_of(engine, environment)
+    return Launch(source, model, read.flags, environment, extra=read.extra, broken=read.broken, engine=engine)
 
 
 def bare(words: Sequence[str], environment: Mapping[str, str | None], source: str) -> Iterator[Launch]:
@@ -75,7 +67,8 @@ def bare(words: Sequence[str], environment: Mapping[str, str | None], source: st
     more = container.options(parted(environment.get(_MORE_OPTIONS) or ""))[0]
     wrapper = next((base(word) for word in found.before if word.endswith(".sh")), "")
     solo = "--solo" in found.before  # of eugr/spark-vllm-docker: no Ray and no second node is added
-    yield replace(launch(found, source, environment), mounts=container.mounts(more), wrapper=wrapper, solo=solo)
+    made = launch(found.rest, source, environment, found.engine)
+    yield replace(made, mounts=container.mounts(more), wrapper=wrapper, solo=solo)
 
 
 def contained(described: Described, source: str) -> Iterator[Launch]:
@@ -84,13 +77,13 @@ def contained(described: Described, source: str) -> Iterator[Launch]:
     environment = described.environment
     other = engines.of_image(image) or engines.of_environment(environment)
     if (found := served(words)) is not None:
-        yield launch(found, source, environment)
+        yield launch(found.rest, source, environment, found.engine)
     elif starts_ray(words):
         yield Launch(source, environment=environment, ray=True)
     elif not described.replaced and _takes_arguments(image, words):
-        yield of_flags(words, source, environment)
+        yield launch(words, source, environment, engines.VLLM)
     elif other and not described.replaced and _given_to(other, words):
-        yield launch(engines.Served(other, (), words), source, environment)
+        yield launch(words, source, environment, other)
 
 
 def within(each: Launch, described: Described) -> Launch:

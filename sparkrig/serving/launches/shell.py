@@ -114,15 +114,15 @@ class Shell:
 
     def _script(self, text: str) -> None:
         surely = True  # whether what follows by `&&` runs
-        for each in commands([*tokens(self._without_documents(text))]):
-            self.line = each.line
-            surely = not each.block and (each.joiner not in ("&&", "||") or (each.joiner == "&&" and surely))
-            self.variables.why = self._doubt(each, surely=surely)
+        for given in commands([*tokens(self._without_documents(text))]):
+            self.line = given.line
+            surely = not given.block and (given.joiner not in ("&&", "||") or (given.joiner == "&&" and surely))
+            self.variables.why = self._doubt(given, surely=surely)
             self.variables.met.clear()
             before = len(self.launches)
-            surely = self._command(each) and surely and not each.piped
-            if each.block and len(self.launches) > before:
-                raise self._not_read(f"launches in {each.block}")
+            surely = self._command(given) and surely and not given.piped
+            if given.block and len(self.launches) > before:
+                raise self._not_read(f"launches in {given.block}")
 
     def _doubt(self, given: Command, *, surely: bool) -> str:
         """Why it is in doubt whether a command sets what follows; empty where it surely does."""
@@ -139,14 +139,14 @@ class Shell:
         """A script without its here-documents; the lines stay as many. Raises NotRead where one has a launch."""
         lines, made, count = text.split("\n"), list[str](), 0
         while (at := len(made)) < len(lines):
-            found, end = _DOCUMENT.search(lines[at]), None
-            if found:
-                ends = (place for place in range(at + 1, len(lines)) if lines[place].strip(" \t\r") == found[1])
+            begin, end = _DOCUMENT.search(lines[at]), None
+            if begin:
+                ends = (place for place in range(at + 1, len(lines)) if lines[place].strip(" \t\r") == begin[1])
                 end, count = next(ends, None), count + 1
             if count > _MOST_DOCUMENTS:
                 raise Unreadable("it has more here-documents than any launch")
             made += [lines[at], *[""] * (end - at if end else 0)]
-            printed = found and _PRINTED.fullmatch(found.string[: found.start()] + found.string[found.end() :])
+            printed = begin and _PRINTED.fullmatch(lines[at].replace(begin[0], "", 1))
             if end and not printed and any(command.served(line.split()) for line in lines[at + 1 : end]):
                 self.line = at + 1
                 raise self._not_read("launches from a here-document")
@@ -184,7 +184,8 @@ class Shell:
                 raise not_read(why)
             if command.CONTAINER_ENGINES & {*words} and "run" in words:
                 self.world.errors.append(not_read(why))
-        if any("$(" in f"{each.model} {each.container.image if each.container else ''}" for each in made):
+        images = [launch.container.image for launch in made if launch.container]
+        if any("$(" in name for name in (*images, *(launch.model for launch in made))):
             raise self._not_read("takes a name from what a command prints")
 
     def _run(self, words: list[str], lead: Mapping[str, str]) -> None:
@@ -232,8 +233,8 @@ class Shell:
 
     def _starts(self, words: Sequence[str], environment: Mapping[str, str | None]) -> None:
         if (cluster := command.cluster(words)) is not None:
-            found = self.contained(replace(cluster, environment=_passed(cluster, environment)))
-            self.launches += [replace(each, wrapper=command.RUN_CLUSTER) for each in found]
+            nodes = self.contained(replace(cluster, environment=_passed(cluster, environment)))
+            self.launches += [replace(node, wrapper=command.RUN_CLUSTER) for node in nodes]
         elif not self._in_container(words, environment):
             self._here(words, environment)
 
@@ -259,15 +260,15 @@ class Shell:
         if text is not None:
             shell = Shell(self.source, environment, self.world)
             shell.inside = self.inside
-            found = self._nested(text, shell, words[words.index(text) + 2 :])
+            launches = self._nested(text, shell, words[words.index(text) + 2 :])
         else:
-            found = [*command.bare(words, environment, self.source)]
+            launches = [*command.bare(words, environment, self.source)]
             file = command.script_file(words) or ""
             self.world.elsewhere += [file] if file.endswith(".sh") else []
-        if found and (self.inside or entered):
+        if launches and (self.inside or entered):
             raise self._not_read("launches in a container that is started before it")
         self.inside = self.inside or (entered and command.base(words[-1]) in command.SHELLS)
-        self.launches += [replace(each, unseen=each.unseen or unseen) for each in found]
+        self.launches += [replace(launch, unseen=launch.unseen or unseen) for launch in launches]
 
     def _in_container(self, words: Sequence[str], environment: Mapping[str, str | None]) -> bool:
         """`docker run`. False where it is none."""
@@ -297,12 +298,12 @@ class Shell:
         text = command.shell_script(described.words)
         if text is not None:
             shell = Shell(source, described.environment, self.world)
-            found = self._nested(text, shell, described.words[described.words.index(text) + 2 :])
-            if not found and shell.starts_ray:
-                found = [Launch(source, environment=described.environment, ray=True)]
+            launches = self._nested(text, shell, described.words[described.words.index(text) + 2 :])
+            if not launches and shell.starts_ray:
+                launches = [Launch(source, environment=described.environment, ray=True)]
         else:
-            found = [*command.contained(described, source)]
-        return [command.within(each, described) for each in found]
+            launches = [*command.contained(described, source)]
+        return [command.within(launch, described) for launch in launches]
 
 
 def programs(text: str) -> list[list[str]]:

@@ -74,14 +74,14 @@ class Variables:
             name, more, given = words.parts(token.text)
             before = self._known(name) or () if more else ()
             return name, (*(before if isinstance(before, tuple) else (before,)), *self.all_fields(given))
-        found = _ASSIGNED.fullmatch(token.bare)
-        if found is None:
+        match = _ASSIGNED.fullmatch(token.bare)
+        if match is None:
             return None
-        name, raw = found[1], found[3]
+        name, raw = match[1], match[3]
         value = self.text(raw)
         if re.fullmatch(rf"(?s)\"?(?:{words.COMMAND}|{words.BACK})\"?", raw):
             value = f"${{{name}}}"
-        before = self._known(name) or "" if found[2] else ""
+        before = self._known(name) or "" if match[2] else ""
         return name, (*before, value) if isinstance(before, tuple) else before + value
 
     def declare(self, how: str, given: Sequence[Token], *, inside: bool) -> None:
@@ -91,12 +91,12 @@ class Variables:
             self.met.clear()
             text = self.text(token.bare)
             named = (text.partition("=")[0], text.partition("=")[2]) if "=" in text else None
-            found = self.assignment(token) or named  # all of it may be quoted
-            name = found[0] if found else text
+            assigned = self.assignment(token) or named  # all of it may be quoted
+            name = assigned[0] if assigned else text
             if not name.isidentifier() or (inside and how not in ("export", "readonly") and not exported):
                 continue
-            if found:
-                self.assign(*found)
+            if assigned:
+                self.assign(*assigned)
             if exported:
                 self.exported[name] = None
                 self.question([name] if self.why else [], self.why)
@@ -131,13 +131,13 @@ class Variables:
 
     def _several(self, piece: re.Match[str]) -> list[str] | None:
         """The words of an array that is expanded as such, None of what is one word."""
-        found = _SEVERAL.fullmatch(re.sub(r"^\"?\$\{?|\}?\"?$", "", piece[0])) if "$" in piece[0] else None
-        value = self._known("@" if found[1] == "*" else found[1]) if found else None
-        if found is None or not isinstance(value, tuple):
+        match = _SEVERAL.fullmatch(re.sub(r"^\"?\$\{?|\}?\"?$", "", piece[0])) if "$" in piece[0] else None
+        value = self._known("@" if match[1] == "*" else match[1]) if match else None
+        if match is None or not isinstance(value, tuple):
             return None
-        if not found[2] and found[1] not in "@*":  # bash takes the first
+        if not match[2] and match[1] not in "@*":  # bash takes the first
             return [*value[:1]]
-        return [" ".join(value)] if piece[0][0] == '"' and "*" in (found[1], found[2]) else [*value]
+        return [" ".join(value)] if piece[0][0] == '"' and "*" in (match[1], match[2]) else [*value]
 
     def _expanded(self, piece: re.Match[str]) -> str:
         """What a piece of a word, or of double quotation marks, becomes."""
@@ -155,17 +155,17 @@ class Variables:
     def _parameter(self, source: str) -> str:
         """The value of `$NAME` or `${NAME:-default}`; the same as it is written where that is not known."""
         inner = source[2:-1] if source[1] == "{" else source[1:]
-        found = _PARAMETER.fullmatch(inner)
-        if found is None:  # cut, replaced, counted or one of several
+        match = _PARAMETER.fullmatch(inner)
+        if match is None:  # cut, replaced, counted or one of several
             name = re.search(r"\w+", inner)
             self._known(name[0] if name else "")
             return source
-        value, sign, more = self._known(found[1]), found[2] or "", found[3] or ""
+        value, sign, more = self._known(match[1]), match[2] or "", match[3] or ""
         known = " ".join(value) if isinstance(value, tuple) else value
         if sign[-1:] in ("-", "=") and (known is None or (known == "" and sign[0] == ":")):
             known = self._default(more)
             if sign[-1] == "=":
-                self.assign(found[1], known)
+                self.assign(match[1], known)
         elif sign[-1:] == "+":
             if known is None or "$" in known:
                 return source

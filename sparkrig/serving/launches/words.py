@@ -91,14 +91,14 @@ def tokens(text: str) -> Iterator[Token]:
     while at < len(text):
         if last and last.kind == "word" and (flag := _FLAG_NEXT.match(text, at)):  # its backslash was lost
             at, continued = flag.end(), False
-        if (found := _TOKEN.match(text, at)) is None:
+        if (match := _TOKEN.match(text, at)) is None:
             if text[at] in "'\"":
                 raise ValueError("a quotation mark in it is not closed")
             at += 1
             continue
-        kind, begun, at = found.lastgroup, at, found.end()
+        kind, begun, at = match.lastgroup, at, match.end()
         if kind == "blank":
-            continued = continued or "\\" in found[0]
+            continued = continued or "\\" in match[0]
         elif kind == "comment":  # where the line before goes on here, it goes on behind it
             at += continued
         elif kind == "redirected":
@@ -106,14 +106,14 @@ def tokens(text: str) -> Iterator[Token]:
             at, last, continued = target.end() if target else at, None, False
         else:
             line, counted, continued = line + text.count("\n", counted, begun), begun, False
-            last = Token(kind, found[0], line)  # type: ignore[arg-type]
+            last = Token(kind, match[0], line)  # type: ignore[arg-type]
             yield last
 
 
 def parts(array: str) -> tuple[str, bool, list[str]]:
     """The name of `name=(words)`, whether it is `+=`, and the words."""
     name, _, inner = array.partition("=(")
-    words = [found["word"] for found in _OF_ARRAY.finditer(inner[:-1]) if found["word"]]
+    words = [match["word"] for match in _OF_ARRAY.finditer(inner[:-1]) if match["word"]]
     return name.removesuffix("+"), name.endswith("+"), words
 
 

@@ -9,11 +9,11 @@ from functools import cached_property
 from typing import Any, Literal
 
 from sparkrig.parsing import hub
+from sparkrig.serving.budget import BITS
 from sparkrig.serving.container import Container
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, Version, version
 from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.lint.families import Family, named
-from sparkrig.serving.lint.version import Version, version
 from sparkrig.serving.model import Checkpoint, Model
 
 # What a checkpoint's name shows of its format, the more specific word first.
@@ -38,7 +38,6 @@ _VLLM_FILE = re.compile(r"/(?:dist|site)-packages/vllm/")
 _DRAFTS = ("dspark", "dflash", "eagle3", "mtp")
 # scales and layers of 16 bits beside the 4 bits of the name: 75 GiB of Nemotron-3-Super, of which it shows 63
 _BESIDE = 1.19
-_BITS = {"bf16": 16, "fp8": 8, "nvfp4": 4.5, "mxfp4": 4.25, "int4-gptq": 4, "int4-awq": 4, "int4": 4}
 
 
 Find = Callable[[str], Model | None]
@@ -205,7 +204,7 @@ class Case:
     @property
     def loaded_gib(self) -> float | None:
         """What all nodes load together, else the least by parameters and format; None where neither is known."""
-        bits = _BITS.get(self.served_format)
+        bits = BITS.get(self.served_format)
         if self.weights_gib is not None or not bits or not self.parameters_b:
             return self.weights_gib
         return self.parameters_b * 1e9 * bits / 8 / 2**30

@@ -12,19 +12,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sparkrig.serving.engines import VLLM
-from sparkrig.serving.lint import (
-    conditions,
-    input,  # noqa: A004 - the topic, which shadows no call here
-    memory,
-    nodes,
-    weights,
-    words,
-)
+from sparkrig.serving.flags import shown
+from sparkrig.serving.lint import conditions, memory, nodes, words
 from sparkrig.serving.lint.case import Case, Check, Hit, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.rule import Rule, Topic
 
-_TOPICS = (memory, weights, nodes, input, words)
+_TOPICS = (memory, nodes, words)
 # what code computes: each public function of these by its name
 CHECKS: Mapping[str, Check] = {
     name.replace("_", "-"): check
@@ -153,7 +147,7 @@ def _launched(case: Case, found: Sequence[Finding]) -> Launched:
         model=launch.model,
         known=case.model.name if case.model else None,
         image=case.container.image,
-        vllm=".".join(map(str, case.version)) if case.version else None,
+        vllm=shown(case.version) or None,
         gpus=case.gpus if launch.engine == VLLM else None,
         findings=[*found],
     )

@@ -1,4 +1,4 @@
-"""Computed rules of memory: whether the weights fit, and one request of the longest context."""
+"""Computed rules of the weights and their memory: whether they fit, with one request of the longest context."""
 
 from __future__ import annotations
 
@@ -98,3 +98,28 @@ def _use(case: Case, tokens: int, nodes: model.Nodes) -> budget.Use:
         graphs=not case.launch.on("enforce-eager"),
         stages=case.launch.whole_number("pipeline-parallel-size", 1) or 1,
     )
+
+
+# --- what the catalogue has against a checkpoint
+
+
+def checkpoint_bad(case: Case) -> Iterator[Hit]:
+    if case.checkpoint and case.checkpoint.bad:
+        yield Hit(f"{case.checkpoint.id}: {case.checkpoint.bad}", _instead(case))
+
+
+def _instead(case: Case) -> str:
+    """The first checkpoint of the model that nothing speaks against."""
+    known = case.model.checkpoints if case.model else ()
+    return next((checkpoint.id for checkpoint in known if not checkpoint.bad), "")
+
+
+def model_avoided(case: Case) -> Iterator[Hit]:
+    if case.model and case.model.standing == "avoid":
+        yield Hit(f"{case.model.name}: {case.model.why}")
+
+
+def mtp_weights(case: Case) -> Iterator[Hit]:
+    method = str(case.launch.table("speculative-config").get("method", ""))
+    if case.checkpoint and case.checkpoint.draft is False and "mtp" in method:
+        yield Hit(f"speculative decoding by MTP, and {case.checkpoint.id} has no weights for it")

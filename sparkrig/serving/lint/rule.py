@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, StringConstraints, Tag, model_validator
 
+from sparkrig.serving.flags import Version, version
 from sparkrig.serving.lint import families
 from sparkrig.serving.lint.case import Severity
 from sparkrig.serving.lint.claims import Claim, Sentence
 from sparkrig.serving.lint.families import Words
-from sparkrig.serving.lint.version import Version, version
 
 Topic = Literal[
     "memory", "quantization", "kernels", "weights", "nodes", "container", "environment", "serving", "input"

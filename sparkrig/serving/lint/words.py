@@ -1,4 +1,4 @@
-"""Computed rules of flags, values and variables that a version of vLLM does not know.
+"""Computed rules of words that vLLM would not take, and of what a version of it does not know.
 
 models/vllm/flags.yaml has what each version takes. A fork adds words of its own, so that for an image that is
 neither vLLM's nor NVIDIA's a note is enough; where the version is not known, every version that was read is asked.
@@ -9,11 +9,14 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 
-from sparkrig.serving.flags import Flag, Knowledge, Table
+from sparkrig.redaction.forms import shows_a_secret
+from sparkrig.serving import engines
+from sparkrig.serving.flags import Flag, Knowledge, Table, Version, shown
 from sparkrig.serving.lint.case import Case, Hit, Severity
-from sparkrig.serving.lint.version import Version
+from sparkrig.text import listed
 
 # what vLLM is given by sparkrig itself or by a script, and never reads
 _NOT_FLAGS = frozenset({"model"})
@@ -28,6 +31,22 @@ _INSTEAD = (("ATTENTION", "attention-backend"), ("_MOE_", "moe-backend"), ("GEMM
 _PARSERS = {"tool-call-parser": "tool-parser-plugin", "reasoning-parser": "reasoning-parser-plugin"}
 # its own name for B12X in eugr's image without it [@eugr-393]
 _SPARSE = "B12X_MLA_SPARSE"
+
+_WHOLE = (
+    "tensor-parallel-size",
+    "pipeline-parallel-size",
+    "data-parallel-size",
+    "nnodes",
+    "node-rank",
+    "max-model-len",
+    "max-num-seqs",
+    "max-num-batched-tokens",
+    "max-cudagraph-capture-size",
+)
+_NONE = range(-1, 1)
+_COUNTS = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "nnodes")
+# what stands for something that a page leaves out
+_LEFT_OUT = re.compile(r"\.\.\.|\u2026|`")
 
 
 def _table(case: Case) -> Table | None:
@@ -49,7 +68,7 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
         elif table.find(name) is None:
             meant, gone = table.nearest(name), case.tables.removed(name)
             why = (
-                f"gone since {_minor(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
+                f"gone since {shown(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
             )
             yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant))
 
@@ -58,14 +77,14 @@ def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
     """Of a version that is not known."""
     if any(known.table(minor).find(name) for minor in known.releases):
         gone = known.removed(name)
-        if gone and known.newest.released - known.releases[gone].released > _LONG_AGO:
-            when = f"gone since {_minor(gone)} of {known.releases[gone].released}"
+        if gone and _went_long_ago(known, gone):
+            when = f"gone since {shown(gone)} of {known.releases[gone].released}"
             yield Hit(f"--{name}: {when}", "", "warning" if case.bare else "note")
         return
     meant = known.table(max(known.releases)).nearest(name)
     close = case.bare and _misspelt(name, meant)
     yield Hit(
-        f"--{name}, which no vLLM from {_minor(min(known.releases))} to {_minor(max(known.releases))} has",
+        f"--{name}, which no vLLM from {shown(min(known.releases))} to {shown(max(known.releases))} has",
         _meant(meant),
         "warning" if close else "note",
     )
@@ -79,10 +98,6 @@ def _misspelt(name: str, meant: str) -> bool:
 
 def _meant(name: str) -> str:
     return f"--{name}, if that is meant" if name else ""
-
-
-def _minor(version: Version | None) -> str:
-    return ".".join(map(str, version or ()))
 
 
 def flag_value(case: Case) -> Iterator[Hit]:
@@ -100,7 +115,7 @@ def flag_value(case: Case) -> Iterator[Hit]:
 def _accepts(case: Case, flag: Flag, value: str) -> bool | None:
     """As the flag does; the names of parsers are all known where no plugin adds one."""
     parser = flag.name in _PARSERS and _PARSERS[flag.name] not in case.launch.flags
-    return (flag.replace(open=False) if parser else flag).accepts(value)
+    return (replace(flag, open=False) if parser else flag).accepts(value)
 
 
 def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Iterator[Hit]:
@@ -144,7 +159,7 @@ def variable_unknown(case: Case) -> Iterator[Hit]:
         elif table and (ever or case.contained):
             yield _ignored(case, name, value, f"{name}: {_release(table)} does not read it")
         elif table is None and gone and _went_long_ago(case.tables, gone):
-            when = f"no vLLM since {_minor(gone)} reads it"
+            when = f"no vLLM since {shown(gone)} reads it"
             yield _ignored(case, name, value, f"{name}: {when}", sure=case.bare)
         elif table is None and not ever and _CHOICE.search(name) and case.contained and case.official:
             yield Hit(f"{name}: no vLLM that was read reads it", severity="note")
@@ -177,4 +192,64 @@ def version_newer(case: Case) -> Iterator[Hit]:
     if case.tables and case.version and case.version[:2] > max(case.tables.releases):
         newest = case.tables.newest
         known = f"{newest.version} of {newest.released}"
-        yield Hit(f"vLLM {_minor(case.version)} is newer than the newest that these rules know, {known}")
+        yield Hit(f"vLLM {shown(case.version)} is newer than the newest that these rules know, {known}")
+
+
+# --- as it was typed
+
+
+def not_json(case: Case) -> Iterator[Hit]:
+    for flag in case.launch.broken:
+        if _LEFT_OUT.search(case.launch.text(flag)):
+            continue
+        yield Hit(f"the value of --{flag} is no JSON")
+
+
+def not_a_number(case: Case) -> Iterator[Hit]:
+    launch = case.launch
+    wrong = [
+        flag for flag in _WHOLE if launch.whole_number(flag, 0) is None and launch.text(flag) not in ("auto", "-1")
+    ]
+    share = "gpu-memory-utilization"
+    wrong += [share] if share in launch.flags and launch.number(share) is None else []
+    wrong += [flag for flag in _COUNTS if launch.whole_number(flag, 1) in _NONE]
+    for flag in wrong:
+        if "$" not in launch.text(flag):
+            yield Hit(f"--{flag} {launch.text(flag)}".rstrip())
+
+
+def extra_words(case: Case) -> Iterator[Hit]:
+    words = [word for word in case.launch.extra if "$" not in word and not _LEFT_OUT.search(word)]
+    if words:
+        yield Hit(f"{listed(f'`{word}`' for word in words)} beside the model {case.called}")
+
+
+def no_model(case: Case) -> Iterator[Hit]:
+    if not case.launch.model and "config" not in case.launch.flags:
+        yield Hit("no model")
+
+
+def unseen(case: Case) -> Iterator[Hit]:
+    if "config" in case.launch.flags:
+        yield Hit(f"--config {case.launch.text('config')} sets flags of its own")
+    wrapped = case.launch.container is None or case.launch.wrapper
+    if not wrapped and not case.container.whole:
+        yield Hit("what the container is given cannot all be seen")
+    elif not wrapped and not case.launch.whole:
+        yield Hit("an env file sets variables of its own")
+    given = [*case.launch.flags.values(), *case.launch.extra, case.launch.model]
+    variables = [value for value in given if isinstance(value, str) and "$" in value]
+    if variables:
+        yield Hit(f"the value of {listed(variables)} is not known")
+
+
+def other_engine(case: Case) -> Iterator[Hit]:
+    if case.launch.engine != engines.VLLM:
+        yield Hit(f"it launches {engines.name(case.launch.engine)}, and lint judges launches of vLLM")
+
+
+def secret_argument(case: Case) -> Iterator[Hit]:
+    """A shell puts the value of a variable into the arguments, so that `--api-key $KEY` shows it, too."""
+    for name, value in case.launch.flags.items():
+        if isinstance(value, (str, list)) and value and shows_a_secret(name, value):
+            yield Hit(f"--{name} shows a secret in the list of processes")

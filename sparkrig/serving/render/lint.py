@@ -11,12 +11,11 @@ from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving import engines
-from sparkrig.serving.flags import Knowledge
+from sparkrig.serving.flags import Knowledge, shown
 from sparkrig.serving.lint.case import Case, Severity
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.lint.rule import TOPICS, Rule
-from sparkrig.serving.lint.version import Version
 from sparkrig.text import listed
 
 _SHADES: dict[Severity, Shade] = {"error": "fault", "warning": "degraded", "note": "quiet"}
@@ -64,7 +63,7 @@ class Drawing:
 
     def rules(self, rules: Sequence[Rule], tables: Knowledge) -> Iterator[Text]:
         """How old the knowledge is, and all rules, by topic."""
-        first, *more = map(_minor, tables.releases)
+        first, *more = map(shown, tables.releases)
         newest = max(rule.newest for rule in rules)
         told = f"{len(rules)} rules, the newest source of {newest}; flags of vLLM {first} to {more[-1]}, read on"
         told = f"{told} {tables.read}"
@@ -111,10 +110,6 @@ class Drawing:
         return textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
 
 
-def _minor(version: Version) -> str:
-    return ".".join(map(str, version))
-
-
 def _told(rule: Rule) -> str:
     """What holds, and how sure it is."""
     marks = ["contested"] * rule.contested + [f"no source since {rule.newest}"] * rule.old(date.today())
@@ -131,5 +126,5 @@ def _heading(case: Case) -> str:
         about.append(engines.name(case.launch.engine))
     elif case.gpus and case.gpus > 1:
         about.append(f"{case.gpus} GPUs")
-    about += [f"vLLM {'.'.join(map(str, case.version))}"] if case.version else []
+    about += [f"vLLM {shown(case.version)}"] if case.version else []
     return f": {', '.join(each for each in about if each)}"

@@ -17,9 +17,8 @@ from scripts.vllm_flags import __main__ as program
 from scripts.vllm_flags import command_line, table, variables
 from scripts.vllm_flags.package_index import Index, Package
 from scripts.vllm_flags.source import Source
-from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table
+from sparkrig.serving.flags import File, Flag, Knowledge, Release, Table, Version
 from sparkrig.serving.io import catalogue_files, vllm_flags
-from sparkrig.serving.lint.version import Version
 
 SERVE = """
 from vllm.entrypoints.openai.cli_args import make_arg_parser

@@ -9,8 +9,9 @@ import pytest
 
 from sparkrig.serving.budget import GIB, GRAPHS_GIB, MEMORY_GIB, Use, budget, fewest_nodes, overhead, page
 from sparkrig.serving.io.catalogue_files import catalogue
-from sparkrig.serving.model import Checkpoint, Format, Full, Layers, Model, Recurrent, Shape, Sliding
+from sparkrig.serving.model import Format, Full, Layers, Model, Recurrent, Shape, Sliding
 from tests.tables import each_row, table
+from tests.unit.servings import model_of
 
 KNOWN = catalogue().models
 
@@ -83,18 +84,9 @@ def test_the_cache_holds_what_vllm_said() -> None:
     each_row(LOGGED, holds)
 
 
-# what vLLM said: "Setting attention block size to ... tokens"
-BLOCKS = {
-    "[@eugr-237], a pair, draft of two, 2026-05-10": (QWEN_35B, Use(nodes=2, drafted=2), 2128),
-}
-
-
-@pytest.mark.parametrize(("shape", "use", "tokens"), BLOCKS.values(), ids=BLOCKS)
-def test_blocks_are_what_vllm_said(shape: Shape, use: Use, tokens: int) -> None:
-    assert page(shape, use).block_tokens == tokens
-
-
 def test_blocks_are_as_long_as_vllm_made_them() -> None:
+    pair = page(QWEN_35B, Use(nodes=2, drafted=2))
+    assert pair.block_tokens == 2128, "Setting attention block size to ... tokens [@eugr-237]"
     paging = page(QWEN_27B, Use(context=32768, kv="bf16", prefix_caching=False))
     assert 290_864 % paging.block_tokens == 0, "[@vllm-40691] logged whole blocks"
     blocks = 290_864 // paging.block_tokens * paging.groups + 3  # what vLLM rounded off
@@ -150,25 +142,13 @@ def test_a_smaller_spark() -> None:
     assert budget(model, model.best(), Use(memory=60)).share == pytest.approx(51)
 
 
-def model_of(gib: float | None, shape: Shape | None = MINIMAX, format: Format = "nvfp4") -> Model:
-    return Model(
-        name="some",
-        title="Some",
-        architecture="moe",
-        parameters_b=100,
-        active_b=10,
-        nodes=1,
-        standing="unknown",
-        why="a test",
-        source="a test",
-        shape=shape,
-        checkpoints=(Checkpoint(id="a/b", format=format, weights_gib=gib, source="a test"),),
-    )
+def some(gib: float | None, shape: Shape | None = MINIMAX, format: Format = "nvfp4") -> Model:
+    return model_of(gib, shape, format)
 
 
 def test_how_many_sparks_it_takes() -> None:
     def holds(use: dict[str, Any], nodes: int | None, fit: str, **given: Any) -> None:
-        model = model_of(**given)
+        model = some(**given)
         assert fewest_nodes(model, model.best(), Use(**use)) == nodes
         assert budget(model, model.best(), Use(**use)).fit == fit
 
@@ -176,14 +156,14 @@ def test_how_many_sparks_it_takes() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    unknown = model_of(None, None, "gguf")
+    unknown = some(None, None, "gguf")
     made = budget(unknown, unknown.best(), Use())
     assert (made.weights, made.kv, made.needed, made.tokens, made.sequences) == (None,) * 5
     assert "no source says how large the weights are" in made.assumed
     assert "the shape of the model is not known, so the KV cache is not" in made.assumed
-    guessed = budget(model_of(None), model_of(None).best(), Use())
+    guessed = budget(some(None), some(None).best(), Use())
     assert guessed.estimated and guessed.weights == pytest.approx(100e9 * 4.5 / 8 / GIB)
-    assert not budget(model_of(60), model_of(60).best(), Use()).estimated
+    assert not budget(some(60), some(60).best(), Use()).estimated
 
 
 def test_a_node_of_a_pair_holds_what_the_article_measured() -> None:
@@ -217,6 +197,6 @@ def test_what_vllm_takes_beside_weights_and_cache() -> None:
 
 
 def test_a_hidden_size_that_is_not_known_is_said() -> None:
-    assert any("4096 is assumed" in each for each in budget(model_of(60), model_of(60).best(), Use()).assumed)
+    assert any("4096 is assumed" in each for each in budget(some(60), some(60).best(), Use()).assumed)
     known = KNOWN["qwen3.5-122b-a10b"]
     assert not any("is assumed" in each for each in budget(known, known.best(), Use()).assumed)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from sparkrig.refusal import Refusal
+from sparkrig.serving.flags import version
 from sparkrig.serving.io import vllm_flags
 from sparkrig.serving.io.catalogue_files import catalogue
-from sparkrig.serving.lint.version import version
 from sparkrig.serving.model import Launch, Model
 from tests.tables import each_row
 from tests.unit.servings import asked

@@ -6,9 +6,8 @@ from datetime import date
 
 import pytest
 
-from sparkrig.serving.flags import Flag, Knowledge, Table, at, within
+from sparkrig.serving.flags import Flag, Knowledge, Table, Version, at, within
 from sparkrig.serving.io import vllm_flags
-from sparkrig.serving.lint.version import Version
 
 KNOWN = vllm_flags.knowledge()
 OLD, NEW = (0, 19, 1), (0, 33, 0)
@@ -45,42 +44,6 @@ def test_a_flag_has_its_values() -> None:
     assert flag("attention-backend").accepts("flashinfer") is True
     assert flag("max-model-len").accepts("128K") is None
     assert flag("tool-call-parser").accepts("of_a_plugin") is None
-
-
-def test_the_values_for_a_spark_came_one_by_one() -> None:
-    since = {"flashinfer_b12x": (0, 22), "b12x": (0, 29)}
-    for value, first in since.items():
-        having = [minor for minor in KNOWN.releases if minor >= (0, 17) and _has(minor, "moe-backend", value)]
-        assert having == [minor for minor in KNOWN.releases if minor >= first], value
-
-
-def _has(minor: Version, name: str, value: str) -> bool:
-    found = KNOWN.table(minor).find(name)
-    return found is not None and value in found.values
-
-
-def test_defaults_by_version() -> None:
-    found = {minor: KNOWN.table(minor).flags["gpu-memory-utilization"].default for minor in KNOWN.releases}
-    assert {share for minor, share in found.items() if minor < (0, 20)} == {0.9}
-    assert {share for minor, share in found.items() if minor >= (0, 20)} == {0.92}
-    assert flag("master-addr").default == "127.0.0.1"
-    assert flag("data-parallel-size").default == 1
-    assert flag("cpu-offload-gb").default == 0
-    assert flag("max-num-seqs").default is None
-
-
-def test_what_a_flag_takes() -> None:
-    kinds = {
-        "enforce-eager": "switch",
-        "headless": "switch on",
-        "hf-token": "switch or text",
-        "served-model-name": "texts",
-        "max-model-len": "whole number",
-        "gpu-memory-utilization": "number",
-        "compilation-config": "json",
-        "chat-template": "text",
-    }
-    assert {name: flag(name).takes for name in kinds} == kinds
 
 
 def test_a_name_is_found_as_vllm_would() -> None:

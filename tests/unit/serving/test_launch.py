@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from sparkrig.serving import arguments, container, engines, launch_text
+from sparkrig.serving import arguments, engines, launch_text
 from sparkrig.serving.container import Container, Mount
 from sparkrig.serving.launch import Launch, NotRead, Unreadable
 from tests.tables import each_row
-from tests.unit.launches import ASKED, COMPOSED, INJECTED, INSPECTED, LARGE
+from tests.unit.launches import COMPOSED, INJECTED, INSPECTED
 
 TABLE: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("launches.yaml").read_text(encoding="utf-8"))
 # forms in which the words of a row are tried, by the row's key
@@ -94,25 +94,6 @@ def test_the_launch_of_article_003() -> None:
     assert (found.whole, found.extra, found.broken) == (True, (), ())
 
 
-def test_the_launch_of_a_reader_of_article_003_as_the_forum_shows_it() -> None:
-    found = one(ASKED)
-    assert found.model == "/model"
-    assert found.names == ("/model", "/data/models/Qwen3.5-35B-A3B", "Qwen3.5-35B-A3B")
-    assert (found.text("load-format"), found.text("gpu-memory-utilization")) == ("fastsafetensors", "0.7")
-    assert (found.container, found.whole, found.wrapper, found.solo) == (None, False, "launch-cluster.sh", True)
-
-
-def test_the_launch_of_article_004() -> None:
-    found = one(LARGE)
-    assert found.names[1].endswith("/Qwen3.5-122B-A10B-NVFP4-Sehyo")
-    assert found.table("speculative-config") == {"method": "mtp", "num_speculative_tokens": 2}
-    assert found.table("default-chat-template-kwargs") == {"enable_thinking": False}
-    assert found.on("enable-prefix-caching")
-    assert (found.number("gpu-memory-utilization"), found.whole_number("max-num-seqs", 0)) == (0.9, 4)
-    assert found.container is not None
-    assert (found.container.privileged, found.container.network, found.container.gpus) == (True, "host", True)
-
-
 IMAGE = {"Id": "sha256:9", "Architecture": "amd64", "RepoTags": ["x"]}
 
 
@@ -184,15 +165,6 @@ def test_words_of_a_shell_are_read_like_a_text() -> None:
     assert launch_text.typed([*words, "--speculative-config", '{"method": "mtp"}']) == launch_text.read(text)
 
 
-SLEEPS: dict[str, Any] = {**INSPECTED, "Path": "sleep", "Args": ["infinity"], "Config": {"Image": "x", "Env": []}}
-
-
-def test_a_text_without_a_launch_is_refused() -> None:
-    for text, said in (("", "nothing was given"), (json.dumps([SLEEPS]), "runs `sleep`, which is no vLLM")):
-        with pytest.raises(Unreadable, match=said):
-            launch_text.read(text)
-
-
 def test_one_text_may_have_several_launches_of_several_engines() -> None:
     found = launch_text.read(
         "vllm serve Q/A --port 1 &\nvllm serve Q/B --port 2 &\nllama-server -m Q/C --port 3\n"
@@ -202,30 +174,6 @@ def test_one_text_may_have_several_launches_of_several_engines() -> None:
         ("vllm", "Q/B"),
         ("llama.cpp", "Q/C"),
     ]
-
-
-def test_the_container_of_a_launch_is_the_one_that_was_described() -> None:
-    described = container.typed(["-e", "A=1", "img", "vllm", "serve", "M"])
-    assert described == container.Described(Container("img"), ("vllm", "serve", "M"), {"A": "1"})
-    assert replace(one("docker run -e A=1 img vllm serve M"), source="").container == described.container
-
-
-def test_an_image_by_its_digest_has_no_tag() -> None:
-    def holds(image: str, tag: str, digest: str) -> None:
-        found = one(f"docker run --gpus all {image} --model Q/M").container
-        assert found is not None
-        assert (found.tag, found.digest) == (tag, digest)
-
-    each_row(
-        [
-            ("vllm/vllm-openai", "", ""),
-            ("vllm/vllm-openai:v0.24.0", "v0.24.0", ""),
-            ("vllm/vllm-openai@sha256:1a", "", "sha256:1a"),
-            ("vllm/vllm-openai:v0.24.0@sha256:1a", "v0.24.0", "sha256:1a"),
-            ("spark:5000/vllm/vllm-openai", "", ""),
-        ],
-        holds,
-    )
 
 
 def test_an_image_is_of_one_engine() -> None:

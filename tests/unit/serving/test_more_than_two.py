@@ -22,14 +22,14 @@ from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.io import lint_rules
 from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.layout import Layout
-from sparkrig.serving.model import Checkpoint, Full, Model, Shape, Sliding
+from sparkrig.serving.model import Full, Shape, Sliding
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.startup import Seen, read
 from sparkrig.serving.wish import Chosen, Node, Wish
 from sparkrig.settings import SettingsError
 from sparkrig.storage import report as storage
 from tests.tables import each_row, table
-from tests.unit.servings import CATALOGUE, ID, asked, made, mine
+from tests.unit.servings import CATALOGUE, ID, asked, made, mine, model_of
 from tests.unit.startups import logged, seen
 
 BIG = "Qwen/Qwen3-235B-A22B-GPTQ-Int4"
@@ -43,22 +43,6 @@ SHAPE = Shape(
     hidden=4096,
     source="a test",
 )
-
-
-def model_of(gib: float | None, shape: Shape | None = SHAPE) -> Model:
-    return Model(
-        name="some",
-        title="Some",
-        architecture="moe",
-        parameters_b=100,
-        active_b=10,
-        nodes=1,
-        standing="unknown",
-        why="a test",
-        source="a test",
-        shape=shape,
-        checkpoints=(Checkpoint(id="a/b", format="nvfp4", weights_gib=gib, source="a test"),),
-    )
 
 
 # --- how they share it
@@ -100,7 +84,7 @@ def test_heads_divide_as_vllm_divides_them() -> None:
 
 def test_heads_that_do_not_divide_are_refused_with_the_numbers_and_what_would_work() -> None:
     with pytest.raises(Refusal) as error:
-        layout.judge(model_of(60), Layout(3, 1))
+        layout.judge(model_of(60, SHAPE), Layout(3, 1))
     assert error.value.what == (
         "Some has 48 attention heads and 8 heads of keys, and --tensor-parallel-size is 3: each Spark would not "
         "get equally many"
@@ -136,7 +120,7 @@ def test_heads_of_the_catalogue_are_those_of_config_json() -> None:
 
 
 def test_each_holds_its_part_of_the_weights_and_its_layers_of_the_cache() -> None:
-    one = model_of(100)
+    one = model_of(100, SHAPE)
     four, three = (budget(one, one.best(), Use(utilization=0.8).shared(nodes)) for nodes in (4, 3))
     assert four.weights == pytest.approx(100 / 4 * SHARDING)
     assert three.weights == pytest.approx(100 / 3 * SHARDING)
@@ -158,7 +142,7 @@ def test_layers_that_do_not_divide_count_as_the_stage_with_most_of_them() -> Non
 
 def test_two_by_two_is_half_of_the_layers_and_half_of_the_heads() -> None:
     use = replace(Use(), nodes=4, stages=2)
-    one = model_of(100)
+    one = model_of(100, SHAPE)
     assert budget(one, one.best(), use).weights == pytest.approx(25 * SHARDING)
     assert page(SHAPE, use).block_bytes * 4 == page(SHAPE, Use()).block_bytes
 
@@ -171,10 +155,10 @@ def test_what_a_pair_has_does_not_depend_on_stages() -> None:
 
 
 def test_the_fewest_of_a_cluster_share_each_layer_where_they_can() -> None:
-    assert fewest_nodes(model_of(60), model_of(60).best(), Use(), (1, 2, 4)) == 1
-    assert fewest_nodes(model_of(250), model_of(250).best(), Use(), (1, 2)) is None
-    assert fewest_nodes(model_of(250), model_of(250).best(), Use(), (1, 2, 4)) == 4
-    assert fewest_nodes(model_of(250), model_of(250).best(), Use(), (1, 2, 3)) == 3
+    assert fewest_nodes(model_of(60, SHAPE), model_of(60, SHAPE).best(), Use(), (1, 2, 4)) == 1
+    assert fewest_nodes(model_of(250, SHAPE), model_of(250, SHAPE).best(), Use(), (1, 2)) is None
+    assert fewest_nodes(model_of(250, SHAPE), model_of(250, SHAPE).best(), Use(), (1, 2, 4)) == 4
+    assert fewest_nodes(model_of(250, SHAPE), model_of(250, SHAPE).best(), Use(), (1, 2, 3)) == 3
 
 
 # --- what is asked for
@@ -204,7 +188,7 @@ def test_which_launch_follows_from_the_sparks_and_from_the_flags() -> None:
 
 
 def test_a_model_that_two_cannot_hold_takes_more_of_a_cluster_by_itself() -> None:
-    huge = model_of(250).model_copy(update={"assumed": ("a test",), "context": 32768})
+    huge = model_of(250, SHAPE).model_copy(update={"assumed": ("a test",), "context": 32768})
 
     def wish(sparks: int, **data: Any) -> Wish:
         return plan.wish(lambda _: huge, mine(model="a/b", **data), sparks)

@@ -206,11 +206,6 @@ def test_the_files_of_a_server(data: dict[str, Any], room: Room) -> None:
     assert plan.wish(CATALOGUE.find, again, 1) == replace(wish, flags=wish.flags)
 
 
-def test_the_record_of_vllm_is_as_every_version_wrote_it() -> None:
-    text = made(asked(sparks=1), LONE, model=MODEL)[served.RECORD]
-    assert not {'"engine"', '"gguf"', '"held"', '"share"'} & {word.strip(":") for word in text.split()}
-
-
 def test_a_key_is_asked_for_where_the_engine_does_not_log_it() -> None:
     secrets = {"VLLM_API_KEY": "env:X"}
     for engine, asks in (("vllm", True), ("llama.cpp", True), ("sglang", False)):

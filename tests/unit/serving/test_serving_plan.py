@@ -703,12 +703,6 @@ def test_a_record_that_is_not_ours_counts_as_none() -> None:
     each_row(["", "{", "[]", '{"model": "m"}', '{"files": {}}'], holds)
 
 
-def test_a_record_is_read_as_it_was_written() -> None:
-    record = Record("m", BIG, ID, "vllm:1", "ray", 2, 0, 8080, 18080, "/data", True, "0.19.0", {"/a": "77"})
-    file = record.file()
-    assert last_deploy.load(Found(file.content, file.mode, "root:root")) == record
-
-
 def test_what_is_not_wanted_any_more_is_told() -> None:
     found = {path: Found("", "0644", "root:root") for path in (served.SOCKET, served.SERVICE, "/etc/nccl.conf")}
     assert unit_files.surplus([File(served.SERVICE, "")], found) == [served.SOCKET]

@@ -212,33 +212,22 @@ def test_a_long_prefill_is_no_hang(host: Host, port: str) -> None:
     assert engine(host, port, N + 15) == [KILLED]
 
 
-def test_a_slow_answer_is_no_hang(host: Host, port: str) -> None:
-    def slowly(at: float) -> None:
-        host.tokens += at % (N - 10) == 0
+def test_an_engine_that_goes_on_is_left_alone(host: Host, port: str) -> None:
+    def holds(running: int, moved: Callable[[float], int], costs: bool) -> None:
+        def behaves(at: float) -> None:
+            host.tokens += moved(at)
 
-    host.running, host.behaves = 1, slowly
-    assert engine(host, port, 4 * N) == []
+        host.running, host.behaves, before = running, behaves, host.asked
+        assert engine(host, port, 4 * N) == [] and host.events == []
+        assert (host.asked > before) is costs, "a process is started in doubt alone"
 
-
-def test_one_that_goes_on_in_time_is_left_alone(host: Host, port: str) -> None:
-    def recovers(at: float) -> None:
-        host.tokens += at > N - 30
-
-    host.running, host.behaves = 2, recovers
-    assert engine(host, port, 3 * N) == [] and host.events == []
-
-
-def test_nothing_runs_and_nothing_is_wrong(host: Host, port: str) -> None:
-    """Requests that wait alone are none that an engine lost: one too long for the cache waits for ever."""
-    assert engine(host, port, 4 * N) == [] and host.asked == 0
-
-
-def test_an_engine_at_work_costs_no_process(host: Host, port: str) -> None:
-    def works(_: float) -> None:
-        host.tokens += 40
-
-    host.running, host.behaves = 4, works
-    assert engine(host, port, 4 * N) == [] and host.asked == 0
+    rows: dict[str, tuple[int, Callable[[float], int], bool]] = {
+        "a slow answer": (1, lambda at: at % (N - 10) == 0, True),
+        "one that goes on in time": (2, lambda at: at > N - 30, True),
+        "requests that wait alone: one too long for the cache waits for ever": (0, lambda _: 0, False),
+        "at work": (4, lambda _: 40, False),
+    }
+    each_row(rows, holds)
 
 
 def test_a_compilation_is_no_hang(host: Host, port: str) -> None:
@@ -391,33 +380,29 @@ def memory(host: Host, seconds: int, least: int = 20) -> list[str]:
 
 
 def test_the_server_is_ended_when_memory_stays_short(host: Host, capsys: Any) -> None:
-    short(host, 19)
-    assert memory(host, 3) == [], "a peak of two seconds"
-    assert memory(host, 4) == [KILLED]
-    assert host.done == ["memory restarted"] and "19 of 1000 are free, 20 are to stay" in host.events[0]
+    def holds(free: int, stalled: float, seconds: int, least: int, expected: list[str]) -> None:
+        short(host, free, stalled)
+        assert memory(host, seconds, least) == expected
+
+    rows: dict[str, tuple[int, float, int, int, list[str]]] = {
+        "a peak of two seconds": (19, 0, 3, 20, []),
+        "it stays short": (19, 0, 4, 20, [KILLED]),
+        "enough is left": (20, 0, 600, 20, []),
+        "not all wait": (49, 59.99, 600, 20, []),
+        "every process waits for two seconds": (49, 60, 3, 20, []),
+        "and for longer": (49, 60, 4, 20, [KILLED]),
+        "weights that are read press as much, with memory left": (50, 99, 600, 20, []),
+        "what is asked for is more": (50, 99, 4, 60, [KILLED]),
+    }
+    each_row(rows, holds)
+    assert host.done == ["memory restarted"] * 3 and "19 of 1000 are free, 20 are to stay" in host.events[0]
+    assert "49 of 1000 are free, and for 60 % of ten seconds every process waited for memory" in host.events[1]
     assert "sparkrig: trouble memory 20" in capsys.readouterr().out
 
 
 def test_a_peak_of_two_seconds_again_and_again_is_no_end(host: Host) -> None:
     host.behaves = lambda at: short(host, 19 if at % 3 else 21)
     assert memory(host, 60) == []
-
-
-def test_a_server_that_leaves_enough_is_left_alone(host: Host) -> None:
-    short(host, 20)
-    assert memory(host, 600) == [] and host.events == []
-    short(host, 49, 59.99)
-    assert memory(host, 600) == []
-
-
-def test_a_host_that_waits_for_memory_is_short_of_it(host: Host) -> None:
-    short(host, 49, 60.0)
-    assert memory(host, 3) == []
-    assert memory(host, 4) == [KILLED]
-    assert "49 of 1000 are free, and for 60 % of ten seconds every process waited for memory" in host.events[0]
-    short(host, 50, 99.0)
-    assert memory(host, 600) == [], "weights that are read press as much, with memory left"
-    assert memory(host, 4, least=60) == [KILLED], "what is asked for is more"
 
 
 def test_a_kernel_that_counts_no_pressure_is_looked_at_all_the_same(host: Host) -> None:

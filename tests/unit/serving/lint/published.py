@@ -12,12 +12,12 @@ import yaml
 
 from sparkrig.serving import container
 from sparkrig.serving.container import Container
+from sparkrig.serving.flags import Version, version
 from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
-from sparkrig.serving.lint.version import Version, version
 
 INDEX = Path(__file__).resolve().parents[3] / "fixtures/launches/index.yaml"
 LAUNCHES: Mapping[str, Mapping[str, Any]] = {

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from sparkrig.serving import launch_text
+from sparkrig.serving.flags import version
 from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
-from sparkrig.serving.lint.version import version
 from tests.tables import each_row
 from tests.unit.launch_texts import filled
 
@@ -114,26 +113,3 @@ def test_versions_are_read() -> None:
     assert version("0.19.2rc1.dev154+g1c2c1eb8b") == (0, 19, 2)
     assert version("v1.0") == (1, 0, 0)
     assert version("nightly") is None
-
-
-def test_facts_come_first_then_what_is_contested_then_advice() -> None:
-    kinds = [
-        "contested" if each.contested else each.severity
-        for each in judged("vllm serve Qwen/Qwen3-30B-A3B --moe-backend marlin --enforce-eager -tp 2 stray")
-    ]
-    assert kinds == sorted(kinds, key=("error", "warning", "contested", "note").index)
-    assert {*kinds} == {"error", "warning", "contested", "note"}
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        ("<serve>", 0),
-        ("vllm serve org/Plain-8B <quiet but max-model-len>", 0),
-        ("<serve> --gpu-memory-utilization 0.87", 0),
-        ("<serve> --gpu-memory-utilization 0.92", 2),
-        ("<serve> -tp 2", 2),
-    ],
-)
-def test_notes_and_what_is_contested_are_no_failure(text: str, code: int) -> None:
-    assert judgement.exit_code(judged(text)) == code
