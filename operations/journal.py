@@ -89,10 +89,11 @@ def begin(run: Run, hosts: Mapping[str, Host]) -> None:
     identities = spawn(_identities, hosts)
     for refusal in remote.each(hosts, _apt_is_free).values():
         if isinstance(refusal, Exception):
-            raise _refused(refusal)
-    names = {str(at.data.get("serve_name") or "") for at in hosts.values()}
-    new = [path for name in sorted(names - {""}) for path in Service(name).paths]
-    _take(run, _ordered(hosts, identities.get()), journal.BEGIN, *journal.PATHS, *new)
+            again = "the same again, once that is mended"
+            raise refusal if isinstance(refusal, Refusal) else Refusal(str(refusal), again)
+    names = {str(name) for at in hosts.values() if (name := at.data.get("serve_name"))}
+    paths = [path for name in sorted(names) for path in Service(name).paths]
+    _take(run, _ordered(hosts, identities.get()), journal.BEGIN, *journal.PATHS, *paths)
 
 
 def end(run: Run, hosts: Mapping[str, Host]) -> None:
@@ -145,9 +146,7 @@ def _ordered(hosts: Mapping[str, Host], identities: Mapping[str, str | Failed | 
     """
     for name, identity in identities.items():
         if isinstance(identity, Exception):
-            raise Refusal(
-                f"{name} cannot be locked: {identity}", over_ssh(name, "true") + _sessions(name, identity)
-            )
+            raise _unlockable(name, identity, "true")
     return {name: hosts[name] for name in sorted(hosts, key=lambda name: (identities[name], name))}
 
 
@@ -168,8 +167,7 @@ def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
             raise refusal
         taken[name] = at
         if isinstance(answer, Answer) and answer.found == "stale":
-            whose = f"{lock.sentence(answer.owner)}, whose session has ended"
-            at.log_styled(f"took over the lock of {whose}", fg="yellow", log_func=logger.warning)
+            _warn(at, f"took over the lock of {lock.sentence(answer.owner)}, whose session has ended")
 
 
 def let_go(run: Run, hosts: Mapping[str, Host]) -> None:
@@ -185,11 +183,8 @@ def _claim(run: Run, hosts: Mapping[str, Host]) -> None:
         run_claims.claim(run.id)
     except OSError as error:  # it costs no more than a question after a crash
         for at in hosts.values():
-            at.log_styled(
-                f"this machine cannot note that it works on this host ({error}); after a crash: sparkrig unlock",
-                fg="yellow",
-                log_func=logger.warning,
-            )
+            noted = f"this machine cannot note that it works on this host ({error})"
+            _warn(at, f"{noted}; after a crash: sparkrig unlock")
 
 
 def _taken(at: Host, run: str, owner: str, text: str, *words: str) -> Answer:
@@ -214,29 +209,28 @@ def _hold(at: Host, run: str) -> None:
     try:
         remote.execute(at, script(lock.HOLD, run, seconds=_LONGEST_S), _LONGEST_S, quiet=True)
     except (Failed, Lost) as error:
-        at.log_styled(
-            f"the lock of {at.name} is not kept any more, and another run may begin there: {error}",
-            fg="yellow",
-            log_func=logger.warning,
-        )
+        _warn(at, f"the lock of {at.name} is not kept any more, and another run may begin there: {error}")
 
 
 def _why_not(name: str, answer: Answer | Failed | Lost) -> Refusal | None:
     if isinstance(answer, Answer):
         return answer.refusal(name) if answer.refused else None
-    return Refusal(
-        f"{name} cannot be locked: {answer}", over_ssh(name, "df -h /run /var/lib") + _sessions(name, answer)
-    )
+    return _unlockable(name, answer, "df -h /run /var/lib")
 
 
-def _sessions(name: str, answer: Failed | Lost) -> str:
-    """What to look at besides, where sshd may allow no second session of one connection.
+def _unlockable(name: str, answer: Failed | Lost, command: str) -> Refusal:
+    """Why a host cannot be locked; where sshd may allow no second session of one connection, that too.
 
     With MaxSessions 1 it is chance which of two execs at the same moment is refused.
     """
+    cure = over_ssh(name, command)
     if isinstance(answer, Lost) or "MaxSessions" in str(answer):
-        return f"; {over_ssh(name, 'sudo sshd -T')} | grep -i maxsessions, which must be 2 or more"
-    return ""
+        cure += f"; {over_ssh(name, 'sudo sshd -T')} | grep -i maxsessions, which must be 2 or more"
+    return Refusal(f"{name} cannot be locked: {answer}", cure)
+
+
+def _warn(at: Host, text: str) -> None:
+    at.log_styled(text, fg="yellow", log_func=logger.warning)
 
 
 def _answers(hosts: Mapping[str, Host], ask: Callable[[Host], Any]) -> None:
@@ -259,13 +253,6 @@ def _apt_is_free(at: Host) -> Refusal | None:
     except Refusal as refusal:
         return refusal
     return None
-
-
-def _refused(error: Exception) -> Refusal:
-    return error if isinstance(error, Refusal) else Refusal(str(error), "the same again, once that is mended")
-
-
-# --- steps
 
 
 def noted(command: StringCommand, folder: str, name: str) -> StringCommand:
@@ -292,9 +279,6 @@ def note(run: Run, hosts: Mapping[str, Host], word: str, name: str) -> None:
     """One row in the steps of each host. word: `begun` or `ended RC`. Raises Refusal where that fails."""
     text = f'steps=$1\n{journal.NOTE}note "$2" "$3"\n'
     _answers(hosts, lambda at: _shell(at, text, f"{run.folder}/steps", word, name))
-
-
-# --- in operations
 
 
 @dataclass
@@ -330,7 +314,7 @@ def recorded(function: Callable[..., Commands]) -> Callable[..., Commands]:
 
 def beginning() -> Commands:
     """What begins the run on this host and its peer, unless that was done before."""
-    if host.name not in of_run(_Begun).hosts:
+    if not begun(host):
         yield FunctionCommand(_begin, (), {})
 
 
@@ -356,12 +340,12 @@ def close(
         if declaration:
             plan.report([Change("file", DECLARED, why, "as declared now")])
         yield f"# what was declared of the host: {why}"
-    elif process.is_executing and (host.name in of_run(_Begun).hosts or unkept()):
+    elif process.is_executing and (begun(host) or unkept()):
         yield from beginning()
         words = current().id, "declares" if declaration else "", *journal.PATHS
-        told = {"_stdin": declaration()} if declaration else {}
         text, more = (f"{apt.KEEP_FIRST}{journal.END}", apt.KEEP_S) if simulated else (journal.END, 0)
-        yield script(text, *words, seconds=int((_SECONDS + more) * _patience(host)), **told)
+        stdin = declaration() if declaration else None
+        yield script(text, *words, seconds=int((_SECONDS + more) * _patience(host)), _stdin=stdin)
     else:
         if process.is_executing and simulated and not simulated():
             apt.keep_simulation(inventory.get_host(host.name), _patience(host))
@@ -374,14 +358,13 @@ def step() -> str:
 
 
 def _members(at: Host) -> dict[str, Host]:
-    group = _group(at)
-    return {each.name: each for each in inventory if each is at or (group and _group(each) == group)}
+    """The hosts of its pair or cluster, as Settings.group_name has it, or it alone."""
+    name = _group(at)
+    return {each.name: each for each in inventory if each is at or (name and _group(each) == name)}
 
 
-def _group(at: Host) -> str | None:
-    """The name of its pair or cluster, as Settings.group_name has it."""
-    name = at.data.get("cluster") or at.data.get("pair")
-    return str(name) if name else None
+def _group(at: Host) -> str:
+    return str(at.data.get("cluster") or at.data.get("pair") or "")
 
 
 def _begin(state: State, host: Host) -> bool:

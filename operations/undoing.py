@@ -219,14 +219,8 @@ def _leave(group: Group, hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet
     if group.left and not group.due:
         group.ends(f"nothing else is undone: {'; '.join(group.left)}", 2)
         return
-    barred = _answers(
-        group,
-        hosts,
-        fleet,
-        lambda plan: plan.targets,
-        "Looking whether each file can be put back",
-        operations.barred,
-    )
+    files = "Looking whether each file can be put back"
+    barred = _answers(group, hosts, fleet, lambda plan: plan.targets, files, operations.barred)
     if barred is None:
         return
     running = _answers(group, hosts, fleet, lambda plan: plan.docker, "Asking docker what runs", _running)

@@ -61,40 +61,42 @@ def looked(
 
     fetch: whether apt fetches its package lists first; for a release by its name once the Spark knows that one.
     """
-    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
-    from sparkrig.operations import apt, guard
-    from sparkrig.ssh import remote
+    from sparkrig.ssh import session
 
     limits = {name: (3 * _LOOK_S + (_FETCH_S if fetch else 0)) * fleet[name].patience for name in data}
 
     def ask(at: Host) -> Foreseen:
-        from sparkrig.facts.update import Update
-        from sparkrig.update import report
-        from sparkrig.update.look import Foreseen
-
-        mine = fleet[at.name]
-        seconds = int(_LOOK_S * mine.patience)
-        named = to not in (
-            LATEST,
-            report.CANDIDATE,
-        )  # and may be unknown, which is told before anything is fetched
-        if fetch and not named:
-            remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
-        seen = remote.read(at, Update(), seconds=seconds)
-        if seen.preflight.armed:
-            guard.settle(at, seen.preflight.armed, mine.patience, "superseded by sparkrig update" if fetch else "")
-            seen = remote.read(at, Update(), seconds=seconds)
-        try:
-            goal = report.goal(seen, to, parts, mine.driver_branch)
-        except Refusal as refusal:
-            return Foreseen(seen, None, None, refusal)
-        if fetch and named:
-            remote.execute(at, apt.update(), int(_FETCH_S * mine.patience))
-            seen = remote.read(at, Update(), seconds=seconds)
-        return _foreseen(at, seen, goal, parts, mine.driver_branch, seconds)
+        settings = fleet[at.name]
+        return _asked(at, to, parts, settings.driver_branch, settings.patience, fetch=fetch)
 
     title = f"Looking at {file.name}"
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
+
+
+def _asked(at: Host, to: str, parts: Collection[str], branch: int, patience: float, *, fetch: bool) -> Foreseen:
+    """What one host has, and what would come of it. Raises Failed or Lost."""
+    from sparkrig.facts.update import Update
+    from sparkrig.operations import apt, guard
+    from sparkrig.ssh import remote
+    from sparkrig.update import report
+    from sparkrig.update.look import Foreseen
+
+    seconds = int(_LOOK_S * patience)
+    named = to not in (LATEST, report.CANDIDATE)  # and may be unknown, which is told before anything is fetched
+    if fetch and not named:
+        remote.execute(at, apt.update(), int(_FETCH_S * patience))
+    seen = remote.read(at, Update(), seconds=seconds)
+    if seen.preflight.armed:
+        guard.settle(at, seen.preflight.armed, patience, "superseded by sparkrig update" if fetch else "")
+        seen = remote.read(at, Update(), seconds=seconds)
+    try:
+        goal = report.goal(seen, to, parts, branch)
+    except Refusal as refusal:
+        return Foreseen(seen, None, None, refusal)
+    if fetch and named:
+        remote.execute(at, apt.update(), int(_FETCH_S * patience))
+        seen = remote.read(at, Update(), seconds=seconds)
+    return _foreseen(at, seen, goal, parts, branch, seconds)
 
 
 def _foreseen(

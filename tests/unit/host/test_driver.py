@@ -206,9 +206,20 @@ def test_a_later_driver_that_is_installed_is_refused_by_name() -> None:
     assert "nvidia-driver-580-open" in caught.value.cure
 
 
-def test_remains_of_a_later_driver_are_not_refused() -> None:
-    hold.judge(Packages((Package("nvidia-driver-590-open", "deinstall", "config-files", "590.1-1"),), {}), 580)
-    hold.judge(driver.parse(DGX_OS), 580)
+def test_what_is_no_later_driver_is_not_refused() -> None:
+    """Remains of one, a healthy Spark as its owner recorded it (tools at 610), and what carries no driver."""
+    remains = Package("nvidia-driver-590-open", "deinstall", "config-files", "590.1-1")
+    rows = {"remains": Packages((remains,), {}), "DGX OS": driver.parse(DGX_OS)}
+    rows |= {spark: recorded(spark) for spark in ("sparketa", "sparkjr", "sparky")}
+    for name in ("nvidia-firmware-590-590.48.01", "nvidia-driver-pinning-590"):
+        package = Package(name, "install", "installed", "590.48.01-1")
+        rows[name] = Packages((*recorded("sparketa").rows, package), {})
+
+    def holds(found: Packages) -> None:
+        assert driver.later_driver(found) == []
+        hold.judge(found, 580)
+
+    each_row(rows, holds)
 
 
 # --- apt's own simulation
@@ -236,25 +247,26 @@ def test_touched_is_driver_and_kernel_and_nothing_else() -> None:
     ]
 
 
-def test_the_removal_of_an_unversioned_driver_package_is_seen() -> None:
-    found = Packages((Package("nvidia-open", "install", "installed", "580.1-1"),), {"nvidia-open": "remove"})
-    assert hold.touched(found, 580) == ["nvidia-open: remove"]
+def test_what_an_upgrade_may_bring_and_what_it_may_not() -> None:
+    def holds(upgrade: dict[str, str], touched: str) -> None:
+        installed = Packages((Package("nvidia-open", "install", "installed", "580.1-1"),), upgrade)
+        assert hold.touched(installed, 580) == ([touched] if touched else [])
+        with pytest.raises(Refusal, match=f"would still touch .*{touched}") if touched else nullcontext():
+            hold.judge_upgrade(installed, 580)
 
-
-def test_a_harmless_upgrade_is_proof() -> None:
-    upgrade = {"curl": "install 8.5.0-2", "nvidia-container-toolkit": "install 1.20.0-1"}
-    hold.judge_upgrade(Packages((), upgrade), 580)
-
-
-def test_a_tool_that_an_upgrade_would_bring_touches_no_driver() -> None:
-    hold.judge_upgrade(Packages((), {"nvidia-persistenced": "install 610.57.04-1ubuntu1"}), 580)
-    with pytest.raises(Refusal):
-        hold.judge_upgrade(Packages((), {"cuda-drivers": "install 610.57.04-1"}), 580)
-
-
-def test_a_harmful_upgrade_is_refused() -> None:
-    with pytest.raises(Refusal, match=r"would still touch .*nvidia-driver-590-open: install 590"):
-        hold.judge_upgrade(driver.parse(UNHELD), 580)
+    each_row(
+        {
+            "harmless": ({"curl": "install 8.5.0-2", "nvidia-container-toolkit": "install 1.20.0-1"}, ""),
+            "a tool": ({"nvidia-persistenced": "install 610.57.04-1ubuntu1"}, ""),
+            "a driver of no branch": (
+                {"cuda-drivers": "install 610.57.04-1"},
+                "cuda-drivers: install 610.57.04-1",
+            ),
+            "its removal": ({"nvidia-open": "remove"}, "nvidia-open: remove"),
+            "590": ({"nvidia-driver-590-open": "install 590.1"}, "nvidia-driver-590-open: install 590.1"),
+        },
+        holds,
+    )
 
 
 @pytest.mark.parametrize(
@@ -279,9 +291,6 @@ def test_what_apt_cannot_simulate_is_not_proven(rows: list[str], trouble: str) -
 def test_other_rows_of_a_simulation_say_nothing() -> None:
     found = driver.parse(["Conf curl (8.5)", "E: broken", "W: old lists", "simulated 100", "zz 0"])
     assert (found.upgrade, found.trouble) == (None, "broken")
-
-
-def test_a_simulation_without_its_exit_code_is_not_proven() -> None:
     assert driver.parse(["simulated"]).upgrade is None
 
 
@@ -484,9 +493,8 @@ def test_with_the_pin_an_explicit_install_is_refused(apt: list[str]) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["nvidia-open"])
-def test_with_the_pin_an_explicit_install_keeps_the_installed_version(apt: list[str], name: str) -> None:
-    assert simulate(apt, "install", name) == (True, {})
+def test_with_the_pin_an_explicit_install_keeps_the_installed_version(apt: list[str]) -> None:
+    assert simulate(apt, "install", "nvidia-open") == (True, {})
 
 
 @pytest.mark.parametrize(
@@ -512,15 +520,6 @@ def test_the_way_back_from_590_is_in_apts_own_words() -> None:
 
 
 # --- Sparks as their owners recorded them
-
-
-@pytest.mark.parametrize("spark", ["sparketa", "sparkjr", "sparky"])
-def test_a_healthy_spark_is_accepted(spark: str) -> None:
-    """Driver 580.173.02 beside tools at 610, as `nvidia-smi` and the package list of each owner have it."""
-    found = recorded(spark)
-    assert str(found.version("nvidia-modprobe")).startswith("610.")
-    assert driver.later_driver(found) == []
-    hold.judge(found, 580)
 
 
 def test_each_that_carries_a_later_driver_is_refused_alone() -> None:
@@ -557,12 +556,6 @@ def test_a_torn_upgrade_is_refused_before_it_is_frozen() -> None:
     hold.judge(Packages((*torn.rows, *built), {}), 580)
     without_driver = [row for row in torn.rows if row.name.startswith("linux-image")]
     hold.judge(Packages(tuple(without_driver), {}), 580)
-
-
-@pytest.mark.parametrize("name", ["nvidia-firmware-590-590.48.01", "nvidia-driver-pinning-590"])
-def test_what_carries_no_driver_refuses_none(name: str) -> None:
-    healthy = recorded("sparketa")
-    hold.judge(Packages((*healthy.rows, Package(name, "install", "installed", "590.48.01-1")), {}), 580)
 
 
 def test_a_later_module_in_memory_is_refused_until_a_reboot() -> None:
@@ -676,20 +669,23 @@ def test_the_look_at_the_packages_reads_grubs_menu_too() -> None:
 
 
 def test_the_branch_is_told_by_what_carries_the_driver() -> None:
-    assert driver.branch(carried("nvidia-driver-580-open")) == 580
-    assert driver.branch(carried("linux-modules-nvidia-575-open-6.17.0-1029-nvidia")) == 575
-    assert driver.branch(carried("nvidia-settings", "linux-modules-nvidia-fs-6.17.0-1029-nvidia")) is None
-
-
-def test_the_recorded_spark_has_the_branch_that_a_deploy_keeps() -> None:
-    assert driver.branch(driver.parse(DGX_OS)) == driver.BRANCH
-
-
-def test_a_branch_is_the_latest_of_several_and_none_where_no_name_tells_it() -> None:
     both = packages([("libnvidia-compute", "1:590.48.01-1"), ("nvidia-driver-580-open", "580.173.02-0ubuntu1")])
     assert driver.versions(both) == ["580.173.02", "590.48.01"]
-    assert driver.branch(both) == 590
-    assert driver.branch(carried("linux-modules-nvidia-open-7.0.0-1019-nvidia")) is None
+    each_row(
+        [
+            (both, 590),
+            (driver.parse(DGX_OS), driver.BRANCH),
+            (carried("nvidia-driver-580-open"), 580),
+            (carried("linux-modules-nvidia-575-open-6.17.0-1029-nvidia"), 575),
+            (carried("nvidia-settings", "linux-modules-nvidia-fs-6.17.0-1029-nvidia"), None),
+            (carried("linux-modules-nvidia-open-7.0.0-1019-nvidia"), None),
+        ],
+        lambda found, branch: _is(driver.branch(found), branch),
+    )
+
+
+def _is(found: object, expected: object) -> None:
+    assert found == expected
 
 
 def test_the_modules_of_a_branch_have_its_number_up_to_589() -> None:
