@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
@@ -49,7 +48,7 @@ def prospects(
 
 
 def looked(
-    file: Path,
+    what: str,
     fleet: Fleet,
     data: Mapping[str, Mapping[str, Any]],
     to: str,
@@ -93,7 +92,7 @@ def looked(
             seen = remote.read(at, Update(), seconds=seconds)
         return _foreseen(at, seen, goal, parts, mine.driver_branch, seconds)
 
-    title = f"Looking at {file.name}"
+    title = f"Looking at {what}"
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
 
 

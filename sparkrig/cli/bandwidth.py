@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.cure import quoted_path, verb
+from sparkrig.cure import verb
 from sparkrig.refusal import Refusal
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option(
     "--quick",
     is_flag=True,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bandwidth.json).")
 def bandwidth(
-    inventory_file: Path,
+    inventory_file: Where,
     quick: bool,
     seconds: int | None,
     all_at_once: bool,
@@ -78,13 +79,13 @@ def bandwidth(
     if not groups:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
-            f"Try: sparkrig topology {quoted_path(inventory_file)}"
+            f"Try: sparkrig topology {files.typed(inventory_file)}"
         )
     clusters = len([group for group in groups if len(group) > 2])
     if not clusters:
         _judge_options(inventory_file, {"--all-at-once": all_at_once, "--svg": bool(svg)})
     console = Screen(stderr=as_json)
-    why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
+    why = f"sparkrig bandwidth {files.typed(inventory_file)}"
     report = Report()
     codes = list[int]()
     for group in groups:
@@ -106,13 +107,13 @@ def bandwidth(
     raise SystemExit(max(codes))
 
 
-def _judge_options(file: Path, given: Mapping[str, bool]) -> None:
+def _judge_options(file: Where, given: Mapping[str, bool]) -> None:
     """Exit code 1 where an option is given that is for larger clusters than a pair."""
     asked = [name for name, is_given in given.items() if is_given]
     if asked:
         raise click.ClickException(
             f"{asked[0]} is for a cluster of three or more, and {file} has pairs alone. "
-            f"Try: sparkrig bandwidth {quoted_path(file)}"
+            f"Try: sparkrig bandwidth {files.typed(file)}"
         )
 
 

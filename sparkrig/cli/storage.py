@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.cure import quoted
 from sparkrig.refusal import Refusal
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from pyinfra.api import Host
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option("--host", "only", multiple=True, metavar="HOST", help="On this host only; may be repeated.")
 @click.option(
     "--remove",
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/storage.json).")
-def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes: bool, as_json: bool) -> None:
+def storage(inventory_file: Where, only: tuple[str, ...], remove: str | None, yes: bool, as_json: bool) -> None:
     """Show which checkpoints and images lie on each host, how large they are, and what needs them.
 
     It lists the checkpoints below the setting `weights`, docker's images, the caches of the server and of Hugging
@@ -48,11 +49,13 @@ def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes
     """
     from sparkrig.storage import report as judgement
 
+    if remove is not None:
+        inventory_file = files.declared(inventory_file, "a removal")
     fleet, data = files.inventory(inventory_file)
     if remove is not None:
         with files.refusals():
             judgement.judge_name(remove)
-        files.must_answer(yes, f"sparkrig storage {quoted_path(inventory_file)}; then the same with --yes")
+        files.must_answer(yes, f"sparkrig storage {files.typed(inventory_file)}; then the same with --yes")
     elif yes:
         raise click.UsageError("--yes expects --remove NAME")
     with files.refusals():
@@ -64,12 +67,14 @@ def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes
 class _Storage:
     """One run of the verb."""
 
-    def __init__(self, fleet: Fleet, inventory: Path, *, as_json: bool) -> None:
+    def __init__(self, fleet: Fleet, inventory: Where, *, as_json: bool) -> None:
         from sparkrig.terminal.screen import Screen
 
         self.fleet, self.inventory, self.as_json = fleet, inventory, as_json
         named = any(fleet[name].model or fleet[name].recipe for name in fleet)
-        self.find: Find = files.catalogue(inventory).find if named else lambda _: None
+        self.find: Find = (
+            files.catalogue(inventory).find if named and isinstance(inventory, Path) else lambda _: None
+        )
         self.console = Screen(stderr=as_json)
 
     def run(self, data: Mapping[str, Mapping[str, Any]], remove: str | None, *, yes: bool) -> None:
@@ -94,7 +99,7 @@ class _Storage:
         if remove is not None and code == 0 and not any(outcome.removed for outcome in outcomes.values()):
             code = 1
         if unread:
-            files.try_doctor(self.inventory)
+            files.try_doctor()
         if self.as_json:
             files.print_json(Report(hosts=each_host(disks, host), removal=outcomes, exit_code=code))
         raise SystemExit(code)
@@ -135,7 +140,7 @@ class _Storage:
             self._say(host, goes(each) if isinstance(each, Removal) else each.outcome)
         if not due:
             if not any(each.exit_code for each in outcomes.values()):
-                self._say("", f"Try: sparkrig storage {quoted_path(self.inventory)}, which lists what there is")
+                self._say("", f"Try: sparkrig storage {files.typed(self.inventory)}, which lists what there is")
             return outcomes
         self._say("", "Undo cannot bring it back; a deploy that needs it fetches it again.")
         if not (yes or files.agreed(f"Remove it from {', '.join(due)}?")):
@@ -165,7 +170,7 @@ class _Storage:
         from sparkrig.storage.report import removed
         from sparkrig.terminal import progress
 
-        run = Run(f"sparkrig storage {quoted_path(self.inventory)} --remove {quoted(name)}")
+        run = Run(f"sparkrig storage {files.typed(self.inventory)} --remove {quoted(name)}")
         with progress.hosts(list(due), f"Removing {name}") as told:
 
             def carry_out(at: Host) -> Removed:

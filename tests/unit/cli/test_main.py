@@ -140,7 +140,7 @@ def test_a_wrong_word_is_one_line_and_no_drift() -> None:
         [
             ("statsu", "Error: No such command 'statsu'."),
             ("--colour", "Error: No such option '--colour'."),
-            ("status", "Error: Missing argument 'INVENTORY'. Try: sparkrig status --help"),
+            ("status", "Error: Missing argument 'INVENTORY|ADDRESS...'. Try: sparkrig status --help"),
             (
                 "explain absent.txt",
                 "Error: Invalid value for '[FILE]...': 'absent.txt': No such file or directory. Try: sparkrig",
