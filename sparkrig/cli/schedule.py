@@ -148,13 +148,15 @@ def _whole(path: Path) -> Path:
 
 
 def _usable(inventory: Path, made: Schedule) -> None:
-    """Raises Refusal where a file or folder cannot be used; exit code 1 where apprise is not installed."""
+    """Raises Refusal where a file or folder cannot be used; exit code 1 where an extra is not installed."""
     from sparkrig.terminal import atomic_write
     from sparkrig.watch.io import notify, schedule_files
 
     if made.notify:
         extras.need("watch")
         notify.check(Path(made.notify))
+    if made.textfile:
+        extras.need("report")
     if made.textfile and not os.access(made.textfile, os.W_OK | os.X_OK):
         raise Refusal(
             f"{made.textfile} is no folder that you may write to, as is expected of one for metrics",
