@@ -23,15 +23,20 @@ _OF_ROOT = {
 
 def checks(made: Sequence[Check], found: Identity) -> list[Check]:
     """Those that no declaration is needed for; found: of the host, which may not have made us root."""
-    kept = []
-    for check in made:
-        name = kind(check.id).name
-        if name in _OF_ANY or (check.environment and name not in _OF_A_DEPLOY):
-            unread = found.uid and name in _OF_ROOT
-            kept.append(
-                replace(check, status="skipped", found="root alone can read it", cure="") if unread else check
-            )
-    return kept
+    named = [(kind(check.id).name, check) for check in made]
+    return [
+        _as_read(name, check, found)
+        for name, check in named
+        if name in _OF_ANY or (check.environment and name not in _OF_A_DEPLOY)
+    ]
+
+
+def _as_read(name: str, check: Check, found: Identity) -> Check:
+    if found.uid and name in _OF_ROOT:
+        return replace(check, status="skipped", found="root alone can read it", cure="")
+    if name == "identity.spark" and check.wrong:  # its cure for an inventory is a setting
+        return replace(check, cure="check the address")
+    return check
 
 
 def left_out(every: Mapping[str, Sequence[Check]], kept: Mapping[str, Sequence[Check]]) -> int:

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from sparkrig.support.io.evidence import Collected
 
 _GIT_S = 5
+_UNLISTED = (
+    "no inventory declares the hosts: there is no drift, and the settings are the defaults and what was found"
+)
 
 
 @dataclass
@@ -165,7 +168,7 @@ def _archive(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[st
         (),
         {},
         tuple(found.missing) + tuple(f"{name}, all of it: {why}" for name, why in found.lost.items()),
-        tuple(_notes(found)),
+        (*_notes(found), *([] if fleet.declared else [_UNLISTED])),
     )
     return archives.archive(_files(fleet, found, folders), redactor, about)
 
@@ -223,7 +226,8 @@ def _judge(typed: str, title: str, fleet: Fleet, data: Mapping[str, Mapping[str,
 
         return drifted.judged(typed, fleet, data, seen.hosts, unread, started, clock)
 
-    for name, judge in (("doctor", examined), ("drift", of_drift)):
+    verdicts = {"doctor": examined} | ({"drift": of_drift} if fleet.declared else {})
+    for name, judge in verdicts.items():
         try:
             found.verdicts[f"{name}.json"] = judge().dumps()
         except Exception:  # a fault of ours, which is evidence too, and must not take the rest with it

@@ -123,4 +123,7 @@ def test_what_cannot_be_is_one_sentence_and_one_command(with_a: Desk) -> None:
         assert sentence in said
 
     each_row(REFUSED, holds)
+    (with_a.folder / "nvidia@file").write_text("sparks = []\n")
+    holds("doctor nvidia@file", 1, "the inventory names no host")
+    (with_a.folder / "nvidia@file").unlink()
     assert written(with_a) == before

@@ -17,6 +17,7 @@ from sparkrig.network.seen import Network
 from sparkrig.onboarding import address
 from sparkrig.onboarding.io import unlisted
 from sparkrig.refusal import Refusal
+from sparkrig.resources.check import check
 from sparkrig.ssh import controller
 from tests.tables import each_row
 from tests.unit.doctored import checks_of
@@ -126,6 +127,12 @@ def test_what_root_alone_can_read_is_skipped_without_root() -> None:
     for id in ("host.mounts", "host.journal", f"pair.{NETDEV}.ping", "pair.cabling"):
         assert said[id] == ("skipped", "root alone can read it"), id
     assert said["gpu.answers"][0] == "ok"
+
+
+def test_the_cure_of_what_is_no_spark_is_no_setting() -> None:
+    other = replace(SEEN[A].identity, gpu=("NVIDIA A100",), pci=())
+    (found,) = undeclared.checks([check("identity.spark", False, "a DGX Spark", "none", "set it")], other)
+    assert found.wrong and found.cure == "check the address"
 
 
 # --- what a report advises
