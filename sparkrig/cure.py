@@ -28,6 +28,10 @@ FILE = "\ufdd0"
 DEPLOYS = "\ufdd1"
 """Stands for the folder of the deploys, in the same way."""
 
+# the verbs that take addresses in the place of an inventory
+_LOOKING = {
+    *("bandwidth", "blackbox", "doctor", "startup", "status", "storage", "support", "topology", "update"),
+}
 _PLACES = re.compile(f"([{FILE}{DEPLOYS}])")
 # what needs no quotes: shlex's own, and the `~` of a version (580.1-0ubuntu1~24.04.1), where it is no home folder
 _BARE = re.compile(r"(?:[\w@%+=:,./-]|(?<=[\w.+-])~)+", re.ASCII)
@@ -175,6 +179,8 @@ def local(line: str, after: str = "") -> Cure:
 
 def verb(name: str, *words: str) -> Cure:
     """A verb of sparkrig for the inventory. words: what follows the file, not quoted."""
+    if not LISTED[0] and (name not in _LOOKING or (name == "update" and "--check" not in words)):
+        return enlist().then(f", then sparkrig {name} with its inventory")
     return local(" ".join(filter(None, (f"sparkrig {name} {FILE}", quoted(*words)))))
 
 

@@ -143,6 +143,9 @@ def test_without_an_inventory_no_cure_is_pyinfras(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(cure, "LISTED", [False])
     monkeypatch.setattr(cure, "LOGINS", {"a": "nvidia@a", "b": "nvidia@b"})
     assert cure.verb("doctor", "access") == "sparkrig doctor nvidia@a nvidia@b access"
+    assert cure.verb("undo") == "sparkrig onboard nvidia@a, then sparkrig undo with its inventory"
+    assert cure.verb("update").command == "sparkrig onboard nvidia@a"
+    assert cure.verb("update", "--check") == "sparkrig update nvidia@a nvidia@b --check"
     assert cure.deploy().command == "sparkrig onboard nvidia@a"
     assert cure.deployment(cure.deploy()) is not None
     assert cure.on_hosts("apt-get update && true", "a", "b") == (
