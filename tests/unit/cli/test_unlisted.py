@@ -126,4 +126,6 @@ def test_what_cannot_be_is_one_sentence_and_one_command(with_a: Desk) -> None:
     (with_a.folder / "nvidia@file").write_text("sparks = []\n")
     holds("doctor nvidia@file", 1, "the inventory names no host")
     (with_a.folder / "nvidia@file").unlink()
+    (with_a.sparks["spark-a"].state / "sudoers.d" / "sparkrig").unlink()
+    holds(f"doctor {addresses(with_a)[0]}", 3, "try the same at a terminal, which asks for sudo's password once")
     assert written(with_a) == before
