@@ -6,14 +6,13 @@ What is removed is judged again once the host is locked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from pyinfra.api import Host
 from rich.console import Console
 
 from sparkrig import programs
-from sparkrig.cure import quoted, quoted_path
+from sparkrig.cure import quoted
 from sparkrig.facts.storage import Disk as Seen
 from sparkrig.facts.storage import Disks as DisksFact
 from sparkrig.fleet import Fleet
@@ -99,10 +98,10 @@ Disks = Mapping[str, Disk | Failed | Lost]
 
 
 class Storing:
-    """One run of `sparkrig storage`. quiet: whether the disks are not shown."""
+    """One run of `sparkrig storage`. typed: the inventory, as typed; quiet: whether the disks are not shown."""
 
-    def __init__(self, fleet: Fleet, inventory: Path, find: Find, console: Console, *, quiet: bool) -> None:
-        self.fleet, self.inventory, self.find, self.console, self.quiet = fleet, inventory, find, console, quiet
+    def __init__(self, fleet: Fleet, typed: str, find: Find, console: Console, *, quiet: bool) -> None:
+        self.fleet, self.typed, self.find, self.console, self.quiet = fleet, typed, find, console, quiet
 
     def run(self, data: Mapping[str, Mapping[str, Any]], name: str | None, *, yes: bool) -> Report:
         """Look, and remove what is to be removed. name: of that, None where nothing is."""
@@ -141,7 +140,7 @@ class Storing:
             self._say(host, picture.goes(each) if isinstance(each, Removal) else each.outcome)
         if not due:
             if not any(each.exit_code for each in outcomes.values()):
-                self._say("", f"Try: sparkrig storage {quoted_path(self.inventory)}, which lists what there is")
+                self._say("", f"Try: sparkrig storage {self.typed}, which lists what there is")
             return outcomes
         self._say("", "Undo cannot bring it back; a deploy that needs it fetches it again.")
         if not (yes or terminal.confirm(f"Remove it from {', '.join(due)}?")):
@@ -164,7 +163,7 @@ class Storing:
         self.console.print(f"{host}: {text}" if host else text, soft_wrap=True)
 
     def _removed(self, hosts: Hosts, due: Mapping[str, Removal], name: str) -> dict[str, Removed]:
-        run = Run(f"sparkrig storage {quoted_path(self.inventory)} --remove {quoted(name)}")
+        run = Run(f"sparkrig storage {self.typed} --remove {quoted(name)}")
         with progress.hosts(list(due), f"Removing {name}") as told:
 
             def carry_out(at: Host) -> Removed:

@@ -32,6 +32,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.support import archive as archives
 from sparkrig.support.archive import Archive, File
 from sparkrig.terminal import project
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from sparkrig.support.io.evidence import Collected
@@ -41,11 +42,16 @@ Drifted = Callable[..., str]
 _GIT_S = 5
 
 
+_UNLISTED = (
+    "no inventory declares the hosts: there is no drift, and the settings are the defaults and what was found"
+)
+
+
 @dataclass(frozen=True)
 class Asked:
     """An inventory and its hosts."""
 
-    inventory: Path
+    inventory: Where
     fleet: Fleet
     data: Mapping[str, Mapping[str, Any]]
 
@@ -75,7 +81,7 @@ def archive(asked: Asked, drifted: Drifted) -> Archive:
         (),
         {},
         tuple(found.missing) + tuple(f"{name}, all of it: {why}" for name, why in found.lost.items()),
-        tuple(_notes(found)),
+        (*_notes(found), *([] if asked.fleet.declared else [_UNLISTED])),
     )
     return archives.archive(_files(asked.fleet, found, folders), redactor, about)
 
@@ -128,7 +134,8 @@ def _judge(asked: Asked, found: _Found, drifted: Drifted) -> None:
     def of_drift() -> str:
         return drifted(typed, fleet, data, seen.hosts, unread, started, clock)
 
-    for name, judge in (("doctor", examined), ("drift", of_drift)):
+    verdicts = {"doctor": examined} | ({"drift": of_drift} if fleet.declared else {})
+    for name, judge in verdicts.items():
         try:
             found.verdicts[f"{name}.json"] = judge()
         except Exception:  # a fault of ours, which is evidence too, and must not take the rest with it

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import login
@@ -49,7 +48,7 @@ def prospects(
 
 
 def looked(
-    file: Path,
+    what: str,
     fleet: Fleet,
     data: Mapping[str, Mapping[str, Any]],
     to: str,
@@ -69,7 +68,7 @@ def looked(
         settings = fleet[at.name]
         return _asked(at, to, parts, settings.driver_branch, settings.patience, fetch=fetch)
 
-    title = f"Looking at {file.name}"
+    title = f"Looking at {what}"
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
 
 

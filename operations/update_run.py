@@ -122,7 +122,7 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
     from sparkrig.operations import update_look
     from sparkrig.update import report, updating
 
-    found = update_look.looked(asked.inventory, at.fleet, at.data, asked.to, asked.parts, fetch=True)
+    found = update_look.looked(asked.inventory.name, at.fleet, at.data, asked.to, asked.parts, fetch=True)
     made = update_look.prospects(at.fleet, at.data, found, asked.parts)
     order = report.order(made, at.fleet.groups())
     update_look.show(made, order, report.mixed(made, at.fleet.groups()))

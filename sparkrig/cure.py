@@ -28,6 +28,10 @@ FILE = "\ufdd0"
 DEPLOYS = "\ufdd1"
 """Stands for the folder of the deploys, in the same way."""
 
+# the verbs that take addresses in the place of an inventory
+_LOOKING = {
+    *("bandwidth", "blackbox", "doctor", "startup", "status", "storage", "support", "topology", "update"),
+}
 _PLACES = re.compile(f"([{FILE}{DEPLOYS}])")
 # what needs no quotes: shlex's own, and the `~` of a version (580.1-0ubuntu1~24.04.1), where it is no home folder
 _BARE = re.compile(r"(?:[\w@%+=:,./-]|(?<=[\w.+-])~)+", re.ASCII)
@@ -55,7 +59,10 @@ name is known.
 """
 
 TYPED = [""]
-"""The inventory's file as this run was given it, which each cure names; empty for none."""
+"""The inventory's file as this run was given it, which each cure names; empty for none. Or addresses."""
+
+LISTED = [True]
+"""Whether an inventory names the hosts; without one pyinfra has nothing that it could run on."""
 
 DEPLOYED_FROM = ["deploys"]
 """The folder of the deploys as a command of this run names it: io.project.typed of that inventory."""
@@ -172,6 +179,8 @@ def local(line: str, after: str = "") -> Cure:
 
 def verb(name: str, *words: str) -> Cure:
     """A verb of sparkrig for the inventory. words: what follows the file, not quoted."""
+    if not LISTED[0] and (name not in _LOOKING or (name == "update" and "--check" not in words)):
+        return enlist().then(f", then sparkrig {name} with its inventory")
     return local(" ".join(filter(None, (f"sparkrig {name} {FILE}", quoted(*words)))))
 
 
@@ -194,7 +203,16 @@ def as_root(line: str) -> Cure:
 
 def look_at(host: str, fact: str = "sparkrig.facts.spark.Spark") -> Cure:
     """The look at a host, or one fact of it, by pyinfra alone, which prints what the host itself says."""
+    if not LISTED[0]:
+        return verb("support")
     return local(f"pyinfra {FILE} --limit {quoted(host)} -vv fact {quoted(fact)}")
+
+
+def enlist() -> Cure:
+    """The command that takes the first of the hosts that were typed into an inventory."""
+    if here := next((name for name, way in LOGINS.items() if way == THIS_MACHINE and name != "@local"), None):
+        return local(f"sparkrig init sparks --here {quoted(here)}")
+    return local(f"sparkrig onboard {quoted(TYPED[0])}")
 
 
 def advice(text: str) -> Cure:
@@ -212,16 +230,21 @@ def deploy(
     It is pyinfra's own in each verb, although `sparkrig apply` does the same: that takes no --data and knows one
     deploy alone. limit: the hosts that it is for; all where it names none.
     """
+    run = Deployment(what, data or {})
+    if not LISTED[0]:
+        return Cure(enlist().line, ", which makes the inventory of a deploy", here=True, run=run)
     options = [f" --data {quoted(f'{name}={_typed(value)}')}" for name, value in (data or {}).items()]
     limits = "".join(f" --limit {quoted(host)}" for host in limit)
     line = f"pyinfra {FILE}{limits} {DEPLOYS}/{what}.py{''.join(options)}"
-    return Cure(line, here=True, run=Deployment(what, data or {}))
+    return Cure(line, here=True, run=run)
 
 
 def on_hosts(command: str, *hosts: str) -> Cure:
     """The command of pyinfra that runs another one on hosts, as root. command: its words are quoted."""
     limits = "".join(f" --limit {quoted(host)}" for host in hosts)
     line = f"pyinfra {FILE}{limits} -y exec -- {handed_on(command)}"
+    if not LISTED[0]:
+        line = " && ".join(over_ssh(host, as_root(command).line) for host in hosts)
     return Cure(line, here=True, run=OnHosts(command, hosts))
 
 
@@ -256,13 +279,13 @@ def _made(values: dict[str, Any]) -> Cure:
 
 
 def _filled(form: str) -> str:
-    values = _places(TYPED[0], DEPLOYED_FROM[0])
+    values = _places(tuple(TYPED), DEPLOYED_FROM[0])
     return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
 
 
 @cache  # a run has one inventory, and each of a thousand hosts some 30 cures
-def _places(inventory: str, deploys: str) -> Mapping[str, str]:
-    return {FILE: quoted_path(inventory) if inventory else "INVENTORY", DEPLOYS: quoted_path(deploys)}
+def _places(typed: tuple[str, ...], deploys: str) -> Mapping[str, str]:
+    return {FILE: " ".join(map(quoted_path, typed)) if typed[0] else "INVENTORY", DEPLOYS: quoted_path(deploys)}
 
 
 def _typed(value: Setting) -> str:

@@ -57,7 +57,9 @@ class Rail:
 class Fleet(Mapping[str, Settings]):
     """The settings of every host of an inventory, by name, in the inventory's order."""
 
-    def __init__(self, hosts: Mapping[str, Settings]) -> None:
+    def __init__(self, hosts: Mapping[str, Settings], *, declared: bool = True) -> None:
+        """declared: whether an inventory declares them, or what was found stands for it."""
+        self.declared = declared
         self._hosts = clusters.addressed(hosts)
         _check_addresses(self._hosts)
         clusters.judge(self._hosts)
@@ -65,7 +67,7 @@ class Fleet(Mapping[str, Settings]):
         self._numbers = {names: clusters.subnets(names, self._hosts) for names in set(self._groups.values())}
 
     @classmethod
-    def parse(cls, data: Mapping[str, Mapping[str, Any]]) -> Fleet:
+    def parse(cls, data: Mapping[str, Mapping[str, Any]], *, declared: bool = True) -> Fleet:
         """The fleet of the merged pyinfra data of each host, by name.
 
         Raises SettingsError with one sentence that names the host, the field and what was expected.
@@ -74,7 +76,7 @@ class Fleet(Mapping[str, Settings]):
             raise SettingsError("the inventory names no host; at least one is expected")
         for name in data:
             _check_name(name)
-        return cls({name: _parse_host(name, values) for name, values in data.items()})
+        return cls({name: _parse_host(name, values) for name, values in data.items()}, declared=declared)
 
     def __getitem__(self, name: str) -> Settings:
         return self._hosts[name]

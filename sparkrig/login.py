@@ -16,6 +16,8 @@ from sparkrig.settings import Settings, SettingsError
 STRICT = "ssh_strict_host_key_checking"
 # the key of the data of a host that is the machine which runs sparkrig; its value is the user there
 HERE = "_here"
+# the key of the data of a host that no inventory names, and of what its sudo is answered with, as a SecretStr
+UNLISTED, SUDO = "_unlisted", "_sudo_answer"
 # why a process cannot set up the machine that it runs on
 IN_CONTAINER = Refusal(
     "this is a container, whose files and services are not those of the Spark",
@@ -225,6 +227,8 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
     if data.get(HERE):  # there is no way to it that could be in the way
         return "look", _look_again(name, why)
     told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
+    if told and "Could not resolve" in why and data.get(UNLISTED):
+        told = (told[0], ", and type its IP address in the place of its name")
     if told:
         place = {"name": name, "login": typed(name, data), "address": quoted(address(name, data))}
         return "ssh", Refusal(why, local(*(part.format(**place) for part in told)))
@@ -277,6 +281,8 @@ def user_of(data: Mapping[str, Any]) -> str:
 
 
 def _sudoers(data: Mapping[str, Any]) -> str:
+    if data.get(UNLISTED):
+        return "the same at a terminal, which asks for sudo's password once"
     user = user_of(data)
     return f"on the host, sudo visudo -f /etc/sudoers.d/sparkrig with the line {user} ALL=(ALL) NOPASSWD: ALL"
 

@@ -30,6 +30,7 @@ def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE})
     monkeypatch.setattr(cure, "TYPED", [NAMED])
     monkeypatch.setattr(cure, "DEPLOYED_FROM", ["deploys"])
+    monkeypatch.setattr(cure, "LISTED", [True])
 
 
 @pytest.fixture(autouse=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -28,6 +29,19 @@ def download(folder: Path, python: str, *more: str, extra: str = "") -> None:
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--dest", "dist"]
     theirs = ["--python-version", python, "--only-binary", ":all:", "-c", "constraints"]
     subprocess.run([*pip, *theirs, f"{ours}{extra}", *more], check=True, cwd=folder)
+
+
+def of_a_spark(folder: Path) -> list[str]:
+    """What pip would install with the wheel on a Spark: Ubuntu 24.04 on aarch64, Python 3.12, no compiler."""
+    ours = wheel(folder)
+    (folder / "constraints").write_text(constraints())
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--dry-run"]
+    names = [f"manylinux_2_{minor}_aarch64" for minor in (39, 28, 17)] + ["manylinux2014_aarch64"]
+    theirs = ["--python-version", "3.12", "--implementation", "cp", *(f"--platform={name}" for name in names)]
+    words = ["--ignore-installed", "--only-binary", ":all:", "-c", "constraints", "--report", "report", str(ours)]
+    subprocess.run([*pip, "--target", "none", *theirs, *words], check=True, cwd=folder)
+    report = json.loads((folder / "report").read_text())
+    return [each["download_info"]["url"].rpartition("/")[2] for each in report["install"]]
 
 
 def constraints() -> str:

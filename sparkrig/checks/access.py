@@ -45,6 +45,8 @@ def checks(name: str, data: Mapping[str, Any], found: Identity) -> Iterator[Chec
     """Of a host that answered. data: its inventory data."""
     yield _in(name, data)
     cure = "set _sudo = True in the inventory's group_data, or log in as root"
+    if data.get(login.UNLISTED):
+        cure = "the same at a terminal, which asks for sudo's password once"
     status: Status = "drift" if found.uid else "ok"
     yield _check("sudo", f"commands run as uid {found.uid}", status, cure if found.uid else "")
     yield _check("look", "it answered every question")

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.cure import quoted_path, verb
+from sparkrig.cure import verb
 from sparkrig.refusal import Refusal
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option(
     "--quick",
     is_flag=True,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bandwidth.json).")
 def bandwidth(
-    inventory_file: Path,
+    inventory_file: Where,
     quick: bool,
     seconds: int | None,
     all_at_once: bool,
@@ -68,11 +69,11 @@ def bandwidth(
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     groups = [group for group in fleet.groups() if len(group) > 1]
-    why = f"sparkrig bandwidth {quoted_path(inventory_file)}"
+    why = f"sparkrig bandwidth {files.typed(inventory_file)}"
     if not groups:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
-            f"Try: sparkrig topology {quoted_path(inventory_file)}"
+            f"Try: sparkrig topology {files.typed(inventory_file)}"
         )
     if all_at_once and not any(len(group) > 2 for group in groups):
         raise click.ClickException(

@@ -97,7 +97,7 @@ def _measure(
             assert not isinstance(at, Exception)  # it was looked at
             its = bench_run.launched(at, server)
         except (Failed, Lost) as error:
-            files.try_doctor(inventory)
+            files.try_doctor()
             left = [report.Left(name=workload.name, why=str(error), failed=True) for workload in workloads]
             return made(None, [], left, ended=datetime.now(UTC))
         if named:

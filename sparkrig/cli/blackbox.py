@@ -12,6 +12,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.terminal import terminal
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
@@ -26,13 +27,13 @@ _COLUMNS = 100  # of the page
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option(
     "--last", type=_LAST, default="30m", show_default=True, help="How much of the time before it to show."
 )
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML page to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/blackbox.json).")
-def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool) -> None:
+def blackbox(inventory_file: Where, last: float, html: Path | None, as_json: bool) -> None:
     """Show the last minutes before each host's last reset that was not asked for, and what stood out.
 
     A host keeps a black box where the setting watch is True: memory, pressure, GPU, temperatures, lines of the
@@ -53,7 +54,7 @@ def blackbox(inventory_file: Path, last: float, html: Path | None, as_json: bool
     if html:
         files.write(html, page(looked, last))
     if len(found) < len(looked):
-        files.try_doctor(inventory_file)
+        files.try_doctor()
         raise SystemExit(3)
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkrig.cli import files
-from sparkrig.cure import quoted_path
+from sparkrig.cure import quoted_path, verb
 from sparkrig.terminal import project, terminal
+from sparkrig.terminal.project import Where
 from sparkrig.text import plain
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Com
 
 
 @click.command()
-@files.INVENTORY
+@files.FIRST
 @click.argument("names", metavar="[CHECK]...", nargs=-1, shell_complete=_names)
 @click.option(
     "--list",
@@ -59,15 +60,19 @@ def _names(_ctx: click.Context, _: click.Parameter, incomplete: str) -> list[Com
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show every check, not only what is wrong.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/doctor.json).")
-def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json: bool) -> None:
+def doctor(inventory_file: Where, names: tuple[str, ...], verbose: bool, as_json: bool) -> None:
     """Check whether hosts are healthy: what is wrong, why, and which command to type next.
 
     CHECK limits it to one check (net.enp1s0f0np0.mtu), to all that begin alike (net, net.enp1s0f0np0), or to a
     category (network).
 
+    With an ADDRESS (nvidia@spark-1a2b.local), several, or `here`, no setting is judged, and the end counts the
+    checks that need an inventory (sparkrig docs doctor#without-an-inventory).
+
     It changes nothing on a host. The hosts of a pair or cluster send each other a few frames and pings. Exit
     code 2: something is wrong; 3: a host could not be read, or a check has no result.
     """
+    inventory_file, names = files.addresses(inventory_file, names)
     _refuse_unknown(names)
     fleet, data = files.inventory(inventory_file)
     from sparkrig.doctor.io import examine  # isort: skip - it patches the standard library before pyinfra is loaded
@@ -82,7 +87,8 @@ def doctor(inventory_file: Path, names: tuple[str, ...], verbose: bool, as_json:
         terminal.echo(made.dumps())
     else:
         _show(made, everything=verbose or bool(names))
-        _show_age(inventory_file)
+        if isinstance(inventory_file, Path):
+            _show_age(inventory_file)
     raise SystemExit(made.exit)
 
 
@@ -119,7 +125,7 @@ def _refuse_absent(made: Report) -> None:
         if any(host.read for host in made.hosts) and not any(means(name, id) for id in ids):
             raise click.ClickException(
                 f"no host has a check {name}; nothing there is declared or to be seen that it could be about. "
-                f"Try: sparkrig doctor {quoted_path(made.inventory)} -v"
+                f"Try: {verb('doctor', '-v')}"
             )
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cli import files
+from sparkrig.cli import extras, files
 from sparkrig.cure import quoted_path
 from sparkrig.drift.drift import Report, report
 from sparkrig.drift.io import drift_files
@@ -100,6 +100,8 @@ def drift(
     It changes nothing on a host. The report is kept on this machine, so that the next one can show what is new.
     Exit code 2: something drifted; 3: a host could not be read, or a check has no result (sparkrig docs drift).
     """
+    if junit or prom:
+        extras.need("report")
     asked = _Asked(inventory_file, limit, timeout, since)
     with files.refusals():
         made, whole = _report(asked)

@@ -9,7 +9,7 @@ import click
 
 from sparkrig.cure import quoted
 
-Name = Literal["lab", "mcp", "onboard", "watch"]
+Name = Literal["lab", "mcp", "onboard", "report", "watch"]
 
 
 class _Extra(NamedTuple):
@@ -23,6 +23,7 @@ _EXTRAS: dict[Name, _Extra] = {
     "lab": _Extra(("qemu",), "sparkrig lab"),
     "mcp": _Extra(("jsonschema", "mcp"), "sparkrig mcp"),
     "onboard": _Extra(("libcst", "zeroconf"), "sparkrig onboard"),
+    "report": _Extra(("junitparser", "prometheus_client"), "a report for CI, or of metrics,"),
     "watch": _Extra(("apprise",), "a notice"),
 }
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.terminal import project, terminal
+from sparkrig.terminal.project import Addresses, Where
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -35,8 +36,71 @@ class _InventoryFile(click.Path):
         )
 
 
+class _File(_InventoryFile):
+    """The same, or an address in its place."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from sparkrig.onboarding import address
+
+        if isinstance(value, str) and address.is_one(value) and not Path(value).exists():
+            return Addresses((value,))
+        return super().convert(value, param, ctx)
+
+
+def _whole(ctx: click.Context, _: click.Parameter, given: tuple[Where, ...]) -> Where:
+    """One inventory, or all addresses as one."""
+    first, *others = given
+    if others and not all(isinstance(each, Addresses) for each in given):
+        raise click.UsageError(f"Got unexpected extra argument ({others[0]})", ctx)
+    words = [word for each in given if isinstance(each, Addresses) for word in each.words]
+    return Addresses(tuple(words)) if words else first
+
+
 INVENTORY = click.argument("inventory_file", metavar="INVENTORY", type=_InventoryFile(path_type=Path))
 """The argument that every verb about hosts begins with."""
+
+_EITHER = "INVENTORY|ADDRESS..."
+HOSTS = click.argument(
+    "inventory_file", metavar=_EITHER, type=_File(path_type=Path), nargs=-1, required=True, callback=_whole
+)
+"""The same of a verb that only looks, which takes addresses, too."""
+
+FIRST = click.argument("inventory_file", metavar=_EITHER, type=_File(path_type=Path))
+"""The same where other words may follow; `addresses` takes from these what is one, too."""
+
+
+def addresses(first: Where, words: Sequence[str]) -> tuple[Where, tuple[str, ...]]:
+    """All addresses, and the words that are none."""
+    from sparkrig.onboarding import address
+
+    if isinstance(first, Path):
+        return first, tuple(words)
+    more = [word for word in words if address.is_one(word)]
+    return Addresses((*first.words, *more)), tuple(word for word in words if word not in more)
+
+
+def declared(hosts: Where, what: str) -> Path:
+    """The inventory; exit code 1 for addresses. what: does more than look, and needs what is declared."""
+    if isinstance(hosts, Addresses):
+        from sparkrig.refusal import Refusal
+
+        with refusals():
+            raise Refusal(f"{what} needs an inventory, and {hosts.name} is in none", _enlisting(hosts))
+    return hosts
+
+
+def _enlisting(hosts: Addresses) -> str:
+    from sparkrig.onboarding import address
+
+    first = next((word for word in hosts.words if word != address.HERE), "")
+    return f"sparkrig onboard {shlex.quote(first)}" if first else "sparkrig init sparks --here NAME"
+
+
+def typed(hosts: Where) -> str:
+    """As it stands in a command that is typed here."""
+    from sparkrig.cure import quoted_path
+
+    return str(hosts) if isinstance(hosts, Addresses) else quoted_path(hosts)
 
 
 @contextmanager
@@ -77,20 +141,37 @@ def flag_tables() -> Knowledge:
         return vllm_flags.knowledge(catalogue_files.own())
 
 
-def try_doctor(file: Path) -> None:
+def try_doctor() -> None:
     """Name the command that finds out why a host could not be read."""
-    terminal.echo(f"Try: {shlex.join(['sparkrig', 'doctor', project.as_typed(file), 'access'])}", err=True)
+    from sparkrig.cure import verb
+
+    terminal.echo(f"Try: {verb('doctor', 'access')}", err=True)
 
 
-def inventory(file: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
-    """The fleet of an inventory file and its hosts' data; exit code 1 where it cannot stand."""
+def inventory(file: Where, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
+    """The fleet of an inventory file, or of addresses, and its hosts' data; exit code 1 where it cannot stand."""
     from sparkrig import cure, inventory, settings
 
+    if isinstance(file, Addresses):
+        return _unlisted(file, {key: value for key, value in overrides.items() if value is not None})
     cure.TYPED[0], cure.DEPLOYED_FROM[0] = project.as_typed(file), project.typed(file)
     try:
         return inventory.fleet(file, **overrides)
     except settings.SettingsError as error:
         raise click.ClickException(str(error)) from None
+
+
+def _unlisted(hosts: Addresses, overrides: Mapping[str, Any]) -> tuple[Fleet, dict[str, dict[str, Any]]]:
+    from sparkrig.ssh import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
+    from sparkrig import cure, login
+    from sparkrig.onboarding.io import unlisted
+
+    cure.TYPED[:], cure.LISTED[0] = hosts.words, False
+    again = click.get_current_context().command_path
+    with refusals():
+        data = unlisted.hosts(hosts.words, again)
+    cure.LOGINS.update(login.logins(data))
+    return unlisted.fleet(data, overrides), data
 
 
 def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:

@@ -205,6 +205,9 @@ def sparkrig(**_: Any) -> None:
     INVENTORY is a short Python file that lists your Sparks and their settings. To apply it, plain pyinfra is
     enough: pyinfra inventories/pair.py deploys/cluster.py
 
+    In the place of an INVENTORY, verbs that only look take an ADDRESS, as one types it after ssh, or several, or
+    `here` for this machine: sparkrig doctor nvidia@spark-1a2b.local
+
     A cage is a QSFP port; each has two network devices (netdevs). A rail is a netdev of one Spark together with
     the netdev that it reaches on another.
 

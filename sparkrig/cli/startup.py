@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from sparkrig.fleet import Fleet
@@ -24,7 +25,7 @@ _MINUTES = 30  # twice what the articles' slowest model took
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option("--once", is_flag=True, help="Look once, whatever the state, and exit.")
 @click.option(
     "--minutes",
@@ -34,7 +35,7 @@ _MINUTES = 30  # twice what the articles' slowest model took
     help="Stop following after this time.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/startup.json).")
-def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> None:
+def startup(inventory_file: Where, once: bool, minutes: int, as_json: bool) -> None:
     """Follow the start of a served model, and say why it fails or hangs.
 
     It shows the phases of each node (cluster formed, weights loaded, compiled, first answer) next to times that
@@ -47,7 +48,7 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     from sparkrig import verdict
     from sparkrig.serving import startup_report
 
-    if inventory_file.suffix != ".py":
+    if isinstance(inventory_file, Path) and inventory_file.suffix != ".py":
         _explain(inventory_file, as_json=as_json)
         return
     fleet, data = files.inventory(inventory_file)
@@ -59,7 +60,7 @@ def startup(inventory_file: Path, once: bool, minutes: int, as_json: bool) -> No
     else:
         _show(judged, unread)
     if unread:
-        files.try_doctor(inventory_file)
+        files.try_doctor()
     raise SystemExit(3 if unread else verdict.exit_code(node.verdict for node in judged.values()))
 
 

@@ -11,6 +11,7 @@ import click
 from sparkrig.cli import files
 from sparkrig.operations.looking import LOOK_S
 from sparkrig.terminal import terminal
+from sparkrig.terminal.project import Where
 from sparkrig.watch.io import scheduled
 
 if TYPE_CHECKING:
@@ -30,12 +31,12 @@ _AFTER_S = 10  # what a look that ended itself takes to print what it has
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option(
     "--runs", type=click.IntRange(1, 20), default=5, help="Number of runs to show for each host. [default: 5]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/status.json).")
-def status(inventory_file: Path, runs: int, as_json: bool) -> None:
+def status(inventory_file: Where, runs: int, as_json: bool) -> None:
     """Show what each host is set to, who is working on it, and what its last runs changed and how they ended.
 
     That is driver, containers, and each rail with its GID and last bandwidth; what differs from the inventory; an
@@ -54,7 +55,7 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
     journals = {name: host.journal for name, host in hosts.items() if isinstance(host, report.Seen)}
     partial = _partial_runs(fleet, journals)
     journals = journal.shared(journals)
-    watched = _watched(inventory_file)
+    watched = _watched(inventory_file) if isinstance(inventory_file, Path) else None
     if as_json:
         documents = report.hosts(hosts, journals, runs)
         files.print_json(report.Report(hosts=documents, partial=partial, schedule=_scheduled(watched)))
@@ -63,14 +64,14 @@ def status(inventory_file: Path, runs: int, as_json: bool) -> None:
         for line in schedule.lines(watched) if isinstance(watched, Known) else ():
             terminal.echo(f"{inventory_file.name}: {line}")
     if not all(isinstance(host, report.Seen) and host.whole for host in hosts.values()):
-        files.try_doctor(inventory_file)
+        files.try_doctor()
         raise SystemExit(3)
     code = report.exit_code(journals.values(), partial)
     failed = bool(standing(watched)) if isinstance(watched, Known) else watched is not None
     raise SystemExit(3 if failed and code != 4 else code)
 
 
-def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Path) -> dict[str, Seen | Unread]:
+def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Where) -> dict[str, Seen | Unread]:
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.status import Status
     from sparkrig.operations.subject import subjects

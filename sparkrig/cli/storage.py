@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sparkrig.cli import files
-from sparkrig.cure import quoted_path
+from sparkrig.terminal.project import Where
 from sparkrig.value import Unread
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option("--host", "only", multiple=True, metavar="HOST", help="On this host only; may be repeated.")
 @click.option(
     "--remove",
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/storage.json).")
-def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes: bool, as_json: bool) -> None:
+def storage(inventory_file: Where, only: tuple[str, ...], remove: str | None, yes: bool, as_json: bool) -> None:
     """Show which checkpoints and images lie on each host, how large they are, and what needs them.
 
     It lists the checkpoints below the setting `weights`, docker's images, the caches of the server and of Hugging
@@ -39,11 +39,13 @@ def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes
     """
     from sparkrig.storage import report as judgement
 
+    if remove is not None:
+        inventory_file = files.declared(inventory_file, "a removal")
     fleet, data = files.inventory(inventory_file)
     if remove is not None:
         with files.refusals():
             judgement.judge_name(remove)
-        files.must_answer(yes, f"sparkrig storage {quoted_path(inventory_file)}; then the same with --yes")
+        files.must_answer(yes, f"sparkrig storage {files.typed(inventory_file)}; then the same with --yes")
     elif yes:
         raise click.UsageError("--yes expects --remove NAME")
     with files.refusals():
@@ -54,12 +56,12 @@ def storage(inventory_file: Path, only: tuple[str, ...], remove: str | None, yes
 
     asked = {name: values for name, values in data.items() if not only or name in only}
     named = any(fleet[name].model or fleet[name].recipe for name in fleet)
-    find: Find = files.catalogue(inventory_file).find if named else lambda _: None
-    report = Storing(fleet, inventory_file, find, Screen(stderr=as_json), quiet=as_json).run(
-        asked, remove, yes=yes
-    )
+    listed = inventory_file if named and isinstance(inventory_file, Path) else None
+    find: Find = files.catalogue(listed).find if listed else lambda _: None
+    storing = Storing(fleet, files.typed(inventory_file), find, Screen(stderr=as_json), quiet=as_json)
+    report = storing.run(asked, remove, yes=yes)
     if any(isinstance(host, Unread) for host in report.hosts.values()):
-        files.try_doctor(inventory_file)
+        files.try_doctor()
     if as_json:
         files.print_json(report)
     raise SystemExit(report.exit_code)

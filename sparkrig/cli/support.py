@@ -11,13 +11,14 @@ import click
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
 from sparkrig.terminal import terminal
+from sparkrig.terminal.project import Where
 
 if TYPE_CHECKING:
     from sparkrig.support.archive import Archive
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option(
     "-o",
     "--output",
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 )
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/support.json).")
-def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, as_json: bool) -> None:
+def support(inventory_file: Where, output: Path | None, opened: bool, yes: bool, as_json: bool) -> None:
     """Write one archive that describes the hosts, without what identifies you, to send with a question.
 
     It holds what sparkrig reads on each host, its verdicts, versions, journals, and what `sparkrig explain`
@@ -43,7 +44,7 @@ def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, 
     It lists the contents and asks before it writes, and changes nothing on a host. Exit code 3: something is
     missing, and the archive says what (sparkrig docs evidence).
     """
-    if opened and _is_archive(inventory_file):
+    if opened and isinstance(inventory_file, Path) and _is_archive(inventory_file):
         with files.refusals():
             _show(inventory_file, as_json=as_json)
         return
@@ -59,7 +60,7 @@ def support(inventory_file: Path, output: Path | None, opened: bool, yes: bool, 
     made = operations.archive(operations.Asked(inventory_file, fleet, data), _drifted)
     _write(made, file, opened=opened, yes=yes, as_json=as_json)
     if made.missing:
-        files.try_doctor(inventory_file)
+        files.try_doctor()
         raise SystemExit(3)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
+from sparkrig.terminal.project import Where
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option("--svg", type=click.Path(path_type=Path), metavar="FILE", help="Also draw it as SVG into FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/topology.json).")
-def topology(inventory_file: Path, svg: Path | None, as_json: bool) -> None:
+def topology(inventory_file: Where, svg: Path | None, as_json: bool) -> None:
     """Show which cage of which Spark reaches which, compared with the inventory, and every GID.
 
     It changes nothing. For two seconds each host sends a few frames over each fabric port. Exit code 2: the

@@ -48,7 +48,7 @@ def unlock(inventory_file: Path, yes: bool, as_json: bool) -> None:
             said[name], code = why or "unlocked", 3 if why else code
             terminal.echo(f"{name}: {said[name]}", err=as_json)
     if any(isinstance(each, Exception) for each in found.values()):
-        files.try_doctor(inventory_file)
+        files.try_doctor()
     if as_json:
         files.print_json(Unlock(hosts=said))
     raise SystemExit(code)

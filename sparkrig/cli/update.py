@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from sparkrig.cli import files
 from sparkrig.terminal import project
+from sparkrig.terminal.project import Where
 
 
 @click.command()
-@files.INVENTORY
+@files.HOSTS
 @click.option("--check", is_flag=True, help="Show what an update would do, and change nothing.")
 @click.option(
     "--to",
@@ -34,7 +33,7 @@ from sparkrig.terminal import project
     "--json", "as_json", is_flag=True, help="With --check: print JSON (schema: docs/schema/update.json)."
 )
 def update(
-    inventory_file: Path,
+    inventory_file: Where,
     check: bool,
     to: str,
     only: tuple[str, ...],
@@ -65,16 +64,17 @@ def update(
 
     if as_json and not check:
         raise click.UsageError("--json expects --check")
+    due = None if check else files.declared(inventory_file, "an update without --check")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet)
         parts = only or update_record.PARTS
-        if not check:
+        if due:
             from sparkrig.operations import update_run
 
-            asked = update_run.Asked(inventory_file, to, parts, limit, back, irreversible, yes)
+            asked = update_run.Asked(due, to, parts, limit, back, irreversible, yes)
             raise SystemExit(update_run.run(asked, fleet, data))
-    found = update_look.looked(inventory_file, fleet, data, to, parts)
+    found = update_look.looked(inventory_file.name, fleet, data, to, parts)
     made = update_look.prospects(fleet, data, found, parts)
     order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     code = report.code(made.values())

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.checks.reference import kind, means
-from sparkrig.cure import cure_of, verb
+from sparkrig.cure import cure_of, enlist, verb
 from sparkrig.drift.fields import CureText
 from sparkrig.fleet import Fleet
 from sparkrig.resources.check import Check, Judged, Status
@@ -70,7 +70,8 @@ class Report(_Model):
 
     exit: of the most severe host; asked: the checks that were asked for by name, none for all of them; verdict:
     one sentence without a full stop; next: the one command to type now, and where;
-    where words alone help, the first step, or the command that shows whether they did.
+    where words alone help, the first step, or the command that shows whether they did; left_out: checks that
+    need an inventory, where addresses stood in its place.
     """
 
     schema_: Literal["sparkrig.doctor/1"] = Field(SCHEMA, alias="schema", serialization_alias="schema")
@@ -83,6 +84,7 @@ class Report(_Model):
     verdict: str
     next: str
     hosts: list[Host]
+    left_out: int = 0
 
     def dumps(self) -> str:
         return self.model_dump_json(by_alias=True, indent=1)
@@ -104,6 +106,7 @@ def report(
     version: str,
     started: datetime,
     seconds: float,
+    left_out: int = 0,
 ) -> Report:
     """What the checks of all hosts come to.
 
@@ -127,6 +130,7 @@ def report(
         verdict=_verdict(hosts, told, fleet, asked),
         next=_next(*told[0], names) if told else _onward(hosts, fleet, asked),
         hosts=hosts,
+        left_out=left_out,
     )
 
 
@@ -228,4 +232,5 @@ def _onward(hosts: Sequence[Host], fleet: Fleet, asked: Sequence[str]) -> str:
     if asked:
         return f"Next: {verb('doctor')}"
     joined = any(len(fleet.group(host.name)) > 1 for host in hosts)
-    return f"Next: {verb('bandwidth' if joined else 'drift')}"
+    alone = verb("drift") if fleet.declared else enlist()
+    return f"Next: {verb('bandwidth') if joined else alone}"

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sparkrig.bandwidth import records
-from sparkrig.checks import access, condition, live, pair, remedy, resources
+from sparkrig.checks import access, condition, live, pair, remedy, resources, undeclared
 from sparkrig.checks.consistency import judged as compared
 from sparkrig.checks.pair import Pings
 from sparkrig.checks.root_causes import roots
@@ -51,10 +51,15 @@ def judged(
 ) -> Report:
     """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
     surveys = _surveys(fleet, seen)
-    read = {
+    every = {
         name: [*access.checks(name, data[name], host.found.identity), *checks(host, surveys.get(name), seen)]
         for name, host in subjects.items()
     }
+    read = (
+        every
+        if fleet.declared
+        else {name: undeclared.checks(made, subjects[name].found.identity) for name, made in every.items()}
+    )
     alike = _compared(read, subjects)
     unread = {name: access.unread(name, data[name], why) for name, why in seen.unread.items()}
     found = {name: alike.get(name) or unread[name] for name in data}
@@ -74,6 +79,7 @@ def judged(
         version=version("sparkrig"),
         started=started,
         seconds=time.monotonic() - clock,
+        left_out=0 if names else undeclared.left_out(every, read),
     )
 
 

@@ -144,7 +144,7 @@ class Survey:
         verdict = gid_table.judge(found.rdma.gids, netdev, address, written)
         if verdict.cause == "gid-missing" and (absent := self._no_address(name, netdev)):
             return replace(verdict, evidence=f"{verdict.evidence}; {absent}", cure=absent.cure)
-        if verdict.healthy and file is None:
+        if verdict.healthy and file is None and self.fleet.declared:
             return Verdict("degraded", "env-missing", f"no {environment.CONTAINER_ENV} carries it", deploy())
         return verdict
 

@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 from sparkrig.refusal import Refusal
 
+HERE = "here"
+"""In the place of an address: the machine that sparkrig runs on."""
+EXAMPLE = "nvidia@spark-1a2b.local"
+
 _USER = r"((?P<user>[^@\s:-][^@\s:]*)@)?"
 _NAMED = re.compile(_USER + r"(?P<host>[^@\s:/\[\]-][^@\s:/\[\]]*)(:(?P<port>\d{1,5}))?")
 _BRACKETED = re.compile(_USER + r"\[(?P<host>[0-9A-Fa-f:.]+(%\w+)?)\](:(?P<port>\d{1,5}))?")
+_IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}")
 _BARE = re.compile(_USER + r"(?P<host>[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*(%\w+)?)(?P<port>)")
 
 
@@ -20,6 +25,19 @@ class Address:
     host: str
     user: str | None = None
     port: int | None = None
+
+
+def is_one(word: str) -> bool:
+    """Whether a word is an address where an inventory could stand, too: a user, an IP address, a name of mDNS.
+
+    A bare name is none: it is an inventory without its folder more often.
+    """
+    found = _BARE.fullmatch(word) or _BRACKETED.fullmatch(word) or _NAMED.fullmatch(word)
+    if word == HERE or not found:
+        return word == HERE
+    return bool(found["user"] or _IPV4.fullmatch(found["host"]) or ":" in found["host"]) or found[
+        "host"
+    ].lower().endswith(".local")
 
 
 def parse(text: str) -> Address:

@@ -60,6 +60,11 @@ def boot_id() -> str:
         return ""
 
 
+def is_linux() -> bool:
+    """Whether this machine could be a Spark at all."""
+    return sys.platform == "linux"
+
+
 def contained() -> bool:
     """Whether this process runs in a container, whose files are not those of the machine."""
     return any(file.exists() for file in _IN_CONTAINER)

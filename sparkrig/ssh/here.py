@@ -55,7 +55,8 @@ class HereConnector(LocalConnector):
         """There is nothing to connect to. Raises ConnectError where this process cannot set the machine up."""
         if controller.contained():
             raise ConnectError(str(login.IN_CONTAINER))
-        if controller.under_sudo():
+        # who only looks sets nothing up for a user
+        if controller.under_sudo() and not self.host.data.get(login.UNLISTED):
             raise ConnectError(str(login.UNDER_SUDO))
 
     def run_shell_command(

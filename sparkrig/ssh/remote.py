@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from gevent import Timeout
 from gevent.pool import Pool
 from paramiko.ssh_exception import SSHException
+from pydantic import SecretStr
 from pyinfra import state as run
 from pyinfra.api import FactBase, Host, QuoteString, StringCommand
 from pyinfra.api.exceptions import FactProcessError, PyinfraError
@@ -21,6 +22,7 @@ from pyinfra.connectors.util import CommandOutput
 from pyinfra.context import ctx_state
 
 from sparkrig.facts.noun import understood
+from sparkrig.login import SUDO
 from sparkrig.parsing import rows
 from sparkrig.ssh.shell import limited, script
 from sparkrig.text import plain
@@ -78,6 +80,8 @@ def execute(at: Host, command: StringCommand, seconds: int, *, quiet: bool = Fal
     """
     began = monotonic()
     how = {**_how(at), **command.connector_arguments, **({"print_output": False} if quiet else {})}
+    if answer := at.data.get(SUDO):
+        command, how = _answering(command, how, answer)
     try:
         ok, output = at.run_shell_command(command, _timeout=seconds + _GRACE_S, **how)
     except (TimeoutError, OSError, EOFError, SSHException) as error:
@@ -158,6 +162,19 @@ def _answer(at: Host | Failed | Lost, ask: Callable[[Host], T]) -> T | Failed | 
         return ask(at)
     except (Failed, Lost) as error:
         return error
+
+
+def _answering(
+    command: StringCommand, how: dict[str, Any], answer: SecretStr
+) -> tuple[StringCommand, dict[str, Any]]:
+    """A command whose sudo asks for a password, which is the first row of its standard input and in no text.
+
+    -k: sudo asks each time, so that the row is never left to the command. That is one command, as each of a look
+    is (sparkrig.ssh.shell.limited): another shell around it would quote a long script once more.
+    """
+    rows = [f"{answer.get_secret_value()}\n", *([how["_stdin"]] if how.get("_stdin") else [])]
+    asking = StringCommand("env", "LC_ALL=C", "sudo", "-k", "-S", "-p", "''", "--", command)
+    return asking, {**how, "_sudo": False, "_stdin": rows}
 
 
 def _how(at: Host) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from sparkrig import cure
 from sparkrig.cure import verb
 from sparkrig.host import armed
 from sparkrig.host.preflight import lost_journal
@@ -159,5 +160,5 @@ def advice(found: Journal, state: Figures | Unread, partial: Sequence[PartialRun
     if refusals:
         return refusals[0].cure
     if isinstance(state, Figures) and state.differs:
-        return f"each difference with what mends it: {verb('drift')}"
+        return f"each difference with what mends it: {verb('drift') if cure.LISTED[0] else verb('doctor')}"
     return ""

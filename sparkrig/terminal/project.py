@@ -4,10 +4,33 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+from sparkrig.cure import quoted
+from sparkrig.text import listed
 
 DEPLOY = Path("deploys", "cluster.py")
 _PACKAGE = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """What was typed in the place of an inventory."""
+
+    words: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """What they are called in a title."""
+        return listed(self.words)
+
+    def __str__(self) -> str:
+        """As they are typed."""
+        return quoted(*self.words)
+
+
+Where = Path | Addresses
 
 
 def root(inventory: Path | None = None) -> Path:
@@ -28,8 +51,10 @@ def typed(inventory: Path) -> str:
     return "deploys" if Path.cwd() == folder else str(folder / DEPLOY.parent)
 
 
-def as_typed(inventory: Path) -> str:
-    """An inventory as a command names it that is typed in the folder of the toolkit."""
+def as_typed(inventory: Where) -> str:
+    """An inventory as a command names it that is typed in the folder of the toolkit; or addresses."""
+    if isinstance(inventory, Addresses):
+        return str(inventory)
     return str(inventory if Path.cwd() == root(inventory) else inventory.resolve())
 
 

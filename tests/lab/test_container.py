@@ -70,7 +70,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def context(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The folder that the image is built in, as a tar archive: our files, and dist/ with every wheel."""
     folder = tmp_path_factory.mktemp("context")
-    wheels.download(folder, PYTHON)
+    wheels.download(folder, PYTHON, extra="[report]")
     return _archive(ROOT / "Containerfile", ROOT / ".dockerignore", folder / "dist")
 
 

@@ -48,6 +48,7 @@ fi
 case "$*" in
   'sh -c : sparkrig') ;;
   *'#sparkrig:end identity'*) sed "s/^clock .*/clock $(date +%%s)/" $state/look ;;
+  *'#sparkrig:end network'*) cat $state/look ;;
   *'first-upgrade boot'*)
     for each in $state/upgrade/*; do
       if [ -e "$each" ]; then cat "$each"; rm "$each"; exit; fi

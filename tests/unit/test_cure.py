@@ -66,6 +66,7 @@ COMMAND = re.compile(rf"(?:^|[\s:;(|&'])(?:{'|'.join(_WORDS)})(?: |$)")
 WORTH = re.compile(rf"\bf[\"'][^\n]*(?:{'|'.join(word.partition(' ')[0] for word in _WORDS)}) ")
 # what makes a word of a text, or a command of words
 QUOTES = {
+    "files.typed",
     *(
         "quoted",
         "cure.quoted",
@@ -123,6 +124,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/onboarding/io/draft.py": {"at.user"},
         "sparkrig/onboarding/io/newcomer.py": {"whom"},
         "operations/onboard.py": {"failed", "at.typed", "at.user"},
+        "sparkrig/onboarding/io/unlisted.py": {"own[login.HERE]", "refused"},
         "sparkrig/network/definitions.py": {"file.shown"},
         "sparkrig/host/gpu.py": {"gpu.name or 'a GPU'"},
         "sparkrig/update/update_proof.py": {"gpu.trouble.rstrip('.')", "gpu.driver", "wanted"},

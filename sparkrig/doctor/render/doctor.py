@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from sparkrig.cure import cure_of
+from sparkrig.cure import cure_of, enlist
 from sparkrig.doctor.doctor import Report, Row
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.resources.check import Status
@@ -37,6 +37,9 @@ def lines(report: Report, *, everything: bool, ascii_only: bool, width: int | No
             yield from drawn.details(rows, everything=everything)
     yield Text()
     yield drawn.verdict(report)
+    if report.left_out:
+        count = f"{report.left_out} more check{'s need' if report.left_out > 1 else ' needs'}"
+        yield Text(f"{count} an inventory: {enlist()}", style="dim")
 
 
 def _shade(status: Status) -> Shade:

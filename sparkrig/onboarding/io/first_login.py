@@ -92,7 +92,7 @@ def target(address: Address, data: Mapping[str, Any]) -> Target:
     proxy = config.get("proxyjump") or config.get("proxycommand") or "none"
     if proxy.lower() != "none":  # ssh_config(5): the word that takes an earlier one back
         raise Refusal(
-            f"{file} leads to {address.host} by way of {proxy}, and a new Spark is only onboarded directly",
+            f"{file} leads to {address.host} by way of {proxy}, and one of no inventory is only reached directly",
             "sparkrig docs onboarding, by hand",
         )
     told_user = data.get("ssh_user") or config.get("user")

@@ -43,6 +43,7 @@ class Asked:
     as_json: bool
     wishes: Wishes
     replaces: str | None = None  # the Spark of the inventory whose place it takes
+    again: str = "sparkrig onboard"  # what was typed, up to the address
 
     def judge(self) -> None:
         """Raise Refusal for what cannot be, before the network is asked anything."""
@@ -268,11 +269,15 @@ def _first_line(name: str) -> str:
 
 @dataclass(frozen=True)
 class Entrance:
-    """A login that can become root, and what pyinfra still lacks. own: the key that is to be let in."""
+    """A login that can become root, and what pyinfra still lacks.
+
+    own: the key that is to be let in; secret: the password that let us in, where no key did.
+    """
 
     door: Door
     own: OwnKey | None
     sudo_asks: bool
+    secret: SecretStr | None = None
 
 
 def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Password) -> Entrance:
@@ -281,7 +286,7 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
     from sparkrig.onboarding.io import ssh_keys
 
     own = ssh_keys.find(asked.key, at.keys) if asked.key else None
-    entered = stack.enter_context(door.door(at, key))
+    entered, secret = stack.enter_context(door.door(at, key)), None
     if entered is None:
         own = own or ssh_keys.find(None, at.keys)
         if not door.takes_passwords(at, key):
@@ -293,14 +298,14 @@ def enter(stack: ExitStack, at: Target, key: HostKey, asked: Asked, password: Pa
             if not left:
                 raise Refusal(
                     f"{at.typed} does not let {at.user} in with that password",
-                    f"sparkrig onboard USER@{quoted(at.typed)}, with the user that was made at its first start",
+                    f"{asked.again} USER@{quoted(at.typed)}, with the user that was made at its first start",
                 )
             terminal.echo("It was not accepted.", err=True)
     assert entered
     asks = not entered.is_root()
     if asks:
         _become_root(entered, password)
-    return Entrance(entered, own, asks)
+    return Entrance(entered, own, asks, secret)
 
 
 def _keys_only(at: Target, own: OwnKey) -> Refusal:

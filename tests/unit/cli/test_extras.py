@@ -25,6 +25,21 @@ ASKED = {
     "zeroconf": ("zeroconf", ["onboard"], "sparkrig onboard needs zeroconf"),
     "the editor of inventories": ("libcst", ["onboard", "nvidia@spark-a"], "sparkrig onboard needs libcst"),
     "the protocol of clients": ("mcp", ["mcp", PAIR], "sparkrig mcp needs mcp"),
+    "JUnit's format": (
+        "junitparser",
+        ["drift", PAIR, "--junit", "x.xml"],
+        "a report for CI, or of metrics, needs junit",
+    ),
+    "the format of metrics": (
+        "prometheus_client",
+        ["drift", PAIR, "--prom", "x.prom"],
+        "a report for CI, or of metrics, needs prometheus_client",
+    ),
+    "the same of a timer": (
+        "prometheus_client",
+        ["schedule", PAIR, "--textfile", "/tmp"],
+        "a report for CI, or of metrics, needs prometheus_client",
+    ),
     "apprise": ("apprise", ["schedule", PAIR, "--now", "--notify", "x"], "a notice needs apprise"),
     "QEMU's monitor": ("qemu", ["lab", "up"], "sparkrig lab needs qemu"),
     "the lab": ("lab", ["lab", "up"], "the virtual Sparks are built from sparkrig's repository"),
@@ -44,7 +59,7 @@ def test_a_verb_asks_for_what_it_needs_before_it_does_anything(monkeypatch: pyte
 
 def test_each_extra_that_is_asked_for_is_one_of_the_package() -> None:
     rows = PROJECT["optional-dependencies"]
-    declared = {name: {re.split(r"[>=]", row)[0] for row in rows[name]} for name in rows}
+    declared = {name: {re.split(r"[>=]", row)[0].replace("-", "_") for row in rows[name]} for name in rows}
     assert {name: {*extra.modules} for name, extra in extras._EXTRAS.items()} == {
         **declared,
         "lab": {"qemu"},  # of qemu.qmp

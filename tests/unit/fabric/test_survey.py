@@ -112,6 +112,15 @@ def test_environment_files_that_are_stale_missing_or_spoilt() -> None:
         assert seen.blocked(seen.rails[0]) is None, "what the files say does not stop a measurement"
 
 
+def test_without_a_declaration_no_environment_file_is_missed() -> None:
+    seen = surveyed()
+    bare = {name: replace(state, files={}) for name, state in seen.found.items()}
+    missed = replace(seen, found=bare)
+    assert {each.verdict.cause for each in missed.gids()} == {"env-missing"}
+    found = Fleet(dict(seen.fleet), declared=False)
+    assert all(each.verdict.healthy for each in replace(missed, fleet=found).gids())
+
+
 def test_two_versions_of_perftest_are_said() -> None:
     seen = surveyed(on("spark-b", "perftest 6.24", "perftest 6.20"))
     (found,) = [finding for finding in seen.health() if finding.verdict.cause == "versions-differ"]

@@ -29,8 +29,8 @@ def here(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Host:
     return made("@here/spark-a")
 
 
-def made(name: str) -> Host:
-    hosts = [(name, {"pair": "sparks"})]
+def made(name: str, **data: Any) -> Host:
+    hosts = [(name, {"pair": "sparks", **data})]
     inventory = Inventory((hosts, {}), sparks=([name], {"mtu": 9000}))  # type: ignore[no-untyped-call]
     State(inventory, Config())  # type: ignore[no-untyped-call]
     (host,) = inventory
@@ -107,6 +107,9 @@ def test_what_cannot_set_up_its_machine_says_so(
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     here.connect()
     monkeypatch.setenv("SUDO_USER", "nvidia")
+    made("@here/spark-a", **{login.UNLISTED: True}).connect(
+        raise_exceptions=True
+    )  # who only looks may be root by sudo
     for why in (login.UNDER_SUDO, login.IN_CONTAINER):
         with pytest.raises(ConnectError) as raised:
             made("@here/spark-a").connect(raise_exceptions=True)

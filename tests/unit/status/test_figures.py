@@ -106,6 +106,15 @@ def test_a_lone_spark_without_rdma() -> None:
     assert (found.rails, found.environment) == ([], []) and "no RDMA on this Spark" in said(found)
 
 
+def test_what_nobody_declared_differs_from_nothing() -> None:
+    fleet = Fleet.parse({A: {}}, declared=False)
+    assert differing(of(seen(recorded("fresh-a")), fleet=Fleet.parse({A: {}})))
+    assert differing(of(seen(recorded("fresh-a")), fleet=fleet)) == {}
+    state = seen(recorded("fresh-a"))
+    other = replace(state, identity=replace(state.identity, gpu=("NVIDIA A100",), pci=()))
+    assert [*differing(of(other, fleet=fleet))] == ["identity.spark"], "what is no Spark is said all the same"
+
+
 def test_what_the_journal_beside_it_says_is_not_said_twice() -> None:
     state = seen(converged("a"))
     found = of(replace(state, preflight=replace(state.preflight, lost=True, update="an update is open")))

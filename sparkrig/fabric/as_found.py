@@ -1,0 +1,66 @@
+"""The fabric of hosts that no inventory declares, as it was found: what their addresses say of who is joined."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from ipaddress import IPv4Interface, IPv4Network
+from typing import Any
+
+from sparkrig.network.seen import Network
+
+_PATH_MTUS, _HEADERS = (4096, 2048, 1024), 104
+_LONGEST = 64  # characters of a cluster's name
+
+
+def settings(seen: Mapping[str, Network]) -> dict[str, dict[str, Any]]:
+    """What an inventory would say of each host; nothing of one that shares no subnet of a cage with another.
+
+    The MTU is the least of theirs, so that what is sent to compare them fits through all of them.
+    """
+    fabrics = {name: _fabric(network) for name, network in seen.items()}
+    owners: dict[IPv4Network, set[str]] = defaultdict(set)
+    for name, fabric in fabrics.items():
+        for address in fabric.values():
+            owners[address.network].add(name)
+    shared = {network: names for network, names in owners.items() if len(names) > 1}
+    found: dict[str, dict[str, Any]] = {name: {} for name in seen}
+    for members in _joined(shared):
+        rails = {
+            name: {netdev: at for netdev, at in fabrics[name].items() if at.network in shared} for name in members
+        }
+        mtu = min(seen[name].links[netdev].mtu for name, fabric in rails.items() for netdev in fabric)
+        for name, fabric in rails.items():
+            addresses = {netdev: str(at) for netdev, at in fabric.items()}
+            found[name] = {"fabric": addresses, **_sizes(mtu), **_group(members, shared)}
+    return found
+
+
+def _fabric(network: Network) -> dict[str, IPv4Interface]:
+    """The address of each netdev of a cage that is up; the way in is none of the fabric."""
+    ports = [link for link in network.links.values() if link.port and link.carrier and link.addresses]
+    return {link.name: link.addresses[0] for link in ports if not network.carries_ssh(link.name)}
+
+
+def _joined(shared: Mapping[IPv4Network, set[str]]) -> list[frozenset[str]]:
+    """The hosts that subnets join, directly or by way of others."""
+    groups: list[frozenset[str]] = []
+    for names in shared.values():
+        touched = [group for group in groups if group & names]
+        groups = [group for group in groups if group not in touched]
+        groups.append(frozenset(names).union(*touched))
+    return groups
+
+
+def _sizes(mtu: int) -> dict[str, int]:
+    """The MTU, and the largest path MTU of RDMA that fits into it (sparkrig.settings)."""
+    fitting = (path for path in _PATH_MTUS if path + _HEADERS <= mtu)
+    return {"mtu": mtu, "bandwidth_path_mtu": next(fitting, _PATH_MTUS[-1])}
+
+
+def _group(members: frozenset[str], shared: Mapping[IPv4Network, set[str]]) -> dict[str, str]:
+    name = min(members)[:_LONGEST]
+    if len(members) == 2:
+        return {"pair": name}
+    cables = all(len(names) == 2 for names in shared.values() if names <= members)
+    return {"cluster": name, "topology": "ring" if cables and len(members) == 3 else "switch"}
