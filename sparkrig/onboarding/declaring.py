@@ -6,12 +6,14 @@ ours, the plan shows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
 from sparkrig import inventory_file, login
 from sparkrig.fabric import as_found
+from sparkrig.network import environment
 from sparkrig.onboarding import wishes
 from sparkrig.resources.state import RESOURCES, State
 from sparkrig.settings import Settings
@@ -27,7 +29,7 @@ def inventory(file: PurePath, logins: Mapping[str, Mapping[str, Any]], seen: Map
     """
     names: dict[str, str] = {}
     for typed, state in seen.items():
-        names[typed] = wishes.own_name(state, names.values())
+        names[typed] = wishes.own_name(_called(state), names.values())
     joined = as_found.settings({names[typed]: state.network for typed, state in seen.items()})
     text = inventory_file.new(file)
     for typed, state in seen.items():
@@ -36,6 +38,13 @@ def inventory(file: PurePath, logins: Mapping[str, Mapping[str, Any]], seen: Map
         data |= _no_defaults(_settings(state) | joined[name])
         text = inventory_file.with_host(text, f"{HERE}{name}" if here else name, data)
     return inventory_file.stopped_together(text) if any(joined.values()) else text
+
+
+def _called(state: State) -> str:
+    """The name that a host was deployed by, which stands in files of ours; else what it calls itself."""
+    file = state.files.get(environment.NCCL_CONF)
+    written = re.search(r"^# Written by sparkrig for ([\w-]+)\.", file.content, re.ASCII) if file else None
+    return written[1] if written else state.identity.hostname
 
 
 def _settings(state: State) -> dict[str, Any]:

@@ -101,9 +101,9 @@ def called(seen: State, fleet: Fleet, wishes: Wishes, known: str | None = None) 
     return known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
 
 
-def own_name(seen: State, taken: Iterable[str]) -> str:
-    """What a Spark calls itself, as a name for the inventory that no other one has."""
-    return _name(seen.identity.hostname, taken, exact=False)
+def own_name(text: str, taken: Iterable[str]) -> str:
+    """What a Spark is called, as a name for the inventory that no other one has."""
+    return _name(text, taken, exact=False)
 
 
 def unused_group(fleet: Fleet) -> str:

@@ -14,10 +14,8 @@ from sparkrig.operations.subject import subjects
 from sparkrig.resources.resource import Resource
 from sparkrig.resources.state import RESOURCES, State
 from tests.unit import states
-from tests.unit.states import SEEN as RECORDED
-from tests.unit.states import A, B
+from tests.unit.states import SEEN, A, B
 
-SEEN = {name: replace(state, identity=replace(state.identity, hostname=name)) for name, state in RECORDED.items()}
 ROOT = Path(__file__).resolve().parents[3]
 FILE = ROOT / "inventories" / "sparks.py"
 
@@ -47,7 +45,7 @@ def test_a_deployed_pair_is_declared_as_it_was_and_nothing_is_left_to_do() -> No
         name: Fleet.parse(states.PAIR)[name].fabric for name in (A, B)
     }
     assert [*fleet.peers(A)] == [B]
-    assert "stop_together()" in text
+    assert "stop_together()" in text and SEEN[A].identity.hostname not in text, "it was deployed by another name"
     assert left(fleet, SEEN) == []
 
 
@@ -55,8 +53,9 @@ def test_one_alone_has_its_fabric_and_a_factory_spark_has_none() -> None:
     fleet, data, _ = found({A: SEEN[A]})
     assert fleet[A].group_name is None and [*fleet[A].fabric] == ["enp1s0f0np0", "enP2p1s0f0np0"]
     bare = states.net(links={name: replace(link, addresses=()) for name, link in SEEN[A].network.links.items()})
-    _, data, text = found({A: bare(SEEN[A])})
-    assert data[A]["ssh_user"] == "nvidia" and "fabric" not in text
+    factory = replace(bare(SEEN[A]), files={})
+    _, data, text = found({A: factory})
+    assert data["spark-1b3b"]["ssh_user"] == "nvidia" and "fabric" not in text
 
 
 def test_what_else_a_setting_tells_is_declared() -> None:
