@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from string import Template
@@ -45,16 +45,28 @@ run("{name}")
 @click.option(
     "--here", metavar="NAME", help="This machine is a Spark: inventories/sparks.py has it, by this name."
 )
-def init(folder: Path, here: str | None) -> None:
+@click.option(
+    "--from",
+    "addresses",
+    metavar="ADDRESS",
+    multiple=True,
+    help="A Spark to declare as it is found; `here` for this machine. Once for each.",
+)
+def init(folder: Path, here: str | None, addresses: tuple[str, ...]) -> None:
     """Create a project in DIR: inventories, deploys, tests of the state, and a pin of this version.
 
     It overwrites nothing. If one of its files is there already with other content, it writes none.
 
     --here NAME is for a Spark that sparkrig is installed on: it is deployed without ssh, and each other Spark over
     the network.
+
+    --from ADDRESS looks at a Spark, and declares in inventories/sparks.py what is found there: its fabric, whom it
+    is joined to, and what else a setting tells. Nothing is written on it.
     """
     with files.refusals():
         made = dict(_project())
+        if addresses:
+            made[_SPARKS] = _declared(addresses, here)
         if here is not None:
             made[_SPARKS] = Template(_HERE.read_text(encoding="utf-8")).substitute(name=_spark(here))
         _spare(folder, made)
@@ -63,10 +75,24 @@ def init(folder: Path, here: str | None) -> None:
     for line in (
         f"cd {quoted_path(folder)}",
         *(() if here is None else (f"sparkrig doctor {_SPARKS} access",)),
-        "sparkrig onboard",
+        f"sparkrig plan {_SPARKS}" if addresses else "sparkrig onboard",
         f"pyinfra {_SPARKS} {project.DEPLOY}",
     ):
         terminal.echo(f"  {line}")
+
+
+def _declared(addresses: Sequence[str], here: str | None) -> str:
+    """The inventory of Sparks as they are found. Raises Refusal."""
+    from sparkrig.ssh import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
+    from sparkrig.cli import extras
+    from sparkrig.onboarding.io import unlisted
+
+    if here is not None:
+        raise Refusal(
+            "--here and --from are both given", "--from here, which declares this machine as it is found"
+        )
+    extras.need("onboard")
+    return unlisted.declared(addresses, click.get_current_context().command_path, _SPARKS)
 
 
 def _spark(name: str) -> str:

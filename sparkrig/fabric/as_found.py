@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Network
 from typing import Any
 
 from sparkrig.network.seen import Network
@@ -18,7 +18,7 @@ def settings(seen: Mapping[str, Network]) -> dict[str, dict[str, Any]]:
 
     The MTU is the least of theirs, so that what is sent to compare them fits through all of them.
     """
-    fabrics = {name: _fabric(network) for name, network in seen.items()}
+    fabrics = {name: network.fabric for name, network in seen.items()}
     owners: dict[IPv4Network, set[str]] = defaultdict(set)
     for name, fabric in fabrics.items():
         for address in fabric.values():
@@ -34,12 +34,6 @@ def settings(seen: Mapping[str, Network]) -> dict[str, dict[str, Any]]:
             addresses = {netdev: str(at) for netdev, at in fabric.items()}
             found[name] = {"fabric": addresses, **_sizes(mtu), **_group(members, shared)}
     return found
-
-
-def _fabric(network: Network) -> dict[str, IPv4Interface]:
-    """The address of each netdev of a cage that is up; the way in is none of the fabric."""
-    ports = [link for link in network.links.values() if link.port and link.carrier and link.addresses]
-    return {link.name: link.addresses[0] for link in ports if not network.carries_ssh(link.name)}
 
 
 def _joined(shared: Mapping[IPv4Network, set[str]]) -> list[frozenset[str]]:

@@ -38,6 +38,12 @@ class Network(Value):
         return replace(self, told=netdev)
 
     @property
+    def fabric(self) -> dict[str, IPv4Interface]:
+        """The address of each netdev of a cage that is up; the way in is none of the fabric."""
+        ports = [link for link in self.links.values() if link.port and link.carrier and link.addresses]
+        return {link.name: link.addresses[0] for link in ports if not self.carries_ssh(link.name)}
+
+    @property
     def hidden(self) -> bool:
         """Whether an SSH session is there, and no netdev of this host can be named that carries it."""
         return bool(self.reached) and not self.ssh and not self.told

@@ -101,6 +101,11 @@ def called(seen: State, fleet: Fleet, wishes: Wishes, known: str | None = None) 
     return known or _name(wishes.name or seen.identity.hostname, fleet, exact=wishes.name is not None)
 
 
+def own_name(text: str, taken: Iterable[str]) -> str:
+    """What a Spark is called, as a name for the inventory that no other one has."""
+    return _name(text, taken, exact=False)
+
+
 def unused_group(fleet: Fleet) -> str:
     """A name for another pair or cluster."""
     return _unused(_GROUP, {host.group_name for host in fleet.values()})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Interface
+from typing import TYPE_CHECKING, Any
 
 from sparkrig import programs
 from sparkrig.host import preflight
@@ -14,6 +15,9 @@ from sparkrig.resources.check import Check, Subject, refused
 from sparkrig.resources.kind import PREFLIGHT, THE_GID, Kind
 from sparkrig.resources.resource import Resource
 from sparkrig.settings import Settings
+
+if TYPE_CHECKING:
+    from sparkrig.resources.state import State
 
 
 class FabricNetwork(Resource[seen.Network]):
@@ -90,6 +94,12 @@ class FabricNetwork(Resource[seen.Network]):
 
     def parse(self, lines: Iterable[str]) -> seen.Network:
         return seen.parse(lines)
+
+    def settings_of(self, found: State) -> Mapping[str, Any]:
+        fabric = found.network.fabric
+        sizes = {found.network.links[netdev].mtu for netdev in fabric}
+        addresses = {"fabric": {netdev: str(address) for netdev, address in fabric.items()}} if fabric else {}
+        return {**addresses, "mtu": min(sizes)} if sizes else {}
 
     def judge(self, subject: Subject) -> None:
         """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sparkrig.files import File, Found, Managed, stale
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
+
+if TYPE_CHECKING:
+    from sparkrig.resources.state import State  # which has all resources
 
 T = TypeVar("T")
 
@@ -126,6 +129,10 @@ class Resource(Generic[T]):
     def checks(self, subject: Subject) -> Iterator[Check]:
         """What was found, beside what is declared."""
         raise NotImplementedError
+
+    def settings_of(self, found: State) -> Mapping[str, Any]:  # noqa: ARG002 - of one that has no setting of its own
+        """The settings that would have made what was found; none where the defaults would."""
+        return {}
 
     def judge(self, subject: Subject) -> None:
         """Raises Refusal where a deploy would do nothing to the host."""

@@ -7,9 +7,9 @@ Sources: timesyncd.conf(5) of systemd 255, and /etc/chrony/sources.d/README of c
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sparkrig import programs
 from sparkrig.cure import Cure, on_host, quoted
@@ -23,6 +23,9 @@ from sparkrig.resources.kind import PREFLIGHT, Kind
 from sparkrig.resources.resource import Changes, Resource, on_paths
 from sparkrig.text import listed
 from sparkrig.value import Value
+
+if TYPE_CHECKING:
+    from sparkrig.resources.state import State
 
 TIMESYNCD_PATH = "/etc/systemd/timesyncd.conf.d/60-sparkrig.conf"
 CHRONY_PATH = "/etc/chrony/sources.d/sparkrig.sources"
@@ -102,6 +105,10 @@ class TimeServers(Resource[Time]):
         state, servers = subject.found.time, subject.settings.ntp
         deaf = state.running and not set(servers) <= set(state.asks or ())
         return Changes.of(_files(state.service, servers), subject.found.files, self.files, unread=deaf)
+
+    def settings_of(self, found: State) -> Mapping[str, Any]:
+        ours = any(file.path in found.files for file in self.files)
+        return {"ntp": list(found.time.asks)} if ours and found.time.asks else {}
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         """Whether the declared servers are asked; nothing is declared of a host without the setting."""

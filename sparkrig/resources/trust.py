@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
+from typing import TYPE_CHECKING, Any
 
 from sparkrig import programs
 from sparkrig.cure import DEPLOYS, FILE, Cure, advice, on_host
@@ -20,6 +21,9 @@ from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Resource
 from sparkrig.text import bare_name
 from sparkrig.value import Value
+
+if TYPE_CHECKING:
+    from sparkrig.resources.state import State
 
 MARK = "sparkrig-node-trust"  # the comment of our one line in authorized_keys
 KEY = ".ssh/id_ed25519_sparkrig"  # below the home folder of the ssh user
@@ -77,6 +81,9 @@ class NodeTrust(Resource[Trust]):
             "docs/security.md#from-one-spark-to-the-other",
         ),
     )
+
+    def settings_of(self, found: State) -> Mapping[str, Any]:
+        return {"node_ssh": True} if KNOWN_HOSTS in found.files else {}
 
     def parse(self, lines: Iterable[str]) -> Trust:
         """Read the trust fact. Raises ValueError where a key is none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from sparkrig import programs
 from sparkrig.cure import on_host, verb
@@ -19,6 +19,9 @@ from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Resource
 from sparkrig.text import listed
+
+if TYPE_CHECKING:
+    from sparkrig.resources.state import State
 
 UNIT = "sparkrig-blackbox.service"
 UNIT_FILE = f"/etc/systemd/system/{UNIT}"
@@ -31,7 +34,7 @@ STARTED = "/run/sparkrig-blackbox/started"  # as what the process was started; i
 EXPORTER = "prometheus-node-exporter"
 EXPORTER_UNIT = f"/lib/systemd/system/{EXPORTER}.service"  # it is there with the package
 EXPORTER_RUNS = f"/sys/fs/cgroup/system.slice/{EXPORTER}.service/cgroup.procs"  # while the unit is active
-_MEASURES = "--metrics"
+_GUARDS, _MEASURES = "--guard", "--metrics"
 # Notes that a deploy installed the package. With it the package goes, by a deploy and by an undo.
 INSTALLED = "/usr/local/lib/sparkrig/node-exporter"
 _INSTALLED_TEXT = f"{EXPORTER} was installed by sparkrig, and is removed with this file: docs/watching.md\n"
@@ -124,6 +127,15 @@ class Watch(Resource[None]):
             subject.found.files, on=settings.watch, guard=settings.watch_guard, metrics=settings.watch_metrics
         )
 
+    def settings_of(self, found: State) -> Mapping[str, Any]:
+        unit = found.files.get(UNIT_FILE)
+        parts = {
+            "watch": unit,
+            "watch_guard": unit and _GUARDS in unit.content,
+            "watch_metrics": METRICS in found.files,
+        }
+        return {setting: True for setting, there in parts.items() if unit and there}
+
     def checks(self, subject: Subject) -> Iterator[Check]:
         """Nothing is declared of a host without the setting, unless one is there."""
         changes, on = self.changes(subject), subject.settings.watch
@@ -159,7 +171,7 @@ WATCH = Watch()
 
 def plan(files: Mapping[str, Found], *, on: bool, guard: bool = False, metrics: bool = False) -> WatchChanges:
     """What is to be done. files: ours, as they stand on the host; the others: whether these are declared."""
-    words = [*(["--guard"] if guard else []), *([_MEASURES] if metrics else [])]
+    words = [*([_GUARDS] if guard else []), *([_MEASURES] if metrics else [])]
     wanted = _files(words) if on else []
     if metrics and (INSTALLED in files or EXPORTER_UNIT not in files):  # else it is its owner's, and stays
         wanted.append(File(INSTALLED, _INSTALLED_TEXT))

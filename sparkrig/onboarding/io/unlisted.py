@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pydantic import SecretStr
@@ -121,6 +121,26 @@ def fleet(data: Data, overrides: Mapping[str, Any]) -> Fleet:
         said = f"each host is looked at by itself, since what they have cannot be one fabric: {error}"
         terminal.echo(f"Warning: {said}", err=True)
         return Fleet.parse(dict.fromkeys(data, overrides), declared=False)
+
+
+def declared(words: Sequence[str], again: str, file: PurePath) -> str:
+    """The text of an inventory that declares hosts as they are found. Raises Refusal, as where one is not read."""
+    from sparkrig.facts.spark import Spark
+    from sparkrig.onboarding import declaring
+    from sparkrig.ssh import session
+
+    data = hosts(words, again)
+    answers = session.asked(
+        data,
+        "Looking at what is to be declared",
+        lambda at: remote.read(at, Spark(), seconds=_LOOK_S),
+        wait_s=0,
+        limits_s=dict.fromkeys(data, float(_LOOK_S)),
+    )
+    seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
+    for name in answers.keys() - seen.keys():
+        raise Refusal(f"{name} could not be read: {answers[name]}", f"sparkrig doctor {quoted(*words)} access")
+    return declaring.inventory(file, data, seen)
 
 
 # --- the machine itself

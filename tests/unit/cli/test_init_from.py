@@ -1,0 +1,34 @@
+"""`sparkrig init DIR --from ADDRESS` on a loopback: a project that declares a host as it is found, or nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests import warm
+from tests.plan.examined import examined
+from tests.unit.desks import Desk
+from tests.unit.states import A
+
+
+def test_the_verb_writes_a_project_that_declares_a_host(with_a: Desk) -> None:
+    with_a.sparks[A].becomes(examined("a"))
+    port = with_a.sparks[A].port
+    words = ("init", "sparks", "--from", f"nvidia@127.0.0.1:{port}")
+    done = warm.run("sparkrig", *words, cwd=with_a.folder, env=with_a.environ())
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (with_a.folder / "sparks" / "inventories" / "sparks.py").read_text()
+    assert f'"ssh_port": {port}' in text and '"enp1s0f0np0": "192.168.100.11/24"' in text
+    assert "sparkrig plan inventories/sparks.py" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--from", "nvidia@no.invalid"), "could not be read"),
+        (("--from", "here", "--here", "spark"), "--here and --from are both given"),
+    ],
+)
+def test_nothing_is_written_where_a_host_is_not_read(with_a: Desk, words: tuple[str, ...], said: str) -> None:
+    done = warm.run("sparkrig", "init", "sparks", *words, cwd=with_a.folder, env=with_a.environ())
+    assert done.returncode == 1 and said in " ".join(done.stderr.split()), done.stderr
+    assert not (with_a.folder / "sparks").exists()
