@@ -24,6 +24,7 @@ _BARS = re.compile(r"([^|│┃]+)")
 _BLANKS = re.compile(r"(\S+(?: \S+)*)")
 _COMMAS = tuple(re.compile(rf'(?:^|{sign})("(?:[^"]|"")*"|[^{sign}]*)') for sign in ("\t", ";", ",", r"\|"))
 _SPACED = re.compile(r", | \|")
+_PARTED = re.compile(r"[\t;,|│┃]|  ")
 _SPLITS = (_BARS, *_COMMAS, _BLANKS)
 
 
@@ -39,7 +40,7 @@ def below(text: str, at: int) -> tuple[list[Cell], int]:
     start = text.rfind("\n", 0, at) + 1
     line = _line(text, start)
     end = start + len(line)
-    for split in _SPLITS if len(line) < _WIDEST else ():
+    for split in _SPLITS if len(line) < _WIDEST and _PARTED.search(line) else ():
         for cells in _rows(split, line):
             names = [line[first:last] for first, last in cells]
             if _is_header(split, names, line[cells[0][0] :] if cells else "", _line(text, end + 1)):
