@@ -128,6 +128,10 @@ def test_what_ubuntus_templates_do_not_write_is_unknown_and_says_why() -> None:
         for default in ("1", "1>2", f"{ADVANCED}>0", "an entry that is gone", "1>>2", f"{ADVANCED}>nothing")
     }
     rows |= {
+        "a name that GRUB takes for a number": (
+            menu("set default=2", entries="menuentry 2 {\nlinux /boot/vmlinuz-9.0\n}"),
+            "is not the name of an entry",
+        ),
         "of some machines": (saved("uefi-firmware"), "only some machines have"),
         "a submenu": (saved(ADVANCED), "loads no kernel"),
         "no entry": (grub.boots({CFG: "set default=0"}), "no entry"),
