@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sparkrig.checks.reference import kind
 from sparkrig.host.identity import Identity
-from sparkrig.resources.check import Check
+from sparkrig.resources.check import Check, Subject
 
 # of what Check.environment does not mark, as a deploy could mend it: what is expected of any Spark
 _OF_ANY = {"identity.spark", "driver.version", "driver.branch", "containers.docker", "containers.toolkit"}
@@ -19,6 +19,11 @@ _OF_ROOT = {
     *("pair.cabling", "pair.halves", "pair.NETDEV.ping", "watch.reset", "watch.guard"),
     *("release.newest", "health.next-kernel"),
 }
+
+
+def kept(every: Mapping[str, Sequence[Check]], hosts: Mapping[str, Subject]) -> dict[str, list[Check]]:
+    """Those of each host that no declaration is needed for."""
+    return {name: checks(made, hosts[name].found.identity) for name, made in every.items()}
 
 
 def checks(made: Sequence[Check], found: Identity) -> list[Check]:
@@ -39,9 +44,9 @@ def _as_read(name: str, check: Check, found: Identity) -> Check:
     return check
 
 
-def left_out(every: Mapping[str, Sequence[Check]], kept: Mapping[str, Sequence[Check]]) -> int:
-    """How many checks say something, of all hosts, and are not kept."""
-    return sum(_count(every[name]) - _count(kept[name]) for name in every)
+def left_out(every: Mapping[str, Sequence[Check]], rest: Mapping[str, Sequence[Check]]) -> int:
+    """How many checks say something, of all hosts, and are not among the rest."""
+    return sum(_count(every[name]) - _count(rest[name]) for name in every)
 
 
 def _count(made: Sequence[Check]) -> int:

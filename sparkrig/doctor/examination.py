@@ -50,16 +50,8 @@ def judged(
     clock: float,
 ) -> Report:
     """The report on what was seen. started, clock: now and time.monotonic() as the look began."""
-    surveys = _surveys(fleet, seen)
-    every = {
-        name: [*access.checks(name, data[name], host.found.identity), *checks(host, surveys.get(name), seen)]
-        for name, host in subjects.items()
-    }
-    read = (
-        every
-        if fleet.declared
-        else {name: undeclared.checks(made, subjects[name].found.identity) for name, made in every.items()}
-    )
+    every = _every(data, seen, subjects, _surveys(fleet, seen))
+    read = every if fleet.declared else undeclared.kept(every, subjects)
     alike = _compared(read, subjects)
     unread = {name: access.unread(name, data[name], why) for name, why in seen.unread.items()}
     found = {name: alike.get(name) or unread[name] for name in data}
@@ -81,6 +73,19 @@ def judged(
         seconds=time.monotonic() - clock,
         left_out=0 if names else undeclared.left_out(every, read),
     )
+
+
+def _every(
+    data: Mapping[str, Mapping[str, Any]],
+    seen: Seen,
+    subjects: Mapping[str, Subject],
+    surveys: Mapping[str, Survey],
+) -> dict[str, list[Check]]:
+    """Every check of the hosts that were read."""
+    return {
+        name: [*access.checks(name, data[name], host.found.identity), *checks(host, surveys.get(name), seen)]
+        for name, host in subjects.items()
+    }
 
 
 def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:

@@ -33,7 +33,7 @@ from sparkrig.ssh import controller, remote
 from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.terminal import terminal
 
-_SUDO = ("sudo", "-k", "-S", "-p", "", "--", "true")
+_ANSWERED = ("-k", "-S", "-p", "", "--", "true")
 _SUDO_S = 60  # pam_faillock and the like delay the answer to a wrong password
 _LOOK_S = 60  # a healthy host answers within two
 _OURS = Path("~/.ssh/known_hosts")
@@ -168,7 +168,7 @@ def _root_here(own: dict[str, Any]) -> dict[str, Any]:
     if sys.stdin.isatty():
         terminal.echo(f"{why}. It is used now, and kept nowhere; without one root's part is left out.", err=True)
         said = terminal.prompt("Password", hide_input=True, default="", show_default=False)
-        if said and not (refused := _sudo(*_SUDO[1:], said=f"{said}\n")):
+        if said and not (refused := _sudo(*_ANSWERED, said=f"{said}\n")):
             return {"_sudo": True, login.SUDO: SecretStr(said)}
         why = f"sudo refused: {refused}" if said else "no password was given"
     cure = f"sudo -v, and then the same again as {quoted(own[login.HERE])}"

@@ -202,6 +202,6 @@ def test_sudo_is_asked_by_its_own_words(tmp_path: Any, monkeypatch: pytest.Monke
     sudo.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert unlisted._sudo("-n", "true") == "sudo: a password is required"
-    assert unlisted._sudo(*unlisted._SUDO[1:], said="x\n") == ""
+    assert unlisted._sudo(*unlisted._ANSWERED, said="x\n") == ""
     monkeypatch.setenv("PATH", str(tmp_path / "none"))
     assert "it cannot be asked" in unlisted._sudo("-n", "true")
