@@ -35,11 +35,6 @@ ASKED = {
         ["drift", PAIR, "--prom", "x.prom"],
         "a report for CI, or of metrics, needs prometheus_client",
     ),
-    "the same of a timer": (
-        "prometheus_client",
-        ["schedule", PAIR, "--textfile", "/tmp"],
-        "a report for CI, or of metrics, needs prometheus_client",
-    ),
     "apprise": ("apprise", ["schedule", PAIR, "--now", "--notify", "x"], "a notice needs apprise"),
     "QEMU's monitor": ("qemu", ["lab", "up"], "sparkrig lab needs qemu"),
     "the lab": ("lab", ["lab", "up"], "the virtual Sparks are built from sparkrig's repository"),
