@@ -131,8 +131,8 @@ def walked(ends: Pair, kinds: Sequence[str], *ways: Sequence[str], verbs: Sequen
         if way:  # the names are those of @fake there
             assert IN_FULL[verb](json.loads(done.out.replace("spark-", "@fake/spark-"))), done.out
         else:
-            # an archive has pseudonyms, and a bandwidth that is not measured has only the reason
-            own = verb in ("bandwidth", "support")
+            # an archive has pseudonyms, and what is not measured has only the reason
+            own = verb in ("bandwidth", "bench", "support")
             assert own or all(plain(name) in done.out + done.said for name in (A, B)), done
 
     each_row(
