@@ -41,7 +41,7 @@ def explained(text: str, readers: Mapping[int, tuple[Piece, Explained]]) -> tupl
     known = any(not finding.verdict.healthy for _, said in readers.values() for finding in said.findings)
     left = {row: words for row, words in left.items() if row.cause != _BEGIN or not (known or len(left) > 1)}
     findings = tuple(
-        Finding(row.about or "a line", _with_kernel(verdict(row, words), text))
+        Finding(row.about or "the text", _with_kernel(verdict(row, words), text))
         for row, words in [*left.items()][:_MOST]
     )
     elsewhere = Explained("elsewhere in the text", "", findings, notes) if findings or notes else None
