@@ -12,7 +12,7 @@ from sparkrig.parsing import bounds
 from sparkrig.verdict import Finding, Verdict
 
 _ROW = re.compile(
-    r"^\[(?P<id>SUM|[ \d]{1,4})\](?:\[\w{2}-\w\])?[ \t]+\d{1,6}\.\d\d-\d{1,6}\.\d\d[ \t]+sec[ \t]+"
+    r"^\[(?P<id>SUM|[ \d]{1,4})\](?:\[\w{2}-\w\])?[ \t]+\d{1,6}\.\d{1,4}-\d{1,6}\.\d{1,4}[ \t]+sec[ \t]+"
     r"[\d.]{1,12} \w{1,6}[ \t]+(?P<figure>\d{1,9}(?:\.\d{1,3})?) (?P<unit>[KMGT]?)bits/sec(?P<rest>[^\n]*)$",
     re.M,
 )
@@ -103,7 +103,7 @@ READERS = (
         re.compile(r"\biperf3?\b(?!\s+-s)"),
         (
             sign("connecting", r"Connecting to host \S+, port \d", again=True),
-            sign("row", r"\[(?:SUM|[ \d]{1,4})\](?:\[\w\w-\w\])?[ \t]+\d{1,6}\.\d\d-\d{1,6}\.\d\d[ \t]+sec"),
+            sign("row", r"\[(?:SUM|[ \d]{1,4})\](?:\[\w\w-\w\])?[ \t]+\d{1,6}\.\d{1,4}-\d{1,6}\.\d{1,4}[ \t]+sec"),
             sign("error", r"iperf3: error - "),
             sign("report", r"[ \t]*\{\s*\"start\"\s*:\s*\{\s*\"connected\"", again=True),
         ),

@@ -90,7 +90,8 @@ def _sockets(values: Mapping[str, str]) -> Iterator[Verdict]:
             why = f"{names} names {netdev}, which is an RDMA device and no netdev"
             yield Verdict("fault", "no-such-netdev", why, _A_NETDEV)
         elif re.match(r"lo$|docker|br-|veth", netdev):
-            why = f"{names} names {netdev}, which leads to no other host"
+            name = "name" if " and " in names else "names"
+            why = f"{names} {name} {netdev}, which leads to no other host"
             yield Verdict("fault", "no-such-netdev", why, _A_NETDEV)
         elif re.match(r"enP7s7|wl|eth|eno", netdev) and not (
             values.get("NCCL_IB_HCA") or values.get("NCCL_NET") == "IB"

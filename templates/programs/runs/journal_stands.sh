@@ -23,7 +23,7 @@ stands() {
       esac
     done
   fi
-  apt-mark showhold | sed 's/^/hold /; s/$/ held/'
+  apt-mark showhold -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= | sed 's/^/hold /; s/$/ held/'
   # shellcheck disable=SC2086 # names of packages have no blanks
   dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' ${noted:?} 2>/dev/null |
     sed -n 's/^installed /package /p'
