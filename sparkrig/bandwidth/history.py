@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from statistics import median
+from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -28,11 +29,11 @@ _LISTED = 8  # lines of a run
 _WORDS = {"kernel": "kernel", "driver": "driver", "firmware": "firmware", "perftest": "perftest"}
 
 
-class AnotherVersion(Exception):
-    """A history that a sparkrig with another form of it wrote. version: that of one of its lines."""
+class LaterVersion(Exception):
+    """A history that a later sparkrig wrote. version: that of one of its lines."""
 
     def __init__(self, version: int) -> None:
-        super().__init__(f"it has lines of version {version}, and this sparkrig reads version {VERSION} alone")
+        super().__init__(f"it has lines of version {version}, and this sparkrig reads up to version {VERSION}")
 
 
 @dataclass(frozen=True)
@@ -60,10 +61,14 @@ class Entry:
 
 @dataclass(frozen=True)
 class History:
-    """What a history file holds, oldest first. broken: lines that cannot be read; they stay in the file."""
+    """What a history file holds, oldest first.
+
+    broken: lines that cannot be read; earlier: lines that an earlier sparkrig wrote. Both stay in the file.
+    """
 
     entries: tuple[Entry, ...] = ()
     broken: int = 0
+    earlier: int = 0
 
     def before(self, run: Run) -> list[Entry]:
         """The earlier runs of a run's hosts; its own line may be in the file already."""
@@ -73,10 +78,9 @@ class History:
     @property
     def remark(self) -> str:
         """What was left out, as one sentence without a full stop; empty where nothing was."""
-        if not self.broken:
-            return ""
-        lines = "1 line" if self.broken == 1 else f"{self.broken} lines"
-        return f"history: {lines} could not be read and stay in the file"
+        counts = {"that cannot be read": self.broken, "of an earlier sparkrig": self.earlier}
+        said = listed(f"{count} {what}" for what, count in counts.items() if count)
+        return f"history: lines that are left out, and stay in the file: {said}" if said else ""
 
 
 @dataclass(frozen=True)
@@ -126,16 +130,10 @@ def dumps(rows: Iterable[Entry]) -> str:
 
 
 def loads(text: str) -> History:
-    """Read a history file. Lines that cannot be read are counted; one of another version raises AnotherVersion."""
-    rows: list[Entry] = []
-    broken = 0
-    for line in filter(None, map(str.strip, text.split("\n"))):
-        row = _load(line)
-        if row:
-            rows.append(row)
-        else:
-            broken += 1
-    return History(tuple(sorted(rows, key=lambda row: row.when)), broken)
+    """Read a history file. Lines that are not compared are counted; one of a later version raises LaterVersion."""
+    read = [_load(line) for line in filter(None, map(str.strip, text.split("\n")))]
+    rows = sorted((row for row in read if isinstance(row, Entry)), key=lambda row: row.when)
+    return History(tuple(rows), read.count("broken"), read.count("earlier"))
 
 
 def moment(time: str) -> datetime:
@@ -226,13 +224,15 @@ def _versions() -> TypeAdapter[dict[str, object]]:
     return TypeAdapter(dict[str, object])
 
 
-def _load(line: str) -> Entry | None:
+def _load(line: str) -> Entry | Literal["broken", "earlier"]:
     try:
         version = _versions().validate_json(line).get("version")
-        if version != VERSION and isinstance(version, int):
-            raise AnotherVersion(version)
+        if isinstance(version, int) and version > VERSION:
+            raise LaterVersion(version)
+        if isinstance(version, int) and version < VERSION:
+            return "earlier"
         row = _adapter().validate_json(line, strict=True)
         moment(row.time)
     except ValueError:  # pydantic's ValidationError is one
-        return None
+        return "broken"
     return row

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from sparkrig.bandwidth import history
-from sparkrig.bandwidth.history import AnotherVersion, History
+from sparkrig.bandwidth.history import History, LaterVersion
 from sparkrig.bandwidth.measurement import Run
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
@@ -54,7 +54,7 @@ def read(pair: str, file: Path | None = None) -> History:
     try:
         with _open(place, os.O_RDONLY | os.O_NONBLOCK) as handle, os.fdopen(handle, "rb", closefd=False) as lines:
             return history.loads(lines.read().decode(errors="replace"))
-    except AnotherVersion as error:
+    except LaterVersion as error:
         aside = f"mv {quoted_path(place)} {quoted_path(place)}.aside, and the next run begins a new one"
         raise Refusal(f"cannot read the history {place}: {error}", aside) from None
     except FileNotFoundError:

@@ -77,7 +77,7 @@ def test_a_line_that_cannot_be_read_is_counted() -> None:
     def holds(line: str) -> None:
         found = loads(f"{LINE}\n{line}\n{LINE}\n")
         assert (found.entries, found.broken) == ((ROW, ROW), 1)
-        assert found.remark == "history: 1 line could not be read and stay in the file"
+        assert found.remark == "history: lines that are left out, and stay in the file: 1 that cannot be read"
 
     each_row(
         {
@@ -96,11 +96,16 @@ def test_a_line_that_cannot_be_read_is_counted() -> None:
     assert History().remark == ""
 
 
-@pytest.mark.parametrize("version", [1, 3])
-def test_another_version_is_refused_with_the_way_out(version: int, tmp_path: Path) -> None:
+def test_lines_of_an_earlier_version_are_counted_and_a_later_one_is_refused_with_the_way_out(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "p.jsonl"
-    file.write_text(f'{LINE}\n{{"time": "2026-10-01T12:00:00Z", "version": {version}}}\n')
-    with pytest.raises(Refusal, match=f"lines of version {version}, and this sparkrig reads") as refused:
+    file.write_text(f'{LINE}\n{{"time": "2026-10-01T12:00:00Z", "version": 1}}\n')
+    kept = history_file.read("p", file)
+    assert len(kept.entries) == 1
+    assert kept.remark == "history: lines that are left out, and stay in the file: 1 of an earlier sparkrig"
+    file.write_text(f'{LINE}\n{{"time": "2026-10-01T12:00:00Z", "version": 3}}\n')
+    with pytest.raises(Refusal, match="lines of version 3, and this sparkrig reads") as refused:
         history_file.read("p", file)
     assert refused.value.cure.startswith(f"mv {file} {file}.aside")
 
