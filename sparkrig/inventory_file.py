@@ -67,7 +67,7 @@ def with_data(text: str, name: str, data: Mapping[str, Any]) -> str:
 def stopped_together(text: str) -> str:
     """The file with a call of `stop_together()`, which a pair needs, where it has none. Raises Refusal."""
     source = _parse(text, f"{_IMPORT}\n{_CALL}")
-    if "stop_together()" in text:
+    if any(_stops_together(line) for line in source.module.body):
         return text
     lines = [line for line in source.module.body if _is_import(line)]
     if not lines:
@@ -235,6 +235,14 @@ def _is(node: cst.BaseExpression, host: str) -> bool:
 
 def _is_import(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> bool:
     return isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom))
+
+
+def _stops_together(line: cst.BaseCompoundStatement | cst.SimpleStatementLine) -> bool:
+    call = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+    called = call.value.func if isinstance(call, cst.Expr) and isinstance(call.value, cst.Call) else None
+    return isinstance(called, (cst.Name, cst.Attribute)) and cst.Module([]).code_for_node(called).endswith(
+        "stop_together"
+    )
 
 
 def _with_item(text: str, name: str, key: str, value: Any) -> str:

@@ -65,8 +65,8 @@ def checks(found: Condition) -> Iterator[Check]:
 
 def of_board(found: Board) -> Iterator[Check]:
     """What is checked of a host apart from GPU and fabric."""
-    for id, verdict in board.VERDICTS.items():
-        yield judged(id, _WANTS[id], verdict(found))
+    for id, verdict in board.verdicts(found).items():
+        yield judged(id, _WANTS[id], verdict)
 
 
 def judged(id: str, want: str, verdict: Verdict) -> Check:

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
-from sparkrig.network.seen import Network
+from sparkrig.network.seen import Network, fitting
 
-_PATH_MTUS, _HEADERS = (4096, 2048, 1024), 104
+_MOST = 8  # addresses of a fabric; a Spark has four netdevs
 _LONGEST = 64  # characters of a cluster's name
 
 
@@ -18,7 +18,7 @@ def settings(seen: Mapping[str, Network]) -> dict[str, dict[str, Any]]:
 
     The MTU is the least of theirs, so that what is sent to compare them fits through all of them.
     """
-    fabrics = {name: network.fabric for name, network in seen.items()}
+    fabrics = {name: fabric if len(fabric := network.fabric) <= _MOST else {} for name, network in seen.items()}
     owners: dict[IPv4Network, set[str]] = defaultdict(set)
     for name, fabric in fabrics.items():
         for address in fabric.values():
@@ -32,7 +32,7 @@ def settings(seen: Mapping[str, Network]) -> dict[str, dict[str, Any]]:
         mtu = min(seen[name].links[netdev].mtu for name, fabric in rails.items() for netdev in fabric)
         for name, fabric in rails.items():
             addresses = {netdev: str(at) for netdev, at in fabric.items()}
-            found[name] = {"fabric": addresses, **_sizes(mtu), **_group(members, shared)}
+            found[name] = {"fabric": addresses, **fitting(mtu), **_group(members, shared)}
     return found
 
 
@@ -44,12 +44,6 @@ def _joined(shared: Mapping[IPv4Network, set[str]]) -> list[frozenset[str]]:
         groups = [group for group in groups if group not in touched]
         groups.append(frozenset(names).union(*touched))
     return groups
-
-
-def _sizes(mtu: int) -> dict[str, int]:
-    """The MTU, and the largest path MTU of RDMA that fits into it (sparkrig.settings)."""
-    fitting = (path for path in _PATH_MTUS if path + _HEADERS <= mtu)
-    return {"mtu": mtu, "bandwidth_path_mtu": next(fitting, _PATH_MTUS[-1])}
 
 
 def _group(members: frozenset[str], shared: Mapping[IPv4Network, set[str]]) -> dict[str, str]:

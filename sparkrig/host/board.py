@@ -7,14 +7,15 @@ Sources: [@siderolabs-r8127] for the driver of the RJ45, [@forum-354764] for its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
-from sparkrig.cure import on_host, quoted
+from sparkrig.cure import on_host, quoted, verb
 from sparkrig.parsing import grammar
 from sparkrig.signatures import Signature, table
-from sparkrig.text import listed, plain
+from sparkrig.text import listed, plain, some
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
 
@@ -26,6 +27,12 @@ WORN_FROM_PERCENT = 90  # our own: at 100 the maker's estimate of the endurance 
 SWAPPED_ABOVE_GIB = 4  # our own: a model's pages that were swapped out come back one at a time
 CRASH_DAYS = 14  # our own: older records are of what was mended, or comes back
 _SEVERITY = {"fault": 0, "degraded": 1}
+_SIGNALS = range(-120, 0)  # dBm; a driver that knows none prints 0 or -256
+_UNIT = re.compile(r"[A-Za-z0-9@:._\\-]{1,255}\.[a-z]+")  # systemd.unit(5)
+_MODULE = re.compile(r"[^ :,]+[/,].{0,200}: [a-z]")  # a row of `dkms status`
+_NAMED, _SHOWN, _DIGITS = 4, 60, 20
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -65,7 +72,8 @@ class Board(Value):
     routes: netdevs with a default route; root: how / is mounted (rw, ro); swap_total_kb, swap_free_kb: as in
     /proc/meminfo; crashes: times of the kernel's crash records, in seconds; now: the host's clock; mellanox:
     functions of the ConnectX-7 on the PCI bus; failed: units; secure_boot: whether firmware demands signatures;
-    modules: DKMS' row of each module for this kernel; log: the kernel's warnings since it booted, the last 400.
+    modules: DKMS' row of each module for this kernel; log: the kernel's warnings since it booted, the last 400;
+    odd: by what it is about, a row that makes no sense.
     """
 
     ports: tuple[Port, ...] = ()
@@ -83,67 +91,101 @@ class Board(Value):
     modules: tuple[str, ...] = ()
     kernel: str = ""
     log: tuple[str, ...] = ()
+    odd: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse(lines: Iterable[str]) -> Board:
-    """Read the `KEY VALUE` rows of the board fact. Raises ValueError where one makes no sense."""
-    rows: dict[str, list[str]] = {}
+    """Read the `KEY VALUE` rows of the board fact.
+
+    One that makes no sense is kept as odd: hardware that nobody foresaw must not hide the rest of a host.
+    """
+    rows = _Rows()
     for line in lines:
         word, _, rest = line.partition(" ")
         rows.setdefault(word, []).append(rest.strip())
-
-    def number(word: str) -> int | None:
-        return int(rows[word][0].removesuffix("kB")) if word in rows else None
-
-    smart = [row.split() for row in rows.get("smart", ())]
     return Board(
-        ports=tuple(_port(row.split(), rows) for row in rows.get("netdev", ())),
+        ports=rows.each("netdev", lambda row: _port(row, rows)),
         routes=tuple(rows.get("route", ())),
-        disks=tuple(
-            Disk(name, state, {key: _figure(figure) for disk, key, figure in smart if disk == name})
-            for name, state in (row.split() for row in rows.get("nvme", ()))
-        ),
-        root=rows.get("root", [""])[0],
-        swap_total_kb=number("SwapTotal:"),
-        swap_free_kb=number("SwapFree:"),
-        crashes=tuple(map(int, rows.get("crash", ()))),
-        now=number("now") or 0,
+        disks=rows.each("nvme", lambda row: _disk(row, rows)),
+        root=rows.first("root"),
+        swap_total_kb=rows.number("SwapTotal:"),
+        swap_free_kb=rows.number("SwapFree:"),
+        crashes=rows.each("crash", _number),
+        now=rows.number("now") or 0,
         hotplug=rows.get("hotplug") == ["on"],
-        mellanox=number("mellanox"),
-        failed=tuple(rows.get("failed", ())),
-        secure_boot=rows["secure_boot"][0] == "1" if "secure_boot" in rows else None,
-        modules=tuple(rows.get("dkms", ())),
-        kernel=rows.get("kernel", [""])[0],
+        mellanox=rows.number("mellanox"),
+        failed=tuple(row for row in rows.get("failed", ()) if _UNIT.fullmatch(row)),
+        secure_boot={"0": False, "1": True}.get(rows.first("secure_boot")),
+        modules=tuple(row for row in rows.get("dkms", ()) if _MODULE.match(row)),
+        kernel=rows.first("kernel"),
         log=tuple(rows.get("log", ())),
+        odd=rows.odd,
     )
 
 
-def _port(row: list[str], rows: Mapping[str, list[str]]) -> Port:
-    name, kind, driver, pci, state, speed, lost = row
+class _Rows(dict[str, list[str]]):
+    """The rows by their first word; odd: by that word the first that makes no sense."""
 
-    def of(word: str) -> str:
-        """What a row of another word says of this netdev."""
-        return next(
-            (rest for other, _, rest in (each.partition(" ") for each in rows.get(word, ())) if other == name), ""
-        )
+    def __init__(self) -> None:
+        self.odd: dict[str, str] = {}
 
+    def first(self, word: str) -> str:
+        return self.get(word, [""])[0]
+
+    def each(self, word: str, make: Callable[[str], T]) -> tuple[T, ...]:
+        """What each row of a word means."""
+        made: list[T] = []
+        for row in self.get(word, ()):
+            try:
+                made.append(make(row))
+            except ValueError:
+                self.odd.setdefault(word, row[:_SHOWN])
+        return tuple(made)
+
+    def number(self, word: str) -> int | None:
+        return next(iter(self.each(word, _number)), None)
+
+
+def _number(text: str) -> int:
+    """A whole number, in whatever form a tool prints it: hexadecimal, with commas between thousands, in kB."""
+    if len(text) > _DIGITS:
+        raise ValueError(f"a number of {len(text)} characters")
+    return int(text, 16) if text.startswith("0x") else int(text.replace(",", "").removesuffix("kB"))
+
+
+def _port(row: str, rows: _Rows) -> Port:
+    name, kind, driver, pci, state, speed, lost = row.split()
+    own = {
+        word: rest
+        for word in ("eee", "power_save", "signal")
+        for other, _, rest in (each.partition(" ") for each in rows.get(word, ()))
+        if other == name
+    }
+    signal = _number(own["signal"]) if "signal" in own else None
     return Port(
         grammar.NETDEV.held(name),
         kind == "wireless",
         driver,
         pci,
         state == "up",
-        int(speed),
-        int(lost),
-        of("eee"),
-        of("power_save"),
-        int(of("signal")) if of("signal") else None,
+        _number(speed),
+        _number(lost),
+        own.get("eee", ""),
+        own.get("power_save", ""),
+        signal if signal in _SIGNALS else None,
     )
 
 
-def _figure(word: str) -> int:
-    """A figure of nvme-cli: newer releases print some in hexadecimal, and thousands with commas."""
-    return int(word, 16) if word.startswith("0x") else int(word.replace(",", ""))
+def _disk(row: str, rows: _Rows) -> Disk:
+    """A state may have blanks: `deleting (no IO)`."""
+    name, _, state = row.partition(" ")
+
+    def figure(line: str) -> tuple[str, str, int]:
+        disk, key, value = line.split()
+        return disk, key, _number(value)
+
+    smart = {key: value for disk, key, value in rows.each("smart", figure) if disk == name}
+    return Disk(name, state or "in no state that it tells", smart)
 
 
 # --- verdicts; one that is healthy without evidence found nothing that it could judge
@@ -186,7 +228,7 @@ def wifi(board: Board) -> Verdict:
     for port in board.ports:
         if not (port.wireless and port.up) or port.signal is None:
             continue
-        saves = f", power save {port.power_save}" if port.power_save else ""
+        saves = f", power save {plain(port.power_save)}" if port.power_save else ""
         evidence = f"{port.name} hears its access point at {port.signal} dBm{saves}"
         if port.signal < WEAK_BELOW_DBM:
             return Verdict("degraded", "wifi-weak", evidence, "use the RJ45, or bring the access point nearer")
@@ -261,7 +303,7 @@ def log(board: Board) -> Verdict:
 
 def crash(board: Board) -> Verdict:
     """Whether the kernel left a record of a crash (pstore) of late."""
-    late = [when for when in board.crashes if when > board.now - CRASH_DAYS * 86_400]
+    late = [when for when in board.crashes if board.now - CRASH_DAYS * 86_400 < when <= board.now]
     if not late:
         return Verdict("healthy", evidence=f"no crash record of the last {CRASH_DAYS} days" if board.now else "")
     day = datetime.fromtimestamp(max(late), UTC).date()
@@ -300,10 +342,8 @@ def units(board: Board) -> Verdict:
         return Verdict("healthy")
     if not board.failed:
         return Verdict("healthy", evidence="no unit has failed")
-    names = [plain(name) for name in board.failed]
-    more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-    failed = f"{listed(names[:4])}{more} failed"
-    return Verdict("degraded", "unit-failed", failed, on_host(f"systemctl status {quoted(board.failed[0])}"))
+    failed = f"{some(board.failed, _NAMED)} failed"
+    return Verdict("degraded", "unit-failed", failed, on_host(f"systemctl status -- {quoted(board.failed[0])}"))
 
 
 def modules(board: Board) -> Verdict:
@@ -311,7 +351,7 @@ def modules(board: Board) -> Verdict:
     absent = [row for row in board.modules if not re.search(r": installed\b", row)]
     signed = {True: "Secure Boot is on", False: "Secure Boot is off", None: ""}[board.secure_boot]
     if absent:
-        names = listed([plain(row.partition(",")[0].partition(":")[0]) for row in absent])
+        names = some([plain(row.partition(",")[0].partition(":")[0]) for row in absent], _NAMED)
         evidence = f"DKMS has not built {names} for kernel {plain(board.kernel)}"
         cure = on_host(
             "sudo dkms autoinstall", f"; {signed}, so that its key must be enrolled" * bool(board.secure_boot)
@@ -332,3 +372,17 @@ VERDICTS = {
     "health.units": units,
     "health.modules": modules,
 }
+_ABOUT = {
+    **{"netdev": "health.rj45", "nvme": "health.nvme", "smart": "health.nvme", "mellanox": "health.hotplug"},
+    **{"crash": "health.crash", "now": "health.crash", "SwapTotal:": "health.swap", "SwapFree:": "health.swap"},
+}
+
+
+def verdicts(board: Board) -> dict[str, Verdict]:
+    """Every verdict by the id of its check; unknown where nothing is wrong by what could be understood."""
+    found = {id: judge(board) for id, judge in VERDICTS.items()}
+    for word, row in board.odd.items():
+        if found[_ABOUT[word]].healthy:
+            evidence = f"what the host says of it makes no sense: {plain(row) or 'nothing'}"
+            found[_ABOUT[word]] = Verdict("unknown", "board-odd", evidence, verb("support"))
+    return found

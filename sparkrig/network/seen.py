@@ -13,6 +13,14 @@ from sparkrig.network.profiles import Profile
 from sparkrig.parsing import bounds
 from sparkrig.value import Value
 
+_PATH_MTUS, _HEADERS = (4096, 2048, 1024), 104  # of RDMA; RoCE's own headers, as sparkrig.settings has them
+
+
+def fitting(mtu: int) -> dict[str, int]:
+    """The settings of an MTU: itself, and the largest path MTU of RDMA that fits into it."""
+    paths = (path for path in _PATH_MTUS if path + _HEADERS <= mtu)
+    return {"mtu": mtu, "bandwidth_path_mtu": next(paths, _PATH_MTUS[-1])}
+
 
 @dataclass(frozen=True)
 class Network(Value):

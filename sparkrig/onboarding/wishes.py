@@ -14,6 +14,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.resources.state import State
 from sparkrig.text import listed
 
+_LONGEST = 63  # characters of a host name: hostname(7)
 _GROUP = "sparks"  # the name of the first pair or cluster
 
 Addresses = Mapping[str, IPv4Interface]
@@ -103,7 +104,7 @@ def called(seen: State, fleet: Fleet, wishes: Wishes, known: str | None = None) 
 
 def own_name(text: str, taken: Iterable[str]) -> str:
     """What a Spark is called, as a name for the inventory that no other one has."""
-    return _name(text, taken, exact=False)
+    return _name(text[:_LONGEST], taken, exact=False)
 
 
 def unused_group(fleet: Fleet) -> str:

@@ -99,7 +99,7 @@ class FabricNetwork(Resource[seen.Network]):
         fabric = found.network.fabric
         sizes = {found.network.links[netdev].mtu for netdev in fabric}
         addresses = {"fabric": {netdev: str(address) for netdev, address in fabric.items()}} if fabric else {}
-        return {**addresses, "mtu": min(sizes)} if sizes else {}
+        return {**addresses, **seen.fitting(min(sizes))} if sizes else {}
 
     def judge(self, subject: Subject) -> None:
         """Raises Refusal for a network that cannot be set up; another check reports a stopped NetworkManager."""

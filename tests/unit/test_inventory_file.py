@@ -32,6 +32,14 @@ def data(text: str) -> dict[str, Any]:
     return dict((host, {}) if isinstance(host, str) else host for host in hosts(text))
 
 
+def test_a_word_in_the_text_is_no_call() -> None:
+    """A netdev may be called `stop_together()`: its pair still gets the call."""
+    text = file.with_host(file.new(PurePath("sparks.py")), "a", {"fabric": {"stop_together()": "x"}})
+    once = file.stopped_together(text)
+    assert once.count("_stop_together()  # a host") == 1
+    assert file.stopped_together(once) == once
+
+
 def test_a_new_file_is_of_the_shape_that_is_shipped() -> None:
     made = file.new(PurePath("inventories/mine.py"))
     made = file.with_host(made, "spark-a", {"ssh_hostname": "spark-a.local", "ssh_user": "nvidia"})

@@ -27,9 +27,10 @@ from sparkrig.onboarding.io import first_login, newcomer
 from sparkrig.onboarding.io.first_login import Target
 from sparkrig.onboarding.io.newcomer import Asked, Password
 from sparkrig.onboarding.wishes import Wishes
+from sparkrig.programs import TEMPLATES
 from sparkrig.refusal import Refusal
 from sparkrig.settings import SettingsError
-from sparkrig.ssh import controller, remote
+from sparkrig.ssh import controller, remote, transport
 from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.terminal import terminal
 
@@ -71,6 +72,7 @@ def _over_ssh(word: str) -> tuple[str, dict[str, Any], Target]:
         asked = Asked(Path(), None, None, None, False, False, False, Wishes())
         at = newcomer.named(at, asked)
     own: dict[str, Any] = {"ssh_hostname": at.typed, "ssh_user": at.user, login.STRICT: "yes"}
+    own["ssh_paramiko_connect_kwargs"] = {"transport_factory": transport}  # as group_data/all.py has it
     own |= {"ssh_port": at.port} if at.port != 22 else {}
     own |= {"ssh_known_hosts_file": str(at.known_hosts)} if at.known_hosts != _OURS.expanduser() else {}
     own |= {"_sudo": True} if at.user != "root" else {}
@@ -125,6 +127,7 @@ def fleet(data: Data, overrides: Mapping[str, Any]) -> Fleet:
 
 def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     """The text of an inventory that declares hosts as they are found. Raises Refusal, as where one is not read."""
+    from sparkrig import inventory
     from sparkrig.facts.spark import Spark
     from sparkrig.onboarding import declaring
     from sparkrig.ssh import session
@@ -140,7 +143,12 @@ def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     for name in answers.keys() - seen.keys():
         raise Refusal(f"{name} could not be read: {answers[name]}", f"sparkrig doctor {quoted(*words)} access")
-    return declaring.inventory(file, data, seen)
+    text = declaring.inventory(file, data, seen)
+    try:
+        inventory.fleet_of(text, TEMPLATES / "project" / file)
+    except SettingsError as error:
+        raise Refusal(f"what was found cannot be declared: {error}", f"sparkrig doctor {quoted(*words)}") from None
+    return text
 
 
 # --- the machine itself

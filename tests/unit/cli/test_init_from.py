@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests import warm
-from tests.plan.examined import examined
+from tests.plan.examined import changed, examined
 from tests.unit.desks import Desk
 from tests.unit.states import A
 
@@ -26,9 +26,13 @@ def test_the_verb_writes_a_project_that_declares_a_host(with_a: Desk) -> None:
     [
         (("--from", "nvidia@no.invalid"), "could not be read"),
         (("--from", "here", "--here", "spark"), "--here and --from are both given"),
+        (("--from", "A"), "what was found cannot be declared: spark-a"),
     ],
 )
 def test_nothing_is_written_where_a_host_is_not_read(with_a: Desk, words: tuple[str, ...], said: str) -> None:
+    network = changed("a", "network", ("192.168.101.11", "192.168.100.21"))  # both twins in one subnet
+    with_a.sparks[A].becomes(examined("a", network=network))
+    words = tuple(word.replace("A", f"nvidia@127.0.0.1:{with_a.sparks[A].port}") for word in words)
     done = warm.run("sparkrig", "init", "sparks", *words, cwd=with_a.folder, env=with_a.environ())
     assert done.returncode == 1 and said in " ".join(done.stderr.split()), done.stderr
     assert not (with_a.folder / "sparks").exists()

@@ -133,7 +133,7 @@ def test_other_pairs_in_the_same_file_are_not_shown() -> None:
 
 
 def test_what_left_the_file_unread_is_said() -> None:
-    assert "History: 2 lines could not be read" in page(before=replace(OLD, broken=2))
+    assert "2 that cannot be read" in page(before=replace(OLD, broken=2))
 
 
 def test_hostile_text_is_text() -> None:

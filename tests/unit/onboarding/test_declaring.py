@@ -69,8 +69,17 @@ def test_what_else_a_setting_tells_is_declared() -> None:
     said = {key: value for each in RESOURCES for key, value in each.settings_of(small).items()}
     assert {key: said[key] for key in said if key != "fabric"} == {
         "watch": True, "watch_guard": True, "ntp": ["ntp.lan"], "node_ssh": True, "mtu": 1500,
+        "bandwidth_path_mtu": 1024,
     }  # fmt: skip
     assert Resource.settings_of(RESOURCES[0], state) == {}
+
+
+def test_what_is_declared_can_be_read_again_at_any_size() -> None:
+    small = states.link("enp1s0f0np0", mtu=1500)(SEEN[A])
+    fleet, _, _ = found({A: small})
+    assert (fleet[A].mtu, fleet[A].bandwidth_path_mtu) == (1500, 1024)
+    long = replace(SEEN[A], files={}, identity=replace(SEEN[A].identity, hostname="x" * 5000))
+    assert [len(name) for name in found({A: long})[0]] == [63]
 
 
 def test_no_password_is_written_and_this_machine_needs_no_address() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from ipaddress import IPv4Interface
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkrig import cure, login
+from sparkrig import cure, inventory, login
 from sparkrig.checks import undeclared
 from sparkrig.fabric import as_found
 from sparkrig.fleet import Fleet
@@ -22,6 +23,8 @@ from sparkrig.ssh import controller
 from tests.tables import each_row
 from tests.unit.doctored import checks_of
 from tests.unit.states import NETDEV, SEEN, TWIN, A, B
+
+PAIR_FILE = Path(__file__).resolve().parents[3] / "inventories" / "pair.py"
 
 WORDS: dict[str, bool] = {
     "here": True,
@@ -48,6 +51,13 @@ def test_an_address_is_told_from_an_inventory() -> None:
 
 
 # --- what joins them
+
+
+def test_a_host_is_read_over_the_connection_that_an_inventory_has() -> None:
+    """Bad bytes, a flood and a lost link are bounded there (sparkrig.ssh)."""
+    [data] = unlisted.hosts(["nvidia@no.invalid"], "sparkrig doctor").values()
+    [declared] = inventory.merged({"sparks": ["any"]}, PAIR_FILE).values()
+    assert data["ssh_paramiko_connect_kwargs"] == declared["ssh_paramiko_connect_kwargs"]
 
 
 def addressed(network: Network, **changes: str) -> Network:
