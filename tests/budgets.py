@@ -20,6 +20,13 @@ PRODUCT = ("sparkrig", "facts", "operations", "deploys", "templates")
 KINDS = (".py", ".sh", ".j2")
 LONG_FILE, LONG_FUNCTION = 400, 40
 SPARE = 60
+# long for a reason, and not counted
+WHOLE = {
+    "sparkrig/settings.py": "the one table of settings",
+    "templates/guard.py": "a program that runs on a host as one file",
+    "templates/serving/watch.py": "a program that runs on a host as one file",
+    "templates/watch/blackbox.py": "a program that runs on a host as one file",
+}
 
 
 def main() -> None:
@@ -30,13 +37,15 @@ def main() -> None:
     budgets: dict[str, int] = yaml.safe_load(BUDGETS.read_text(encoding="utf-8"))
     for room in {**budgets, **there}:
         print(f"{there.get(room, 0):7,} of {budgets.get(room, 0):7,}  {room}")
-    wrong = [room for room in {**budgets, **there} if not fits(there.get(room, 0), budgets.get(room, 0))]
+    wrong = [room for room in {**budgets, **there} if not fits(room, there.get(room, 0), budgets.get(room, 0))]
     if wrong:
         sys.exit(f"budgets of lines do not fit: {', '.join(wrong)}. Try: python -m tests.budgets --set")
 
 
-def fits(size: int, budget: int) -> bool:
-    return budget - SPARE <= size <= budget
+def fits(room: str, size: int, budget: int) -> bool:
+    """Lines have some to spare; a count of what is long has none."""
+    spare = 0 if " of over " in room else SPARE
+    return budget - spare <= size <= budget
 
 
 def files() -> Iterator[tuple[str, Path]]:
@@ -55,7 +64,7 @@ def counted(sizes: dict[str, int]) -> Counter[str]:
         found[f"{top}/{rest[0]}" if top == "sparkrig" and len(rest) > 1 else top] += lines
         if top in PRODUCT:
             found["all of the product"] += lines
-            found[f"files of over {LONG_FILE} lines"] += lines > LONG_FILE
+            found[f"files of over {LONG_FILE} lines"] += lines > LONG_FILE and name not in WHOLE
             found[f"functions of over {LONG_FUNCTION} lines"] += len(long_functions(ROOT / name))
     return found
 
