@@ -156,7 +156,7 @@ def _begun(line: str) -> Netdev | None:
     if row := _ONE_LINE.match(line):
         return Netdev(row["name"])
     words = line.split()
-    named = words[:1] == ["inet"] and "scope" in words and _NETDEV.fits(words[-1])
+    named = words[:1] == ["inet"] and "scope" in words and words[-2] != "scope" and _NETDEV.fits(words[-1])
     return Netdev(words[-1]) if named else None
 
 

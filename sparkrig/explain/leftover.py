@@ -43,7 +43,8 @@ def explained(
         if not (number in readers and _judged(row, words, *readers[number])):
             left.setdefault(row, []).append(words)
     well = [row for row in left if row.level == "healthy"]
-    told = {finding.verdict.cause for _, said in readers.values() for finding in said.findings}
+    outputs = {id(said): said for _, said in readers.values()}.values()  # each stands behind all of its lines
+    told = {finding.verdict.cause for said in outputs for finding in said.findings}
     rows = [row for row in _telling(left, known=bool(told - {""})) if row.cause not in told][:_MOST]
     findings = [Finding(row.about or "a program", _with_kernel(verdict(row, left[row]), text)) for row in rows]
     if not readers and not findings:

@@ -11,8 +11,10 @@ from rich.text import Text
 from sparkrig.explain.explanation import Explained
 from sparkrig.redaction.redactor import Redactor
 from sparkrig.render.findings import Findings
+from sparkrig.verdict import Finding
 
 _MOST, _WIDEST = 40, 200  # lines, and characters of each
+_FINDINGS = 40  # of one output; no Spark has as many
 
 
 def explained(one: Explained) -> RenderableType:
@@ -22,9 +24,22 @@ def explained(one: Explained) -> RenderableType:
     if one.read:
         parts.append(_indented(Text(one.read), 2))
     if one.findings:
-        parts.append(_indented(Findings(one.findings, named=False), 2))
+        parts.append(_indented(Findings(_most_telling(one.findings), named=False), 2))
+    if len(one.findings) > _FINDINGS:
+        parts.append(
+            _indented(Text(f"and {len(one.findings) - _FINDINGS:,} more findings: the same with --json"), 2)
+        )
     parts += [_indented(Text.assemble(("note: ", "dim"), note), 4) for note in one.notes]
     return Group(*parts)
+
+
+def _most_telling(findings: Sequence[Finding]) -> list[Finding]:
+    """As many as a person reads, those that are not well before the others."""
+    return (
+        sorted(findings, key=lambda finding: finding.verdict.healthy)[:_FINDINGS]
+        if len(findings) > _FINDINGS
+        else [*findings]
+    )
 
 
 def not_read(lines: Sequence[str], *, shown: bool) -> RenderableType:
