@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from sparkrig.serving.model import Catalogue
 
 
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,62}", re.ASCII)  # a bare name, as of a host
+
+
 class _InventoryFile(click.Path):
     """A file that a shell completes with the inventories of this folder, and any other once it is none of them."""
 
@@ -44,6 +47,9 @@ class _File(_InventoryFile):
 
         if isinstance(value, str) and address.is_one(value) and not Path(value).exists():
             return Addresses((value,))
+        if isinstance(value, str) and _HOST.fullmatch(value) and not Path(value).exists():
+            typed = f"{ctx.command_path} nvidia@{value}" if ctx else f"nvidia@{value}"
+            raise click.ClickException(f"there is no inventory file {value}; try: {typed}, if it names a Spark")
         return super().convert(value, param, ctx)
 
 

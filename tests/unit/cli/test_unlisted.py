@@ -99,7 +99,11 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "no such name": ("doctor nvidia@no.invalid", 3, "type its IP address in the place of its name"),
     "of another verb": ("storage nvidia@no.invalid", 3, "Try: sparkrig doctor nvidia@no.invalid access"),
     "a file": ("doctor inventories/none.py", 1, "there is no inventory file inventories/none.py; try: "),
-    "a bare name": ("status spark-a", 1, "there is no inventory file spark-a; try: "),
+    "a bare name": (
+        "status spark-a",
+        1,
+        "file spark-a; try: sparkrig status nvidia@spark-a,",
+    ),
     "two files": ("status a.py b.py", 1, "Got unexpected extra argument (b.py). Try: sparkrig status --help"),
     "a file and an address": ("status a.py nvidia@b", 1, "Got unexpected extra argument (nvidia@b)."),
     "twice": ("doctor nvidia@a nvidia@a", 1, "nvidia@a is given twice. Try: each host once"),
