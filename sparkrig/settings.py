@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from sparkrig.host.driver import BRANCH
-from sparkrig.network.links import in_one_subnet
+from sparkrig.network.links import ROCE_HEADERS, in_one_subnet
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.redaction.secret_names import names_a_secret
@@ -559,7 +559,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _room_for_the_path_mtu(self) -> Settings:
-        needed = self.bandwidth_path_mtu + 104  # RoCE's own headers; 4096 fits from 4200 on
+        needed = self.bandwidth_path_mtu + ROCE_HEADERS
         if self.mtu < needed:
             raise ValueError(
                 f"mtu {self.mtu} has no room for bandwidth_path_mtu {self.bandwidth_path_mtu}; "

@@ -96,6 +96,15 @@ def _cure(given: str | Mapping[str, Any]) -> str:
     return verb(given["verb"]).then(words) if "verb" in given else on_host(given["on host"], words)
 
 
+def by_line(signatures: Iterable[Signature], lines: Iterable[str]) -> dict[Signature, list[str]]:
+    """Of each line the first signature that it has: the words of every such line, by signature."""
+    rows, seen = tuple(signatures), dict[Signature, list[str]]()
+    for line in lines:
+        if found := first(rows, line):
+            seen.setdefault(found[0], []).append(found[1])
+    return seen
+
+
 def first(signatures: Iterable[Signature], text: str) -> tuple[Signature, str] | None:
     """The first signature whose words are in a text, and the words."""
     for signature in signatures:

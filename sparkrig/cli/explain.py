@@ -63,11 +63,15 @@ def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
 
 
 def _show(explanations: list[Explained], unread: list[str], *, verbose: bool) -> None:
-    from sparkrig.explain.render.explained import explained, not_read
+    from sparkrig.explain import tools as judgement
+    from sparkrig.explain.render.explained import explained, most_telling, not_read
     from sparkrig.terminal.screen import Screen
 
+    def well(one: Explained) -> bool:
+        return judgement.exit_code([one]) == 0
+
     console = Screen()
-    for number, explanation in enumerate(_most_telling(explanations)):
+    for number, explanation in enumerate(most_telling(explanations, well, _SHOWN)):
         if number:
             console.print()
         console.print(explained(explanation))
@@ -76,11 +80,3 @@ def _show(explanations: list[Explained], unread: list[str], *, verbose: bool) ->
     if unread:
         console.print()
         console.print(not_read(unread, shown=verbose))
-
-
-def _most_telling(explanations: list[Explained]) -> list[Explained]:
-    """As many as a person reads, those that are not well before the others, in the order of the paste."""
-    from sparkrig.explain import tools as judgement
-
-    ranked = sorted(enumerate(explanations), key=lambda numbered: judgement.exit_code([numbered[1]]) == 0)
-    return [explanation for _, explanation in sorted(ranked[:_SHOWN], key=lambda numbered: numbered[0])]

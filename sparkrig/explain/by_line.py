@@ -39,7 +39,7 @@ def note(row: Signature) -> str:
 def _explained(of: Mapping[str, Any], piece: Piece, _: Around) -> Explained:
     lines = [line for line in piece.lines if line.strip()]
     rows = [row for name in _tables(of) for row in signatures.table(name)]
-    seen = _in_all(rows, piece.text, of["whole"]) if "whole" in of else _by_line(rows, lines)
+    seen = _in_all(rows, piece.text, of["whole"]) if "whole" in of else signatures.by_line(rows, lines)
     told = first_of_cause(row for row in rows if row in seen and _tells(row))
     told = sorted((row for row in told if row.level != "healthy"), key=lambda row: _WEIGHT[row.level]) or told
     about = _named(of, piece)
@@ -63,15 +63,6 @@ def _tables(of: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _tells(row: Signature) -> bool:
     return row.level != "healthy" or row.cause == WELL
-
-
-def _by_line(rows: Iterable[Signature], lines: Iterable[str]) -> dict[Signature, list[str]]:
-    """What the first row that fits a line found in it."""
-    seen: dict[Signature, list[str]] = {}
-    for line in lines:
-        if found := next(((row, words) for row in rows if (words := row.search(line))), None):
-            seen.setdefault(found[0], []).append(found[1].group())
-    return seen
 
 
 def _in_all(rows: Iterable[Signature], text: str, which: str) -> dict[Signature, list[str]]:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from sparkrig.cure import on_host, quoted, verb
 from sparkrig.parsing import grammar
-from sparkrig.signatures import Signature, table
+from sparkrig.signatures import by_line, table
 from sparkrig.text import listed, plain, some
 from sparkrig.value import Value
 from sparkrig.verdict import Verdict
@@ -284,12 +284,7 @@ def log(board: Board) -> Verdict:
 
     What proves nothing there (its level is unknown) is no finding here: a healthy boot logs some of it.
     """
-    seen: dict[Signature, list[str]] = {}
-    for line in board.log:
-        for row in table("kernel"):
-            if words := row.search(line):
-                seen.setdefault(row, []).append(words.group())
-                break
+    seen = by_line(table("kernel"), board.log)
     told = sorted((row for row in seen if row.level in _SEVERITY), key=lambda row: _SEVERITY[row.level])
     if not told:
         evidence = f"no sign of trouble in what the kernel warned of since the boot (lines: {len(board.log)})"

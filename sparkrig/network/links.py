@@ -17,6 +17,7 @@ from sparkrig.parsing import grammar
 
 _NAME = re.compile(r"en(?:P(?P<domain>\d+))?p(?P<bus>\d+)s(?P<slot>\d+)(?:f(?P<function>\d+))?(?:np\d+)?")
 _MAIN = "main"
+ROCE_HEADERS = 104  # bytes beside RDMA's path MTU, so that 4096 fits from an MTU of 4200 on
 # `local` is the host itself. A throw route sends the packet on to the next table.
 _NO_DESTINATION = frozenset({"local", "broadcast", "multicast", "anycast", "throw"})
 

@@ -13,12 +13,12 @@ from sparkrig.network.profiles import Profile
 from sparkrig.parsing import bounds
 from sparkrig.value import Value
 
-_PATH_MTUS, _HEADERS = (4096, 2048, 1024), 104  # of RDMA; RoCE's own headers, as sparkrig.settings has them
+_PATH_MTUS = (4096, 2048, 1024)  # of RDMA
 
 
 def fitting(mtu: int) -> dict[str, int]:
     """The settings of an MTU: itself, and the largest path MTU of RDMA that fits into it."""
-    paths = (path for path in _PATH_MTUS if path + _HEADERS <= mtu)
+    paths = (path for path in _PATH_MTUS if path + links.ROCE_HEADERS <= mtu)
     return {"mtu": mtu, "bandwidth_path_mtu": next(paths, _PATH_MTUS[-1])}
 
 

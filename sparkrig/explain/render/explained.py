@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -11,7 +12,8 @@ from rich.text import Text
 from sparkrig.explain.explanation import Explained
 from sparkrig.redaction.redactor import Redactor
 from sparkrig.render.findings import Findings
-from sparkrig.verdict import Finding
+
+T = TypeVar("T")
 
 _MOST, _WIDEST = 40, 200  # lines, and characters of each
 _FINDINGS = 40  # of one output; no Spark has as many
@@ -23,8 +25,9 @@ def explained(one: Explained) -> RenderableType:
     parts: list[RenderableType] = [Text(title, "bold cyan")]
     if one.read:
         parts.append(_indented(Text(one.read), 2))
-    if one.findings:
-        parts.append(_indented(Findings(_most_telling(one.findings), named=False), 2))
+    shown = most_telling(one.findings, lambda finding: finding.verdict.healthy, _FINDINGS)
+    if shown:
+        parts.append(_indented(Findings(shown, named=False), 2))
     if len(one.findings) > _FINDINGS:
         parts.append(
             _indented(Text(f"and {len(one.findings) - _FINDINGS:,} more findings: the same with --json"), 2)
@@ -33,13 +36,10 @@ def explained(one: Explained) -> RenderableType:
     return Group(*parts)
 
 
-def _most_telling(findings: Sequence[Finding]) -> list[Finding]:
-    """As many as a person reads, those that are not well before the others."""
-    return (
-        sorted(findings, key=lambda finding: finding.verdict.healthy)[:_FINDINGS]
-        if len(findings) > _FINDINGS
-        else [*findings]
-    )
+def most_telling(rows: Sequence[T], well: Callable[[T], bool], most: int) -> list[T]:
+    """As many as a person reads, those that are not well before the others; in the order in which they stand."""
+    ranked = sorted(enumerate(rows), key=lambda numbered: well(numbered[1]))
+    return [row for _, row in sorted(ranked[:most], key=lambda numbered: numbered[0])]
 
 
 def not_read(lines: Sequence[str], *, shown: bool) -> RenderableType:
