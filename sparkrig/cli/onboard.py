@@ -70,7 +70,7 @@ if TYPE_CHECKING:
     "--json",
     "as_json",
     is_flag=True,
-    help="Print JSON; without --yes it writes nothing.",
+    help="Print JSON (schema: docs/schema/onboard.json). Without --yes it writes nothing.",
 )
 def onboard(
     address: str | None,
