@@ -27,6 +27,13 @@ from sparkrig.terminal.project import Where
 )
 @click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peers; may be repeated.")
 @click.option("--back", is_flag=True, help="Put the packages of an open update back to what they were.")
+@click.option(
+    "--allow-removal",
+    "may_go",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Let apt remove this package; may be repeated.",
+)
 @click.option("--irreversible", is_flag=True, help="With --yes: also what cannot be undone, such as firmware.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
@@ -39,6 +46,7 @@ def update(
     only: tuple[str, ...],
     limit: tuple[str, ...],
     back: bool,
+    may_go: tuple[str, ...],
     irreversible: bool,
     yes: bool,
     as_json: bool,
@@ -72,10 +80,10 @@ def update(
         if due:
             from sparkrig.operations import update_run
 
-            asked = update_run.Asked(due, to, parts, limit, back, irreversible, yes)
+            asked = update_run.Asked(due, to, parts, limit, back, irreversible, yes, may_go)
             raise SystemExit(update_run.run(asked, fleet, data))
     found = update_look.looked(inventory_file.name, fleet, data, to, parts)
-    made = update_look.prospects(fleet, data, found, parts)
+    made = update_look.prospects(fleet, data, found, parts, may_go)
     order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     code = report.code(made.values())
     if as_json:

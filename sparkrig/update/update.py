@@ -8,8 +8,8 @@ Sparks [@spark-fleet-updates]. What must not be carried out is judged in sparkri
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from sparkrig.host import driver, grub
 from sparkrig.host.driver import NextBoot, Package, Packages
@@ -35,7 +35,8 @@ class Plan(Value):
     no nvidia.ko of the driver; bytes: to download. unknown: why the kernel after the update is not known, else
     empty; amiss: what the kernel that boots after it would be without, in words, else empty; core: the parts of
     driver and kernel that would change; late: what is used from the next boot on alone, of all that would change;
-    later: the parts of a later driver that would be there.
+    later: the parts of a later driver that would be there; missed: what would be removed and missed, each with
+    what it is.
     """
 
     driver: Move
@@ -53,6 +54,7 @@ class Plan(Value):
     core: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    missed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def idle(self) -> bool:
@@ -93,6 +95,7 @@ def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
         core=tuple(sorted(_core(upgrade, branch))),
         late=tuple(sorted(name for name in changed if _BOOTED.fullmatch(name) or _IN_KERNEL.fullmatch(name))),
         later=tuple(driver.later_installed(then)),
+        missed=update_judge.missed(upgrade),
     )
 
 

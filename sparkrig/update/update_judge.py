@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from sparkrig import text
@@ -12,19 +13,42 @@ from sparkrig.refusal import Refusal
 from sparkrig.update.repositories import Repositories
 
 if TYPE_CHECKING:
+    from sparkrig.host.upgrade import Upgrade
     from sparkrig.update.update import Plan
 
 NO_LISTS = "apt has no package lists"  # as facts/upgrade.sh has it
 
 _NAMED = 5  # packages that a sentence names
+
+# What a person misses if it goes, by the names of Ubuntu, Docker and NVIDIA; our own reasoning. A library that
+# another one replaces is none of it.
+_MISSED = {
+    "the host is reached or set up by it": r"openssh-server|network-manager|netplan\.io|sudo|python3|systemd-sysv",
+    "a part of the desktop": r"(?:.+-)?desktop(?:-minimal)?|gnome-shell|gdm3|ubuntu-session|xserver-xorg-core",
+    "a part of docker": r"docker\.io|docker-(?:ce|compose|buildx).*|containerd(?:\.io)?|nvidia-container-.+",
+    "a package of NVIDIA's": r"(?:nvidia|dgx|mlnx|doca|cuda)-.+",
+}
 MENU = (
     "grep GRUB_DEFAULT /etc/default/grub /etc/default/grub.d/*; sudo grub-editenv list",
     ": make the default 0, or the full id of an entry, clear next_entry, and run sudo update-grub",
 )
 
 
-def refusals(plan: Plan, known: Repositories, branch: int) -> list[Refusal]:
-    """Every reason not to carry a plan out, the most severe first."""
+def missed(upgrade: Upgrade) -> dict[str, str]:
+    """What of a forecast's removals would be missed, with what it is, by name."""
+    what = {name: _missed(name, name in upgrade.manual) for name in sorted(upgrade.removes)}
+    return {name: why for name, why in what.items() if why}
+
+
+def _missed(name: str, manual: bool) -> str:
+    for what, names in _MISSED.items():
+        if re.fullmatch(names, name):
+            return what
+    return "installed by hand" if manual else ""
+
+
+def refusals(plan: Plan, known: Repositories, branch: int, may_go: Collection[str] = frozenset()) -> list[Refusal]:
+    """Every reason not to carry a plan out, the most severe first. may_go: packages that may be removed."""
     made = []
     if plan.later:
         made.append(_later(plan, branch))
@@ -35,6 +59,8 @@ def refusals(plan: Plan, known: Repositories, branch: int) -> list[Refusal]:
                 on_host("sudo apt-get -s dist-upgrade"),
             )
         )
+    elif lost := {name: what for name, what in plan.missed.items() if name not in may_go}:
+        made.append(_removal(lost))
     if plan.unknown and plan.core:
         made.append(Refusal(f"which kernel boots after the update is unknown: {plan.unknown}", on_host(*MENU)))
     if plan.amiss:
@@ -49,6 +75,14 @@ def _later(found: Plan, branch: int) -> Refusal:
         return Refusal(there, look.then("; a deploy refuses it, and says what leads back"))
     what = f"the upgrade would bring a driver later than {branch} ({some(found.later)})"
     return Refusal(what, look.then("; a deploy pins later branches away"))
+
+
+def _removal(lost: Mapping[str, str]) -> Refusal:
+    names = " ".join(f"--allow-removal {name}" for name in lost)
+    return Refusal(
+        f"the upgrade would remove {some(f'{name} ({what})' for name, what in lost.items())}",
+        on_host("sudo apt-get -s dist-upgrade", f": it shows why; {names} lets it go"),
+    )
 
 
 def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:

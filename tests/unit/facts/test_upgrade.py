@@ -116,6 +116,26 @@ def test_only_what_is_released_moves_and_the_holds_of_others_stay(world: World) 
     assert found.trouble == ""
 
 
+def test_what_goes_is_told_apart_by_whether_it_was_installed_by_its_own_name(tmp_path: Path) -> None:
+    held = [(name, "1.0", "install") for name in ("curl", "htop", "libold")]
+    found = system(tmp_path, held, [("curl", "2.0", "")])
+    listed = (
+        found.file("/repo/Packages")
+        .read_text()
+        .replace("Version: 2.0\n", "Version: 2.0\nConflicts: htop, libold\n")
+    )
+    found.file("/repo/Packages").write_text(listed)
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    found.file("/repo/Release").write_text(f"SHA256:\n {digest} {len(listed)} Packages\n")
+    found.file("/var/lib/apt/extended_states").write_text(
+        "Package: libold\nArchitecture: arm64\nAuto-Installed: 1\n\n"
+        "Package: htop\nArchitecture: arm64\nAuto-Installed: 0\n\n"
+    )
+    made = forecast(found)
+    assert {*made.removes} == {"htop", "libold"}
+    assert {*made.manual} == {"htop"}
+
+
 def test_a_name_is_released_as_a_whole(world: World) -> None:
     """`nvidia-driver` is another package than `nvidia-driver-580-open`, and a dot is no sign for any character."""
     assert {*forecast(world, "nvidia-driver", "linux-image-nvidia-hwe-24x04").installs} == {"curl"}

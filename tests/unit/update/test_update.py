@@ -12,7 +12,7 @@ from sparkrig.host.driver import Packages
 from sparkrig.host.grub import Boot
 from sparkrig.host.upgrade import Move
 from sparkrig.refusal import Refusal
-from sparkrig.update import repositories, update
+from sparkrig.update import repositories, update, update_judge
 from sparkrig.update.repositories import Repositories
 from sparkrig.update.update import Plan
 from tests.plan import recordings
@@ -268,6 +268,36 @@ def test_a_driver_that_would_be_removed_is_refused() -> None:
         planned(found, [*rows, "simulated 0"])
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("ubuntu-desktop-minimal", "a part of the desktop"),
+        ("gdm3", "a part of the desktop"),
+        ("docker-ce-cli", "a part of docker"),
+        ("nvidia-container-toolkit-base", "a part of docker"),
+        ("nvidia-system-station", "a package of NVIDIA's"),
+        ("openssh-server", "the host is reached or set up by it"),
+        ("htop", "installed by hand"),
+    ],
+)
+def test_what_a_person_would_miss_is_refused_until_it_may_go(name: str, what: str) -> None:
+    rows = [f"Remv {name} [1]", "Remv libdocker1 [1]", "simulated 0"]  # the library has a successor
+    by_hand = [*rows, "manual htop"] if name == "htop" else rows
+    with pytest.raises(Refusal) as refused:
+        planned(packages("sparky"), by_hand)
+    assert refused.value.what == f"the upgrade would remove {name} ({what})"
+    assert f"--allow-removal {name} " in refused.value.cure
+    plan = update.draft(packages("sparky"), known(), upgrade.parse(by_hand), 580)
+    assert update_judge.refusals(plan, known(), 580, {name}) == []
+
+
+def test_what_was_installed_for_another_package_goes_without_a_word() -> None:
+    assert planned(packages("sparky"), ["Remv libold [1]", "Remv htop [1]", "simulated 0"]).removed == (
+        "htop",
+        "libold",
+    )
+
+
 def test_holds_of_others_are_named_where_apt_finds_no_way() -> None:
     """As on 2026-05-03 with 31 packages held [@spark-fleet-updates]."""
     found = packages("sparky")
@@ -316,7 +346,16 @@ def test_what_is_used_from_the_next_boot_on_needs_a_reboot(name: str) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    ["Inst curl", "Inst $(reboot) (1 x)", "Inst curl [1] (;; x)", "Remv ../x", "bytes x", "kept UPPER", "else 1"],
+    [
+        "Inst curl",
+        "Inst $(reboot) (1 x)",
+        "Inst curl [1] (;; x)",
+        "Remv ../x",
+        "bytes x",
+        "kept UPPER",
+        "manual ../x",
+        "else 1",
+    ],
 )
 def test_a_forecast_of_another_form_is_an_error(row: str) -> None:
     with pytest.raises(ValueError):
