@@ -126,6 +126,7 @@ def prospect(
         refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, branch), known, branch)
     if plan and goal and "driver" in parts:
         refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, branch)
+    refusals += update_judge.sources(known, seen.identity.dgx_os or "") if found.upgrade else []
     waits = update.waits(seen.driver, known, seen.identity.kernel)
     behind = releases.behind(has, newest, seen.releases) if newest else None
     limited = goal is not None and goal != seen.releases.newest

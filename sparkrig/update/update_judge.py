@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sparkrig import text
@@ -20,6 +20,11 @@ NO_LISTS = "apt has no package lists"  # as facts/upgrade.sh has it
 
 _NAMED = 5  # packages that a sentence names
 
+# Ubuntu's releases (/usr/share/distro-info/ubuntu.csv), so that one is told from a suite of another name
+_UBUNTU = frozenset(("bionic", "focal", "jammy", "noble", "oracular", "plucky", "questing", "resolute"))
+_BASE_OS = re.compile(r"/baseos/(\d+)(?:/|$)")  # NVIDIA's own, by the major number of DGX OS
+_OWN = re.compile(r"https?://(?:[a-z0-9-]+\.)*(?:nvidia|ubuntu)\.com/")
+
 # What a person misses if it goes, by the names of Ubuntu, Docker and NVIDIA; our own reasoning. A library that
 # another one replaces is none of it.
 _MISSED = {
@@ -32,6 +37,25 @@ MENU = (
     "grep GRUB_DEFAULT /etc/default/grub /etc/default/grub.d/*; sudo grub-editenv list",
     ": make the default 0, or the full id of an entry, clear next_entry, and run sudo update-grub",
 )
+
+
+def sources(known: Repositories, dgx_os: str) -> Iterator[Refusal]:
+    """Why apt's sources are not those of this Spark. dgx_os: its release, such as 7.5.0, or empty."""
+    major = dgx_os.partition(".")[0]
+    for source in known.sources:
+        shown, suite = f"{source.uri} {source.suite}", source.suite.partition("-")[0]
+        base = _BASE_OS.search(source.uri)
+        if suite in _UBUNTU and known.codename in _UBUNTU and suite != known.codename:
+            why = f"is of {suite}, and this Spark is of {known.codename}"
+        elif base and major and base[1] != major:
+            why = f"is of DGX OS {base[1]}, and this Spark has {dgx_os}"
+        elif not source.fetched and _OWN.match(source.uri):
+            yield Refusal(f"apt has nothing of {shown}", on_host("sudo apt-get update", ": it says why"))
+            continue
+        else:
+            continue
+        look = on_host(f"grep -rn {quoted(source.uri.partition('://')[2])} /etc/apt/sources.list*")
+        yield Refusal(f"apt's source {shown} {why}", look.then(": remove that source, then sudo apt-get update"))
 
 
 def missed(upgrade: Upgrade) -> dict[str, str]:

@@ -376,6 +376,17 @@ def test_what_others_hold_is_named(desk: Desk) -> None:
     assert "held docker-ce, by others, and stays" in " ".join(done.out.split()), done
 
 
+def test_a_source_of_a_later_release_is_refused_before_anything_is_fetched(desk: Desk) -> None:
+    rows = ["codename noble", "source - noble https://repo.download.nvidia.com/baseos/8/arm64"]
+    done = desk.has(pair(look("sparketa", "a", *rows), look("sparketa", "b"))).typed("update", "--check")
+    assert done.code == 2, done
+    said = " ".join(done.out.split())
+    assert (
+        "would not begin: apt's source https://repo.download.nvidia.com/baseos/8/arm64 noble is of DGX OS 8"
+        in said
+    )
+
+
 def test_what_would_go_is_refused_by_name_and_let_go_by_name(desk: Desk) -> None:
     """Of two packages one alone is let go: the other is still named."""
     rows = ["Remv ubuntu-desktop [1]", "Remv htop [3]", "manual htop", *IDLE]

@@ -116,6 +116,23 @@ def test_only_what_is_released_moves_and_the_holds_of_others_stay(world: World) 
     assert found.trouble == ""
 
 
+def test_sources_are_told_with_what_was_fetched_of_them_and_without_a_password(world: World) -> None:
+    forecast(world)  # which fetches its only source
+    with world.file("/etc/apt/sources.list").open("a") as file:
+        file.write(
+            "deb [trusted=yes] https://me:secret@repo.download.nvidia.com/baseos/8/arm64/ noble common updates\n"
+            "deb [trusted=yes] http://ports.ubuntu.com/ubuntu-ports noble-updates main\n"
+        )
+    world.file("/etc/os-release").write_text("ID=ubuntu\nVERSION_CODENAME=noble\n")
+    rows, _ = world.look(Repositories().command())
+    found = repositories.parse(row for row in rows if row)
+    assert found.codename == "noble"
+    fetched = {each.uri: (each.suite, each.fetched) for each in found.sources}
+    assert [each for uri, each in fetched.items() if uri.startswith("file:")] == [("/", True)]
+    assert fetched["https://repo.download.nvidia.com/baseos/8/arm64"] == ("noble", False)
+    assert fetched["http://ports.ubuntu.com/ubuntu-ports"] == ("noble-updates", False)
+
+
 def test_what_goes_is_told_apart_by_whether_it_was_installed_by_its_own_name(tmp_path: Path) -> None:
     held = [(name, "1.0", "install") for name in ("curl", "htop", "libold")]
     found = system(tmp_path, held, [("curl", "2.0", "")])

@@ -291,6 +291,36 @@ def test_what_a_person_would_miss_is_refused_until_it_may_go(name: str, what: st
     assert update_judge.refusals(plan, known(), 580, {name}) == []
 
 
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("- noble https://repo.download.nvidia.com/baseos/8/arm64", "is of DGX OS 8, and this Spark has 7.5.0"),
+        ("fetched noble https://repo.download.nvidia.com/baseos/8/arm64", "is of DGX OS 8"),
+        ("fetched resolute-updates http://ports.ubuntu.com/ubuntu-ports", "is of resolute, and this Spark is of"),
+        ("fetched jammy https://download.docker.com/linux/ubuntu", "is of jammy"),
+        ("- noble http://ports.ubuntu.com/ubuntu-ports", "apt has nothing of http://ports.ubuntu.com"),
+        ("- / https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/sbsa", "apt has nothing of"),
+    ],
+)
+def test_a_source_of_another_release_or_without_its_lists_is_refused(row: str, why: str) -> None:
+    (refusal,) = update_judge.sources(known(["codename noble", *GOOD_SOURCES, f"source {row}"]), "7.5.0")
+    assert why in refusal.what
+
+
+GOOD_SOURCES = (
+    "source fetched noble-updates http://ports.ubuntu.com/ubuntu-ports",
+    "source fetched noble https://repo.download.nvidia.com/baseos/7/arm64",
+    "source fetched / https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/sbsa",
+    "source - any https://pkg.example.org/of-the-owner",  # a dead one of the owner's concerns no Spark
+    "source - stable https://notnvidia.com/baseos",
+)
+
+
+def test_sources_of_its_own_release_and_those_of_its_owner_stand_in_no_way() -> None:
+    assert [*update_judge.sources(known(["codename noble", *GOOD_SOURCES]), "7.5.0")] == []
+    assert [*update_judge.sources(known(GOOD_SOURCES), "")] == [], "nothing is known of the host"
+
+
 def test_what_was_installed_for_another_package_goes_without_a_word() -> None:
     assert planned(packages("sparky"), ["Remv libold [1]", "Remv htop [1]", "simulated 0"]).removed == (
         "htop",
