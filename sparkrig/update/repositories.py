@@ -40,7 +40,8 @@ class Repositories(Value):
     held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does;
     builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
     that they set to the driver's, as (`>=`, version); sources: of apt; codename: of the host's own release of
-    Ubuntu, such as noble, empty where it names none.
+    Ubuntu, such as noble, empty where it names none; dkms: the modules that DKMS builds, as NAME/VERSION;
+    key_absent: whether Secure Boot is on and does not know the key that they are signed by.
     """
 
     now: int
@@ -53,6 +54,8 @@ class Repositories(Value):
     builds: Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
     codename: str = ""
+    dkms: tuple[str, ...] = ()
+    key_absent: bool = False
 
     def has(self, name: str, version: str) -> bool:
         """Whether a version of a package can be installed again, from a repository or from apt's cache."""
@@ -60,7 +63,20 @@ class Repositories(Value):
         return version in self.versions.get(name, ()) or any(each.startswith(file) for each in self.cached)
 
 
-_WORDS = ("now", "lists", "held", "version", "build", "cached", "kernel", "source", "codename", "reboot")
+_WORDS = (
+    "now",
+    "lists",
+    "held",
+    "version",
+    "build",
+    "cached",
+    "kernel",
+    "source",
+    "codename",
+    "dkms",
+    "key",
+    "reboot",
+)
 
 
 def parse(lines: Iterable[str]) -> Repositories:
@@ -85,6 +101,8 @@ def parse(lines: Iterable[str]) -> Repositories:
         builds=_builds(rows["build"]),
         sources=tuple(map(_source, rows["source"])),
         codename="".join(map(plain, rows["codename"][-1:])),
+        dkms=tuple(map(plain, rows["dkms"])),
+        key_absent=rows["key"] == ["absent"],
     )
 
 

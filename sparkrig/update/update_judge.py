@@ -87,6 +87,8 @@ def refusals(plan: Plan, known: Repositories, branch: int, may_go: Collection[st
         made.append(_removal(lost))
     if plan.unknown and plan.core:
         made.append(Refusal(f"which kernel boots after the update is unknown: {plan.unknown}", on_host(*MENU)))
+    if plan.unbuilt:
+        made.append(_unbuilt(plan))
     if plan.amiss:
         made.append(_torn(plan, known, branch))
     return made
@@ -106,6 +108,15 @@ def _removal(lost: Mapping[str, str]) -> Refusal:
     return Refusal(
         f"the upgrade would remove {some(f'{name} ({what})' for name, what in lost.items())}",
         on_host("sudo apt-get -s dist-upgrade", f": it shows why; {names} lets it go"),
+    )
+
+
+def _unbuilt(plan: Plan) -> Refusal:
+    key = "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "; at the next boot its screen asks for it"
+    headers = (f"sudo apt-get install linux-headers-{quoted(plan.kernel.after)}",)
+    return Refusal(
+        f"kernel {plan.kernel.after} would boot without {plan.unbuilt}",
+        on_host(*(key if "Secure Boot" in plan.unbuilt else headers)),
     )
 
 

@@ -133,6 +133,27 @@ def test_sources_are_told_with_what_was_fetched_of_them_and_without_a_password(w
     assert fetched["http://ports.ubuntu.com/ubuntu-ports"] == ("noble-updates", False)
 
 
+@pytest.mark.parametrize(
+    ("boots", "answer", "absent"),
+    [
+        (1, "/var/lib/shim-signed/mok/MOK.der is not enrolled", True),
+        (1, "/var/lib/shim-signed/mok/MOK.der is already enrolled", False),
+        (1, "EFI variables are not supported on this system", False),
+        (0, "/var/lib/shim-signed/mok/MOK.der is not enrolled", False),
+    ],
+)
+def test_what_dkms_builds_is_named_with_its_key(world: World, boots: int, answer: str, absent: bool) -> None:
+    """The words are those of mokutil 0.6."""
+    world.file("/var/lib/dkms/r8127/11.015.00/source").mkdir()
+    world.file("/var/lib/dkms/broken/1.0/other").mkdir()
+    variable = world.file("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
+    variable.write_bytes(bytes([6, 0, 0, 0, boots]))
+    world.says("mokutil", answer)
+    rows, _ = world.look(Repositories().command())
+    found = repositories.parse(row for row in rows if row)
+    assert (found.dkms, found.key_absent) == (("r8127/11.015.00",), absent)
+
+
 def test_what_goes_is_told_apart_by_whether_it_was_installed_by_its_own_name(tmp_path: Path) -> None:
     held = [(name, "1.0", "install") for name in ("curl", "htop", "libold")]
     found = system(tmp_path, held, [("curl", "2.0", "")])

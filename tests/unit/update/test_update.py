@@ -291,6 +291,36 @@ def test_what_a_person_would_miss_is_refused_until_it_may_go(name: str, what: st
     assert update_judge.refusals(plan, known(), 580, {name}) == []
 
 
+DKMS = ["dkms r8127/11.015.00"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "headers", "why"),
+    [
+        (DKMS, False, "DKMS builds: linux-headers-6.17.0-1032-nvidia does not come with it"),
+        ([*DKMS, "key absent"], True, "r8127/11.015.00, which DKMS builds: Secure Boot is on"),
+    ],
+)
+def test_a_kernel_that_dkms_cannot_build_for_is_refused(rows: list[str], headers: bool, why: str) -> None:
+    found = packages("sparky")
+    more = [f"Inst linux-headers-{KERNEL}-nvidia ({KERNEL}.32 x [arm64])"] if headers else []
+    with pytest.raises(Refusal) as refused:
+        planned(found, forecast(found, *more), known(rows, every=found))
+    assert refused.value.what.startswith("kernel 6.17.0-1032-nvidia would boot without ")
+    assert why in refused.value.what
+
+
+@pytest.mark.parametrize("rows", [[], DKMS, [*DKMS, "key enrolled"]])
+def test_a_kernel_with_its_headers_and_a_key_that_is_known_is_taken(rows: list[str]) -> None:
+    found = packages("sparky")
+    headers = f"Inst linux-headers-{KERNEL}-nvidia ({KERNEL}.32 x [arm64])"
+    assert planned(found, forecast(found, headers), known(rows, every=found)).reboots
+
+
+def test_a_kernel_that_stays_asks_nothing_of_dkms() -> None:
+    assert planned(packages("sparky"), ["simulated 0"], known([*DKMS, "key absent"])).idle
+
+
 @pytest.mark.parametrize(
     ("row", "why"),
     [
