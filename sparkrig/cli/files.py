@@ -180,7 +180,9 @@ def _unlisted(hosts: Addresses, overrides: Mapping[str, Any]) -> tuple[Fleet, di
     return unlisted.fleet(data, overrides), data
 
 
-def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:
+def limited(
+    data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet, *, with_peers: bool = True
+) -> dict[str, Any]:
     """The data of the hosts that --limit names, and of their peers; all where it names none.
 
     Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
@@ -194,8 +196,8 @@ def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict
         if name not in data:
             [close] = difflib.get_close_matches(name, data, 1, 0)
             raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
-    wanted = {*limit, *(peer for name in limit for peer in fleet.peers(name))} if limit else set(data)
-    return {name: values for name, values in data.items() if name in wanted}
+    wanted = {*limit, *(peer for name in limit if with_peers for peer in fleet.peers(name))}
+    return {name: values for name, values in data.items() if not limit or name in wanted}
 
 
 def print_json(document: Any) -> None:

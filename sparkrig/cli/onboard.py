@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -72,18 +73,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Print JSON (schema: docs/schema/onboard.json). Without --yes it writes nothing.",
 )
-def onboard(
-    address: str | None,
-    inventory_file: Path,
-    fingerprint: str | None,
-    key: str | None,
-    password_file: str | None,
-    replaces: str | None,
-    restart_docker: bool,
-    yes: bool,
-    as_json: bool,
-    **wishes: Any,
-) -> None:
+def onboard(address: str | None, inventory_file: Path, yes: bool, as_json: bool, **options: Any) -> None:
     """Take a new Spark from the box into an inventory, and set it up as declared.
 
     ADDRESS is what you would type after ssh; without one, it searches the network. It shows the host key to
@@ -102,17 +92,7 @@ def onboard(
     extras.need("onboard")
     console = Screen(stderr=as_json)
     with files.refusals():
-        asked = Asked(
-            inventory_file,
-            fingerprint,
-            key,
-            password_file,
-            restart_docker,
-            yes,
-            as_json,
-            _wishes(**wishes),
-            replaces,
-        )
+        asked = _asked(file=inventory_file, yes=yes, as_json=as_json, **options)
         asked.judge()
         if not as_json:
             files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
@@ -126,6 +106,13 @@ def _planned(data: Mapping[str, Mapping[str, Any]], fleet: Fleet, seen: Mapping[
     from sparkrig.deploys import dry
 
     return dry.planned(data, fleet, seen)
+
+
+def _asked(**options: Any) -> Asked:
+    """The options, those of what a user wishes for together."""
+    own = {field.name for field in fields(Asked)} & {*options}
+    wishes = _wishes(**{name: value for name, value in options.items() if name not in own})
+    return Asked(wishes=wishes, **{name: options[name] for name in own})
 
 
 def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:
