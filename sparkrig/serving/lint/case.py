@@ -153,7 +153,9 @@ class Case:
             return self.launch.model
         cached = next((place for place in self.launch.places if hub.ID.fullmatch(place)), "")
         path = next((name for name in reversed(self.launch.names) if name.startswith("/")), "the model")
-        return cached or path.rpartition("/")[2]
+        last = path.rpartition("/")[2]
+        # a `/` inside ${NAME#*/} parts nothing
+        return cached or (last if last.count("{") == last.count("}") else path)
 
     @cached_property
     def mixture(self) -> bool:
@@ -259,7 +261,7 @@ class Case:
 
     @property
     def container(self) -> Container:
-        return self.launch.container or Container()
+        return self.launch.container or Container(self.launch.image)
 
     @property
     def contained(self) -> bool:
@@ -269,7 +271,8 @@ class Case:
     @property
     def bare(self) -> bool:
         """Whether it is a plain command: no container and no script that may bring a fork of vLLM."""
-        return self.launch.container is None and not self.launch.wrapper and not self.launch.unseen
+        launch = self.launch
+        return launch.container is None and not (launch.image or launch.wrapper or launch.unseen)
 
     @property
     def image(self) -> str:
