@@ -18,6 +18,10 @@ from sparkrig.serving.model import Checkpoint, Model
 
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
+    ("exl3", r"\bexl3\b"),
+    ("exl2", r"\bexl2\b"),
+    ("mlx", r"\bmlx\b"),
+    ("aqlm", r"\baqlm\b"),
     ("gguf", r"-i?q\d(?:-\w{1,40}){0,8}\.gguf"),  # what its tensors were before is in the name as well
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
