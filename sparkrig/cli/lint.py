@@ -15,6 +15,7 @@ from sparkrig.terminal import terminal
 from sparkrig.text import reason
 
 if TYPE_CHECKING:
+    from sparkrig.serving.flags import Version
     from sparkrig.serving.launch import Launch
     from sparkrig.serving.lint.case import Case
     from sparkrig.serving.lint.judgement import Finding
@@ -65,8 +66,8 @@ def lint(
     version = _version(vllm)
     known = files.catalogue()
     tables = files.flag_tables()
-    told = _catalogued(known, words) if catalogue else [(launch, None) for launch in _launches(words)]
-    cases = [Case(launch, known.find, sparks or nodes, version, tables) for launch, nodes in told]
+    told = _catalogued(known, words) if catalogue else [(launch, None, None) for launch in _launches(words)]
+    cases = [Case(launch, known.find, sparks or nodes, version or of, tables) for launch, nodes, of in told]
     rules = files.lint_rules()
     found = [judgement.judge(case, rules) for case in cases]
     if as_json:
@@ -85,15 +86,16 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     return found
 
 
-def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None]]:
-    """The catalogue's own launches with their Sparks; exit code 1 for a name that it does not have."""
-    from sparkrig.serving import launch_text
+def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None, Version | None]]:
+    """The catalogue's own launches, their Sparks and versions; exit code 1 for a name that it does not have."""
+    from sparkrig.serving import flags, launch_text
 
     models = [known.find(name) for name in names] if names else [*known.models.values()]
     unknown = [name for name, model in zip(names, models, strict=False) if model is None]
     if unknown:
         raise click.ClickException(f"the catalogue has no model {unknown[0]}. Try: sparkrig models")
-    return [launch for model in models if model for launch in launch_text.catalogued(model)]
+    every = (each for model in models if model for each in launch_text.catalogued(model))
+    return [(launch, row.nodes, flags.version(row.vllm) if row.vllm else None) for launch, row in every]
 
 
 def _launches(words: Sequence[str]) -> list[Launch]:

@@ -35,7 +35,8 @@ class Launch:
 
     source: what it was read from, in words; model: as it was given, empty where none was; flags: of the engine, by
     their names without dashes; environment: None for a value that is set where docker is typed; container: None
-    for a bare command, which shows nothing of it; whole: whether the environment is all there; wrapper: the script
+    for a bare command, which shows nothing of it; image: of a container of which nothing else is known;
+    whole: whether the environment is all there; wrapper: the script
     that launches it, which may add to all of it; solo: whether that has to take one node; replaced: whether the
     image's own entrypoint is left out; extra, broken: as
     sparkrig.serving.arguments; composed: whether it is a service of a compose file; ray: whether this is a node of
@@ -51,6 +52,7 @@ class Launch:
     flags: Mapping[str, Value] = field(default_factory=dict)
     environment: Mapping[str, str | None] = field(default_factory=dict)
     container: Container | None = None
+    image: str = ""
     mounts: tuple[Mount, ...] = ()
     whole: bool = False
     wrapper: str = ""

@@ -20,6 +20,7 @@ from sparkrig.serving.launch import Launch, Unreadable, not_read
 from sparkrig.serving.launches import documents
 from sparkrig.serving.launches.command import ASSIGNED, launch, served
 from sparkrig.serving.launches.shell import Shell, programs
+from sparkrig.serving.model import Launch as Known
 from sparkrig.serving.model import Model
 from sparkrig.serving.recipe import Recipe
 from sparkrig.text import listed
@@ -97,10 +98,10 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
     ]
 
 
-def catalogued(model: Model) -> Iterator[tuple[Launch, int]]:
-    """Each launch that the catalogue has of a model, as if it were typed, and the Sparks that it is for.
+def catalogued(model: Model) -> Iterator[tuple[Launch, Known]]:
+    """Each launch that the catalogue has of a model, as if it were typed, and the row that it is of.
 
-    The container of a launch without options for docker is unknown. A launch that was not plainly typed may have
+    Of a launch without options for docker the image alone is known. A launch that was not plainly typed may have
     been given more than is written down.
     """
     for known in model.launches:
@@ -112,7 +113,8 @@ def catalogued(model: Model) -> Iterator[tuple[Launch, int]]:
             words = ["docker", "run", *shlex.split(known.container), *given, known.image, *command]
         (one,) = typed(words)
         solo = "--solo" in known.typed.split()
-        yield replace(one, source=f"{model.name}, {known.title}", wrapper=known.typed, solo=solo), known.nodes
+        source = f"{model.name}, {known.title}"
+        yield replace(one, source=source, wrapper=known.typed, solo=solo, image=known.image), known
 
 
 def others(command: str, engine: str = engines.VLLM) -> list[str]:

@@ -25,6 +25,9 @@ SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
 
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 
+# flags of vLLM's server that none of the other engines has: an image that is given them runs vLLM by itself
+_OWN = frozenset({"--gpu-memory-utilization", "--max-model-len", "--max-num-batched-tokens"})
+
 # what names a server and starts none
 _SAYS = frozenset({"echo", "printf", "grep", "egrep", "pgrep", "pkill", "killall", "which", "command", "type"})
 
@@ -84,6 +87,8 @@ def contained(described: Described, source: str) -> Iterator[Launch]:
         yield launch(words, source, environment, engines.VLLM)
     elif other and not described.replaced and _given_to(other, words):
         yield launch(words, source, environment, other)
+    elif not (other or described.replaced) and _OWN & {word.partition("=")[0] for word in words}:
+        yield launch(words, source, environment, engines.VLLM)
 
 
 def within(each: Launch, described: Described) -> Launch:

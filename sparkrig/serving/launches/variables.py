@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 
 from sparkrig.serving.launches import words
 from sparkrig.serving.launches.words import Token
@@ -18,6 +19,9 @@ _PIECE = re.compile(rf"(?s){words.PIECES}")
 _EXPANDED = rf"(?P<command>{words.COMMAND}|{words.BACK})|(?P<variable>{words.BRACED}|{words.NAME})"
 _IN_DOUBLE = re.compile(rf"(?s)(?P<joined>{words.JOINED})|\\(?P<escaped>[$`\"\\])|{_EXPANDED}")
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*])(?:\[[@*]\])?(?:(:?[-=+?])(.*))?", re.DOTALL)
+# ${NAME#pattern}, ${NAME%%pattern}: what is cut off, but for patterns with brackets and long texts
+_CUT = re.compile(r"([A-Za-z_]\w*)(##?|%%?)([^\[\\]{1,200})", re.DOTALL)
+_LONGEST = 1000
 _SEVERAL = re.compile(r"([A-Za-z_]\w*|[@*])(?:\[([@*])\])?")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.DOTALL)
 
@@ -155,8 +159,10 @@ class Variables:
     def _parameter(self, source: str) -> str:
         """The value of `$NAME` or `${NAME:-default}`; the same as it is written where that is not known."""
         inner = source[2:-1] if source[1] == "{" else source[1:]
+        if (cut := _CUT.fullmatch(inner)) and isinstance(value := self._known(cut[1]), str):
+            return source if len(value) > _LONGEST else _without(value, cut[2], self._default(cut[3]))
         match = _PARAMETER.fullmatch(inner)
-        if match is None:  # cut, replaced, counted or one of several
+        if match is None:  # replaced, counted or one of several
             name = re.search(r"\w+", inner)
             self._known(name[0] if name else "")
             return source
@@ -181,3 +187,13 @@ class Variables:
         if why := self.doubts.get(name):
             self.met.append(why)
         return self.values.get(name)
+
+
+def _without(value: str, sign: str, pattern: str) -> str:
+    """A value without the shortest beginning (#) or end (%) that a pattern fits; with two signs the longest."""
+    front = sign[0] == "#"
+    sizes = range(len(value) + 1) if len(sign) == 1 else range(len(value), -1, -1)
+    for size in sizes:
+        if fnmatchcase(value[:size] if front else value[len(value) - size :], pattern):
+            return value[size:] if front else value[: len(value) - size]
+    return value

@@ -18,6 +18,10 @@ from sparkrig.serving.model import Checkpoint, Model
 
 # What a checkpoint's name shows of its format, the more specific word first.
 _FORMATS = (
+    ("exl3", r"\bexl3\b"),
+    ("exl2", r"\bexl2\b"),
+    ("mlx", r"\bmlx\b"),
+    ("aqlm", r"\baqlm\b"),
     ("gguf", r"-i?q\d(?:-\w{1,40}){0,8}\.gguf"),  # what its tensors were before is in the name as well
     ("nvfp4", r"nvfp4|\bfp4\b"),
     ("bf16", r"\bbf16\b"),
@@ -153,7 +157,9 @@ class Case:
             return self.launch.model
         cached = next((place for place in self.launch.places if hub.ID.fullmatch(place)), "")
         path = next((name for name in reversed(self.launch.names) if name.startswith("/")), "the model")
-        return cached or path.rpartition("/")[2]
+        last = path.rpartition("/")[2]
+        # a `/` inside ${NAME#*/} parts nothing
+        return cached or (last if last.count("{") == last.count("}") else path)
 
     @cached_property
     def mixture(self) -> bool:
@@ -259,7 +265,7 @@ class Case:
 
     @property
     def container(self) -> Container:
-        return self.launch.container or Container()
+        return self.launch.container or Container(self.launch.image)
 
     @property
     def contained(self) -> bool:
@@ -269,7 +275,8 @@ class Case:
     @property
     def bare(self) -> bool:
         """Whether it is a plain command: no container and no script that may bring a fork of vLLM."""
-        return self.launch.container is None and not self.launch.wrapper and not self.launch.unseen
+        launch = self.launch
+        return launch.container is None and not (launch.image or launch.wrapper or launch.unseen)
 
     @property
     def image(self) -> str:

@@ -70,7 +70,8 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
             why = (
                 f"gone since {shown(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"
             )
-            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant))
+            slip = case.fork and _misspelt(name, meant)
+            yield Hit(f"--{name} with {_release(table)}: {why}", _meant(meant), "warning" if slip else None)
 
 
 def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
@@ -78,16 +79,20 @@ def _undated_flag(case: Case, known: Knowledge, name: str) -> Iterator[Hit]:
     if any(known.table(minor).find(name) for minor in known.releases):
         gone = known.removed(name)
         if gone and _went_long_ago(known, gone):
-            when = f"gone since {shown(gone)} of {known.releases[gone].released}"
-            yield Hit(f"--{name}: {when}", "", "warning" if case.bare else "note")
+            when = f"for vLLM before {shown(gone)} of {known.releases[gone].released} alone"
+            yield Hit(f"--{name}: {when}", "", "warning" if case.released else "note")
         return
     meant = known.table(max(known.releases)).nearest(name)
-    close = case.bare and _misspelt(name, meant)
     yield Hit(
         f"--{name}, which no vLLM from {shown(min(known.releases))} to {shown(max(known.releases))} has",
         _meant(meant),
-        "warning" if close else "note",
+        "warning" if _settled(case) or _misspelt(name, meant) else "note",
     )
+
+
+def _settled(case: Case) -> bool:
+    """Whether the image is one of the releases that were read, whichever it is: a nightly build may know more."""
+    return case.official and "nightly" not in case.image
 
 
 def _misspelt(name: str, meant: str) -> bool:
@@ -129,7 +134,8 @@ def _undated_value(case: Case, known: Knowledge, name: str, value: str) -> Itera
     if True in told or False not in told or (told[-1] is None and not meant):
         return
     better = f"--{name} {meant}, if that is meant" if meant else _some(found[-1])
-    yield Hit(f"--{name} {value}: no vLLM that was read has it", better, "warning" if case.bare else "note")
+    sure = case.bare or _misspelt(value, meant)
+    yield Hit(f"--{name} {value}: no vLLM that was read has it", better, "warning" if sure else "note")
 
 
 def _some(flag: Flag) -> str:

@@ -188,6 +188,8 @@ def test_an_image_is_of_one_engine() -> None:
             ("nvcr.io/nvidia/tritonserver:25.01-trtllm-python-py3", "trt-llm"),
             ("scitrera/dgx-spark-sglang:1", "sglang"),
             ("local/llama.cpp:server", "llama.cpp"),
+            ("nvcr.io/nim/openai/gpt-oss-20b:2.0.9", "nim"),
+            ("nvcr.io/nimbus/server:1", ""),
             ("mongodb/atlas:1", ""),
             ("postgres", ""),
         ],

@@ -92,7 +92,7 @@ def made(parts: list[Condition], version: Version | None, word: int = 0) -> Case
 
 def called(parts: list[Condition], traits: set[str], word: int) -> str:
     models = [value(part.model, word) for part in parts if part.model]
-    formats = [value(part.format, word) for part in parts if part.format]
+    formats = [value(part.format or part.stored, word) for part in parts if part.format or part.stored]
     words = [*models[-1:], *(name for trait, name in NAMED.items() if trait in traits)]
     return "org/" + "-".join([*words, *(FORMATS.get(each, each) for each in formats[-1:])] or ["plain"])
 
@@ -101,6 +101,9 @@ def pictured(parts: list[Condition], traits: set[str], version: Version | None, 
     ours = bool(traits & {"official", "stock"})
     base = f"vllm/vllm-openai:v{'.'.join(map(str, version or (0, 33, 0)))}" if ours else "me/"
     images = [value(part.image, word) for part in parts if part.image]
+    months = [part.nvidia.least or part.nvidia.most for part in parts if part.nvidia]
+    if months:
+        return f"nvcr.io/nvidia/vllm:{months[-1]:.2f}-py3"
     return base + "".join(images[-1:]) if images or ours or "fork" in traits else ""
 
 
@@ -113,7 +116,7 @@ def within(rule: Rule) -> Version | None:
 
 def variants(rule: Rule) -> Iterator[tuple[Condition, int]]:
     for each in rule.when:
-        lists = [each.model, each.format, each.image, each.drafting, *each.flags.values()]
+        lists = [each.model, each.format, each.stored, each.image, each.drafting, *each.flags.values()]
         most = max((len(words) for words in lists if isinstance(words, tuple)), default=1)
         yield from ((each, word) for word in range(max(most, 1)))
 
