@@ -147,6 +147,19 @@ def flag_tables() -> Knowledge:
         return vllm_flags.knowledge(catalogue_files.own())
 
 
+def say_age() -> None:
+    """One line on standard error where the tables of models are old."""
+    from datetime import UTC, datetime
+
+    from sparkrig.serving import tables
+    from sparkrig.serving.io import catalogue_files
+
+    with refusals():
+        said = tables.age(catalogue_files.newest(catalogue_files.used()), datetime.now(UTC).date())
+    if said:
+        terminal.echo(said, err=True)
+
+
 def try_doctor() -> None:
     """Name the command that finds out why a host could not be read."""
     from sparkrig.cure import verb

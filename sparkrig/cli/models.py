@@ -60,10 +60,14 @@ class _Name(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         from click.shell_completion import CompletionItem
 
+        from sparkrig.refusal import Refusal
         from sparkrig.serving.io import catalogue_files
 
         mine = catalogue_files.own()
-        known = {*catalogue_files.names(), *(catalogue_files.names(mine) if mine else ())}
+        try:
+            known = {*catalogue_files.names(), *(catalogue_files.names(mine) if mine else ())}
+        except Refusal:  # a shell has no place for the sentence; the verb says it
+            return []
         return [CompletionItem(name) for name in sorted(known) if name.startswith(incomplete.lower())]
 
 
@@ -97,6 +101,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
     from sparkrig.terminal.screen import Screen
 
     Screen().print(Listing(every, use, sizes))
+    files.say_age()
 
 
 @models.command(
@@ -141,6 +146,58 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     screen.print(Page(model, model.checkpoint(name), known.sources, use, sizes))
     if further:
         screen.print(Text.assemble("\nNext: ", (further, "bold")), soft_wrap=True)
+    files.say_age()
+
+
+@models.command(
+    short_help="Take newer tables of models, rules and flags.",
+    epilog="\b\nExample: sparkrig models update sparkrig-main.tar.gz",
+)
+@click.argument("source", required=False, envvar="SPARKRIG_TABLES")
+@click.option("--back", is_flag=True, help="Use the tables from before the last update again.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def update(source: str | None, back: bool, yes: bool) -> None:
+    """Take newer tables: the catalogue of models, the rules of lint, and the flags of vLLM.
+
+    SOURCE is a folder, an archive (.tar.gz, .zip) or the https address of one, such as a newer sparkrig; without
+    it, what the variable SPARKRIG_TABLES of the environment names. It checks the tables, shows what they change,
+    and asks. Every verb and deploy that you run then reads them, until a newer sparkrig carries newer ones. They
+    name the images that your Sparks will start, so take them only from someone you trust. Exit code 1: declined,
+    or refused; the tables from before are then in use.
+    """
+    from sparkrig.serving.io import catalogue_files, table_update
+    from sparkrig.serving.tables import changes
+
+    if back:
+        _go_back()
+        return
+    if not source:
+        raise click.ClickException("no SOURCE is named. Try: sparkrig models update FOLDER")
+    files.must_answer(yes)
+    with files.refusals():
+        offer = table_update.offer(source)
+        now = table_update.loaded(catalogue_files.used())
+    lines = [*changes(now, offer.tables)]
+    if not lines:
+        terminal.echo(f"The tables in use, of {now.day}, hold the same.")
+        return
+    for line in (f"In use: tables of {now.day}. Offered: tables of {offer.tables.day}.", *lines):
+        terminal.echo(line)
+    if not (yes or files.agreed("Use them?")):
+        raise SystemExit(1)
+    with files.refusals():
+        table_update.take(offer)
+    terminal.echo(f"In use: tables of {offer.tables.day}. Go back with: sparkrig models update --back")
+
+
+def _go_back() -> None:
+    from sparkrig.serving.io import catalogue_files, table_update
+
+    with files.refusals():
+        taken = table_update.back()
+        folder = catalogue_files.used()
+    whose = f"from {taken.source}" if taken and folder == taken.folder else "that sparkrig carries"
+    terminal.echo(f"In use: tables of {catalogue_files.newest(folder)}, {whose}.")
 
 
 def _served(model: str) -> str:
