@@ -10,7 +10,9 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted
+from sparkrig.serving.purposes import PURPOSES, meant
 from sparkrig.terminal import terminal
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from sparkrig.serving.model import Catalogue, Model, Nodes
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-_CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
+_OPTION = {"as_json": "json", "purpose": "for"}
 _OPTIONS = (
     click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens. [default: 32768]"),
     click.option(
@@ -81,9 +83,16 @@ class _Models(click.Group):
 
 
 @click.group(cls=_Models, invoke_without_command=True)
+@click.option(
+    "--for",
+    "purpose",
+    metavar="PURPOSE",
+    type=click.Choice(tuple(PURPOSES)),
+    help=f"Only models for that: {listed(PURPOSES)}.",
+)
 @_asked
 @click.pass_context
-def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
+def models(ctx: click.Context, /, purpose: str | None, as_json: bool, **asked: Any) -> None:
     """Show which models fit one Spark, which need a pair or more (--sparks), and which fit none of these.
 
     It asks no host. The numbers come from the catalogue in models/, each with its source. What remains for the KV
@@ -93,7 +102,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
         _must_be_typed_behind(ctx)
         return
     sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
-    every = list(known.models.values())
+    every = [model for model in known.models.values() if purpose is None or meant(model, purpose)]
     if as_json:
         _print(use, known, every, sizes)
         return
@@ -285,7 +294,7 @@ def _must_be_typed_behind(ctx: click.Context) -> None:
     """An option before `show` would be lost silently."""
     given = [name for name, value in ctx.params.items() if value]
     if given:
-        option = "--" + given[0].replace("as_json", "json").replace("_", "-")
+        option = "--" + _OPTION.get(given[0], given[0]).replace("_", "-")
         raise click.UsageError(f"{option} belongs behind NAME.", ctx)
 
 
@@ -311,11 +320,12 @@ def _sizes(asked: dict[str, Any]) -> tuple[Nodes, ...]:
 
 
 def _unknown(name: str, known: Catalogue) -> str:
-    from difflib import get_close_matches
     from pathlib import Path
 
-    near = get_close_matches(name.lower().rpartition("/")[2], known.models, 1, _CLOSE)
+    near = known.near(name)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
+    if name in PURPOSES:
+        cure = f"sparkrig models --for {name}"
     if Path(name).is_dir():
         cure = f"{_shown(f'./{name}', None)}, for the folder of that name"
     return f"the catalogue has no model and no checkpoint {name}. Try: {cure}"
