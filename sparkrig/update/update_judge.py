@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sparkrig import text
 from sparkrig.cure import on_host, quoted
 from sparkrig.host import driver
+from sparkrig.host.apt import install_past_the_hold
 from sparkrig.refusal import Refusal
 from sparkrig.update.repositories import Repositories
 
@@ -113,7 +114,7 @@ def _removal(lost: Mapping[str, str]) -> Refusal:
 
 def _unbuilt(plan: Plan) -> Refusal:
     key = "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "; at the next boot its screen asks for it"
-    headers = (f"sudo apt-get install linux-headers-{quoted(plan.kernel.after)}",)
+    headers = (install_past_the_hold(f"linux-headers-{plan.kernel.after}"),)
     return Refusal(
         f"kernel {plan.kernel.after} would boot without {plan.unbuilt}",
         on_host(*(key if "Secure Boot" in plan.unbuilt else headers)),

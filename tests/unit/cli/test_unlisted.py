@@ -98,7 +98,11 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "an unknown key": ("doctor B", 3, "Its host key is not known here, and is not taken unseen"),
     "no such name": ("doctor nvidia@no.invalid", 3, "type its IP address in the place of its name"),
     "of another verb": ("storage nvidia@no.invalid", 3, "Try: sparkrig doctor nvidia@no.invalid access"),
-    "a file": ("doctor inventories/none.py", 1, "there is no inventory file inventories/none.py; try: "),
+    "a file": (
+        "doctor inventories/none.py",
+        1,
+        "there is no inventory file inventories/none.py; did you mean inventories/mine.py? Try: ",
+    ),
     "a bare name": (
         "status spark-a",
         1,
