@@ -100,7 +100,7 @@ packages:
 	@scripts/packages
 
 lock:
-	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --python-version 3.11 -o requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --python-version 3.11 -o requirements.lock
 
 clean:
 	rm -rf $(VENV)

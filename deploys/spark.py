@@ -172,14 +172,13 @@ def look() -> Spark | None:
     spark = Spark(host.name, fleet, over(found, mine))
     for line in preflight.warnings(found.preflight, found.time.synchronised):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
-    if refusals := judge(spark, absent=_absent(spark)):
+    refusals = judge(spark, absent=[peer for peer in spark.peers if not inventory.get_host(peer).connected])
+    if not refusals:
+        remember(spark)
+        refusals = [*_twice(spark), *_cabling(spark), *_unwitnessed(spark)]
+    if refusals:
         refuse(refusals, fleet)
-        return None
-    remember(spark)
-    if refusals := [*_twice(spark), *_cabling(spark), *_unwitnessed(spark)]:
-        refuse(refusals, fleet)
-        return None
-    return spark
+    return None if refusals else spark
 
 
 def _is_here(spark: Spark) -> bool:
@@ -232,10 +231,9 @@ def _cabling(spark: Spark) -> list[Refusal]:
     names = spark.fleet.group(spark.name)
     if len(names) < 2 or len(group) < len(names) or not any(each.network_moves for each in group.values()):
         return []
+    # here, because a pair whose network stands does not need all that they judge
     from sparkrig.fabric import topology
-    from sparkrig.fabric.io import (
-        survey,  # with all that it judges, which a pair whose network stands does not need
-    )
+    from sparkrig.fabric.io import survey
 
     patience = max(spark.fleet[name].patience for name in names)
     hosts = {name: inventory.get_host(name) for name in names}
@@ -383,20 +381,12 @@ def _fleet() -> Fleet:
         raise DeployError(f"{error}. sparkrig docs settings explains each setting") from None
     if "--no-wait" in sys.argv and any(map(fleet.peers, fleet)):
         raise DeployError(
-            f"--no-wait lets one {_part(fleet)} run ahead of the other, and their network changes together; "
+            "--no-wait lets one host run ahead of its peers, and their network changes together; "
             "nothing was changed. Try: the same without --no-wait"
         )
     run.add_callback_handler(_Together(fleet))
     run.add_callback_handler(Watching())
     return fleet
-
-
-def _part(fleet: Fleet) -> str:
-    return "host of a pair" if all(len(group) < 3 for group in fleet.groups()) else "host of a cluster"
-
-
-def _absent(spark: Spark) -> list[str]:
-    return [peer for peer in spark.peers if not inventory.get_host(peer).connected]
 
 
 def refuse(refusals: list[Refusal], fleet: Fleet) -> None:

@@ -13,7 +13,7 @@ from docs import alerts, commands, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.explain.tools import READERS
-from sparkrig.serving.io.catalogue_files import catalogue
+from sparkrig.serving.io.catalogue_files import FOLDER, catalogue
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
 from tests.faults import table as faults
@@ -164,7 +164,7 @@ def with_models(text: str) -> str:
             model.standing,
             _starts(model),
         )
-        for model in sorted(catalogue().models.values(), key=lambda each: (each.nodes, each.name))
+        for model in sorted(catalogue(FOLDER).models.values(), key=lambda each: (each.nodes, each.name))
     ]
     return _marked(text, "models", _table(heads, rows))
 
@@ -217,7 +217,7 @@ def sources() -> str:
     """The text of docs/sources.md."""
     rows = [
         (_code(key), each.title + (f" ({each.versions})" if each.versions else ""), each.where, each.dated)
-        for key, each in sorted(catalogue().sources.items())
+        for key, each in sorted(catalogue(FOLDER).sources.items())
     ]
     return "\n".join([SOURCES_HEAD + "\n".join(_table(("key", "title", "where", "date"), rows)), ""])
 

@@ -33,8 +33,9 @@ def prospects(
     data: Mapping[str, Mapping[str, Any]],
     looked: Mapping[str, Foreseen | Failed | Lost],
     parts: Collection[str],
+    may_go: Collection[str] = frozenset(),
 ) -> dict[str, Prospect]:
-    """What comes of each host; one that cannot be read stands by itself."""
+    """What comes of each host; one that cannot be read stands by itself. may_go: packages that may be removed."""
     from sparkrig.update import report
 
     made: dict[str, Prospect] = {}
@@ -43,7 +44,7 @@ def prospects(
             _, why = login.hindrance(name, data[name], str(found))
             made[name] = report.Prospect(unread=why)
         else:
-            made[name] = report.prospect(found, parts, fleet[name].driver_branch)
+            made[name] = report.prospect(found, parts, fleet[name].driver_branch, may_go)
     return made
 
 

@@ -33,6 +33,7 @@ class Asked:
     back: bool
     irreversible: bool
     yes: bool
+    may_go: tuple[str, ...] = ()
 
 
 def run(asked: Asked, fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> int:
@@ -123,7 +124,7 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
     from sparkrig.update import report, updating
 
     found = update_look.looked(asked.inventory.name, at.fleet, at.data, asked.to, asked.parts, fetch=True)
-    made = update_look.prospects(at.fleet, at.data, found, asked.parts)
+    made = update_look.prospects(at.fleet, at.data, found, asked.parts, asked.may_go)
     order = report.order(made, at.fleet.groups())
     update_look.show(made, order, report.mixed(made, at.fleet.groups()))
     _judge(at, made)

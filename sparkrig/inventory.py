@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
 import re
 import runpy
@@ -155,7 +156,8 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 
     if not inventory.is_file():
         found = f"{inventory} is no file" if inventory.exists() else f"there is no inventory file {inventory}"
-        raise settings.SettingsError(f"{found}; try: {_to_find(inventory)}")
+        meant = f"; did you mean {near[0]}? Try" if (near := _alike(inventory)) else "; try"
+        raise settings.SettingsError(f"{found}{meant}: {_to_find(inventory)}")
     try:
         names = runpy.run_path(str(inventory))
         groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
@@ -166,6 +168,12 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         raise settings.SettingsError(str(error)) from None
     except (Exception, SystemExit) as error:  # whatever a file of Python can raise
         raise settings.SettingsError(frame.unreadable(error, str(inventory))) from None
+
+
+def _alike(inventory: Path) -> list[str]:
+    """The file beside it whose name is most like its own, if one is."""
+    beside = [file.name for file in inventory.parent.glob("*.py")]
+    return [quoted_path(inventory.parent / name) for name in difflib.get_close_matches(inventory.name, beside, 1)]
 
 
 def _to_find(inventory: Path) -> str:

@@ -18,6 +18,8 @@ gc.set_threshold(50_000)
 warm.keep_catalogue()
 # a host that is lost on purpose does not reboot, so nobody waits for it (sparkrig/ssh/session.py)
 os.environ.setdefault("SPARKRIG_WAIT_S", "0")
+# the tables of a person's own updates are no matter of a test
+os.environ["XDG_DATA_HOME"] = "/nonexistent"
 # xdist gives its workers a width, which a person's pipe has not
 os.environ.pop("COLUMNS", None)
 NAMED = "pair.py"  # the inventory that every cure names

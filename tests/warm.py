@@ -109,7 +109,7 @@ def load() -> None:
     keep_catalogue()
     import_module("sparkrig.serving.io.catalogue_files").catalogue()
     import_module("sparkrig.serving.io.vllm_flags").knowledge()
-    import_module("sparkrig.serving.io.lint_rules").shipped()
+    import_module("sparkrig.serving.io.lint_rules").rules()
     spare_pyinfra()
     _compile_once()
     for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):

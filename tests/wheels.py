@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -32,16 +31,13 @@ def download(folder: Path, python: str, *more: str, extra: str = "") -> None:
 
 
 def of_a_spark(folder: Path) -> list[str]:
-    """What pip would install with the wheel on a Spark: Ubuntu 24.04 on aarch64, Python 3.12, no compiler."""
-    ours = wheel(folder)
-    (folder / "constraints").write_text(constraints())
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--dry-run"]
-    names = [f"manylinux_2_{minor}_aarch64" for minor in (39, 28, 17)] + ["manylinux2014_aarch64"]
-    theirs = ["--python-version", "3.12", "--implementation", "cp", *(f"--platform={name}" for name in names)]
-    words = ["--ignore-installed", "--only-binary", ":all:", "-c", "constraints", "--report", "report", str(ours)]
-    subprocess.run([*pip, "--target", "none", *theirs, *words], check=True, cwd=folder)
-    report = json.loads((folder / "report").read_text())
-    return [each["download_info"]["url"].rpartition("/")[2] for each in report["install"]]
+    """The packages that come with the wheel on a Spark: Ubuntu 24.04 on aarch64, Python 3.12, no compiler."""
+    (folder / "asked").write_text(f"sparkrig @ {wheel(folder).as_uri()}")
+    uv = [sys.executable, "-m", "uv", "pip", "compile", "--quiet", "--no-config", "--no-header", "--no-annotate"]
+    spark = ["--python-platform", "aarch64-manylinux_2_39", "--python-version", "3.12", "--only-binary", ":all:"]
+    words = [*spark, "--constraints", str(ROOT / "requirements.lock"), "asked"]
+    done = subprocess.run([*uv, *words], check=True, cwd=folder, stdout=subprocess.PIPE, text=True)
+    return re.findall(r"^([\w.-]+)==", done.stdout, re.MULTILINE)
 
 
 def constraints() -> str:

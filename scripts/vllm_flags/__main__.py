@@ -13,7 +13,7 @@ from scripts.vllm_flags.package_index import Index, Package
 from scripts.vllm_flags.source import Source
 from sparkrig.refusal import Refusal
 from sparkrig.serving.flags import Knowledge, Release, Table, Version
-from sparkrig.serving.io import vllm_flags
+from sparkrig.serving.io import catalogue_files, vllm_flags
 
 _FIRST = (0, 11)  # with no version named: NVIDIA's 25.11 has it, the oldest image that lint knows [@vllm-30163]
 
@@ -21,7 +21,7 @@ _FIRST = (0, 11)  # with no version named: NVIDIA's 25.11 has it, the oldest ima
 def main(words: list[str] | None = None) -> int:
     given = _parser().parse_args(words)
     try:
-        known = vllm_flags.knowledge() if vllm_flags.FILE.exists() else None
+        known = vllm_flags.knowledge(folder=catalogue_files.FOLDER) if vllm_flags.FILE.exists() else None
         with package_index.index() as index:
             add(known, index, given.version, vllm_flags.FILE)
     except (ValueError, Refusal) as error:

@@ -70,13 +70,7 @@ BANDS = (
     # one HCA gives about 11
     Band(8.0, "degraded", "one-hca", "what one HCA carries", "name both twins in NCCL_IB_HCA (run the deploy)"),
     # about 3, and 1.5 to 3 with releases that are known to be slow; _SLOW_STARTED is in this band, too
-    Band(
-        1.5,
-        "fault",
-        "nccl-build",
-        "what a bad NCCL build or a missing libibverbs gives",
-        _BUILD,
-    ),
+    Band(1.5, "fault", "nccl-build", "what a bad NCCL build or a missing libibverbs gives", _BUILD),
     # TCP gives 1 to 1.5 at most
     Band(0.0, "fault", "tcp-speed", "no more than TCP carries", _RAILS_ALONE),
 )
@@ -277,7 +271,7 @@ def judge(
     wrong = {name: rank.wrong for name, rank in ranks.items() if rank.wrong}
     if wrong:
         counts = ", ".join(f"{count} on {name}" for name, count in wrong.items())
-        cure = "measure the rails alone with sparkrig bandwidth, and look for memory errors in dmesg"
+        cure = f"{_RAILS_ALONE}, and look for memory errors in dmesg"
         return Verdict("fault", "wrong-values", f"gathered values were wrong: {counts}", cure)
     return _carried(ranks, moved) or _figure(ranks, moved, rails) or _healthy(ranks, moved)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,12 +64,32 @@ def bandwidth(
     changes nothing on the hosts. Exit code 2: something is degraded or faulty; 3: something could not be measured
     or judged.
     """
-    from sparkrig.bandwidth.report import Report, shown
+    from sparkrig.bandwidth.report import Report
     from sparkrig.terminal.screen import Screen
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
-    groups = [group for group in fleet.groups() if len(group) > 1]
     why = f"sparkrig bandwidth {files.typed(inventory_file)}"
+    groups = _groups(inventory_file, fleet, why, all_at_once=all_at_once)
+    console = Screen(stderr=as_json)
+    report = Report()
+    codes = list[int]()
+    for group in groups:
+        many = len(group) > 2
+        measure = partial(_measure, thorough=not quick, at_once=all_at_once and many)
+        name = fleet[group[0]].group_name or ""
+        page = files.one_of(html, name, len(groups)) if html else None
+        members = {name: data[name] for name in group}
+        document, code = _group(console, partial(measure, console, members, fleet, why), group, history, page)
+        (report.clusters if many else report.pairs).append(document)
+        codes.append(code)
+    if as_json:
+        files.print_json(report)
+    raise SystemExit(max(codes))
+
+
+def _groups(inventory_file: Where, fleet: Fleet, why: str, *, all_at_once: bool) -> list[tuple[str, ...]]:
+    """Those that have rails; exit code 1 where there is nothing to measure."""
+    groups = [group for group in fleet.groups() if len(group) > 1]
     if not groups:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
@@ -79,25 +99,24 @@ def bandwidth(
         raise click.ClickException(
             f"--all-at-once is for a cluster of three or more, and {inventory_file} has pairs alone. Try: {why}"
         )
-    console = Screen(stderr=as_json)
-    report = Report()
-    codes = list[int]()
-    for group in groups:
-        many = len(group) > 2
-        found: list[Any] = report.clusters if many else report.pairs
-        measured = partial(_measure, thorough=not quick, at_once=all_at_once and many)
-        try:
-            run, drawn = measured(console, {name: data[name] for name in group}, fleet, why)
-        except Refusal as refusal:
-            found.append(_refused(console, group, refusal))
-            codes.append(3)
-            continue
-        found.append(shown(run))
-        page = files.one_of(html, run.pair, len(groups)) if html else None
-        codes.append(_shown(console, run, drawn, history, page))
-    if as_json:
-        files.print_json(report)
-    raise SystemExit(max(codes))
+    return groups
+
+
+def _group(
+    console: Console,
+    measure: Callable[[], tuple[Run, Topology]],
+    group: Sequence[str],
+    history: Path | None,
+    page: Path | None,
+) -> tuple[Run | NotMeasured, int]:
+    """Measure one pair or cluster, and show it; for programs, too, with its exit code."""
+    from sparkrig.bandwidth.report import shown
+
+    try:
+        run, drawn = measure()
+    except Refusal as refusal:
+        return _refused(console, group, refusal), 3
+    return shown(run), _shown(console, run, drawn, history, page)
 
 
 def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeasured:

@@ -147,6 +147,19 @@ def flag_tables() -> Knowledge:
         return vllm_flags.knowledge(catalogue_files.own())
 
 
+def say_age() -> None:
+    """One line on standard error where the tables of models are old."""
+    from datetime import UTC, datetime
+
+    from sparkrig.serving import tables
+    from sparkrig.serving.io import catalogue_files
+
+    with refusals():
+        said = tables.age(catalogue_files.newest(catalogue_files.used()), datetime.now(UTC).date())
+    if said:
+        terminal.echo(said, err=True)
+
+
 def try_doctor() -> None:
     """Name the command that finds out why a host could not be read."""
     from sparkrig.cure import verb
@@ -180,7 +193,9 @@ def _unlisted(hosts: Addresses, overrides: Mapping[str, Any]) -> tuple[Fleet, di
     return unlisted.fleet(data, overrides), data
 
 
-def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict[str, Any]:
+def limited(
+    data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet, *, with_peers: bool = True
+) -> dict[str, Any]:
     """The data of the hosts that --limit names, and of their peers; all where it names none.
 
     Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
@@ -194,8 +209,8 @@ def limited(data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet) -> dict
         if name not in data:
             [close] = difflib.get_close_matches(name, data, 1, 0)
             raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
-    wanted = {*limit, *(peer for name in limit for peer in fleet.peers(name))} if limit else set(data)
-    return {name: values for name, values in data.items() if name in wanted}
+    wanted = {*limit, *(peer for name in limit if with_peers for peer in fleet.peers(name))}
+    return {name: values for name, values in data.items() if not limit or name in wanted}
 
 
 def print_json(document: Any) -> None:

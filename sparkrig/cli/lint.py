@@ -76,6 +76,7 @@ def lint(
         files.print_json(judgement.report(cases, found))
     else:
         _show(cases, found, verbose=verbose)
+        files.say_age()
     sys.exit(judgement.exit_code(finding for findings in found for finding in findings))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import gc
 import importlib
 from dataclasses import dataclass
@@ -24,138 +25,159 @@ class _Verb:
     example: str
 
 
-_VERBS = {
-    "accept": _Verb(
-        "sparkrig.cli.accept",
-        "Accept a failing check until a date, with a reason, in a file that you commit.",
-        "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
-    ),
-    "apply": _Verb(
-        "sparkrig.cli.apply",
-        "Make hosts match what you declared: show the plan, ask once, run pyinfra.",
-        "sparkrig apply inventories/pair.py",
-    ),
-    "bandwidth": _Verb(
-        "sparkrig.cli.bandwidth",
-        "Measure each rail between hosts, and tell a faulty link from a healthy one.",
-        "sparkrig bandwidth inventories/pair.py",
-    ),
-    "bench": _Verb(
-        "sparkrig.cli.bench",
-        "Measure how fast a served model answers, next to published figures.",
-        "sparkrig bench inventories/pair.py",
-    ),
-    "blackbox": _Verb(
-        "sparkrig.cli.blackbox",
-        "Show the last minutes before a reset that was not asked for.",
-        "sparkrig blackbox inventories/pair.py",
-    ),
-    "completion": _Verb(
-        "sparkrig.cli.completion",
-        "Print a script that completes verbs, options and inventories in your shell.",
-        "sparkrig completion bash",
-    ),
-    "docs": _Verb(
-        "sparkrig.cli.docs",
-        "Show a page of the documentation, or list the pages.",
-        "sparkrig docs troubleshooting",
-    ),
-    "doctor": _Verb(
-        "sparkrig.cli.doctor",
-        "Check whether hosts are healthy: what is wrong, why, and what to type next.",
-        "sparkrig doctor inventories/pair.py",
-    ),
-    "drift": _Verb(
-        "sparkrig.cli.drift",
-        "Show where hosts differ from what you declared, and how to fix it.",
-        "sparkrig drift inventories/pair.py",
-    ),
-    "explain": _Verb(
-        "sparkrig.cli.explain",
-        "Explain the output of ib_write_bw, show_gids, nvidia-smi and similar tools.",
-        "sparkrig explain ib_write_bw.txt",
-    ),
-    "init": _Verb(
-        "sparkrig.cli.init",
-        "Create a project folder: inventories, deploys, and tests of the state.",
-        "sparkrig init sparks",
-    ),
-    "lab": _Verb(
-        "lab.cli",
-        "Rehearse on virtual Sparks: a pair, a ring, or up to four on a switch.",
-        "sparkrig lab up",
-    ),
-    "lint": _Verb(
-        "sparkrig.cli.lint",
-        "Find what a Spark cannot do, or what is disputed, in a launch of vLLM.",
-        "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
-    ),
-    "mcp": _Verb(
-        "sparkrig.cli.mcp",
-        "Serve what only looks as tools of the Model Context Protocol.",
-        "sparkrig mcp inventories/pair.py",
-    ),
-    "models": _Verb(
-        "sparkrig.cli.models",
-        "Show which models fit one Spark, a pair or more, and what is known of each.",
-        "sparkrig models show qwen3.5-122b-a10b",
-    ),
-    "onboard": _Verb(
-        "sparkrig.cli.onboard",
-        "Take a new Spark from the box into an inventory, and set it up as declared.",
-        "sparkrig onboard nvidia@spark-a.local",
-    ),
-    "plan": _Verb(
-        "sparkrig.cli.plan",
-        "Show what the deploy would change on each host, and how long it takes.",
-        "sparkrig plan inventories/pair.py",
-    ),
-    "schedule": _Verb(
-        "sparkrig.cli.schedule",
-        "Run drift by a timer, and send a notice when something changes.",
-        "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
-    ),
-    "startup": _Verb(
-        "sparkrig.cli.startup",
-        "Follow the start of a served model, and say why it fails or hangs.",
-        "sparkrig startup inventories/pair.py",
-    ),
-    "status": _Verb(
-        "sparkrig.cli.status",
-        "Show what each host is set to, who works on it, and what its last runs changed.",
-        "sparkrig status inventories/pair.py",
-    ),
-    "storage": _Verb(
-        "sparkrig.cli.storage",
-        "Show what models and images take on each disk and what needs them; remove one.",
-        "sparkrig storage inventories/pair.py",
-    ),
-    "support": _Verb(
-        "sparkrig.cli.support",
-        "Write one archive that describes the hosts, without what identifies you.",
-        "sparkrig support inventories/pair.py",
-    ),
-    "topology": _Verb(
-        "sparkrig.cli.topology",
-        "Show which cage reaches which, compared with the inventory, and every GID.",
-        "sparkrig topology inventories/pair.py",
-    ),
-    "undo": _Verb(
-        "sparkrig.cli.undo",
-        "Restore hosts to what they were before a run.",
-        "sparkrig undo inventories/pair.py --dry",
-    ),
-    "unlock": _Verb(
-        "sparkrig.cli.unlock",
-        "Release the lock that a dead run still holds on a host.",
-        "sparkrig unlock inventories/pair.py",
-    ),
-    "update": _Verb(
-        "sparkrig.cli.update",
-        "Show what an update of driver, system and firmware would do to each Spark.",
-        "sparkrig update inventories/pair.py --check",
-    ),
+_GROUPS = {
+    "Begin": {
+        "init": _Verb(
+            "sparkrig.cli.init",
+            "Make a project folder: inventories, deploys, tests of the state.",
+            "sparkrig init sparks",
+        ),
+        "onboard": _Verb(
+            "sparkrig.cli.onboard",
+            "Take a new Spark from the box into an inventory, and set it up.",
+            "sparkrig onboard nvidia@spark-a.local",
+        ),
+        "plan": _Verb(
+            "sparkrig.cli.plan",
+            "Show what a deploy would change on each host.",
+            "sparkrig plan inventories/pair.py",
+        ),
+        "apply": _Verb(
+            "sparkrig.cli.apply",
+            "Make hosts match the inventory: plan, one question, deploy.",
+            "sparkrig apply inventories/pair.py",
+        ),
+        "lab": _Verb(
+            "lab.cli",
+            "Rehearse on virtual Sparks, with nothing at stake.",
+            "sparkrig lab up",
+        ),
+        "docs": _Verb(
+            "sparkrig.cli.docs",
+            "Show a page of the documentation, or list the pages.",
+            "sparkrig docs troubleshooting",
+        ),
+        "completion": _Verb(
+            "sparkrig.cli.completion",
+            "Print a script that completes verbs and files in your shell.",
+            "sparkrig completion bash",
+        ),
+    },
+    "Every day": {
+        "status": _Verb(
+            "sparkrig.cli.status",
+            "Show what each host is, who works on it, what was done last.",
+            "sparkrig status inventories/pair.py",
+        ),
+        "drift": _Verb(
+            "sparkrig.cli.drift",
+            "Show where hosts differ from the inventory, and the cure.",
+            "sparkrig drift inventories/pair.py",
+        ),
+        "update": _Verb(
+            "sparkrig.cli.update",
+            "Show what an update of driver, system and firmware would do.",
+            "sparkrig update inventories/pair.py --check",
+        ),
+        "storage": _Verb(
+            "sparkrig.cli.storage",
+            "Show what fills each disk and what needs it; remove one thing.",
+            "sparkrig storage inventories/pair.py",
+        ),
+        "undo": _Verb(
+            "sparkrig.cli.undo",
+            "Restore hosts to what they were before a run.",
+            "sparkrig undo inventories/pair.py --dry",
+        ),
+    },
+    "When something is wrong": {
+        "doctor": _Verb(
+            "sparkrig.cli.doctor",
+            "Check whether hosts are healthy: what is wrong, and the cure.",
+            "sparkrig doctor inventories/pair.py",
+        ),
+        "explain": _Verb(
+            "sparkrig.cli.explain",
+            "Explain what ib_write_bw, nvidia-smi, dmesg and others print.",
+            "sparkrig explain ib_write_bw.txt",
+        ),
+        "topology": _Verb(
+            "sparkrig.cli.topology",
+            "Show which cage reaches which, and every GID.",
+            "sparkrig topology inventories/pair.py",
+        ),
+        "bandwidth": _Verb(
+            "sparkrig.cli.bandwidth",
+            "Measure each rail; tell a faulty link from a healthy one.",
+            "sparkrig bandwidth inventories/pair.py",
+        ),
+        "blackbox": _Verb(
+            "sparkrig.cli.blackbox",
+            "Show the last minutes before a reset that nobody asked for.",
+            "sparkrig blackbox inventories/pair.py",
+        ),
+        "unlock": _Verb(
+            "sparkrig.cli.unlock",
+            "Release the lock that a dead run still holds on a host.",
+            "sparkrig unlock inventories/pair.py",
+        ),
+        "support": _Verb(
+            "sparkrig.cli.support",
+            "Write one archive to send, without what identifies you.",
+            "sparkrig support inventories/pair.py",
+        ),
+    },
+    "Serve models": {
+        "models": _Verb(
+            "sparkrig.cli.models",
+            "Show which models fit one Spark, a pair or more.",
+            "sparkrig models show qwen3.5-122b-a10b",
+        ),
+        "lint": _Verb(
+            "sparkrig.cli.lint",
+            "Find what a Spark cannot do in a launch of vLLM.",
+            "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
+        ),
+        "startup": _Verb(
+            "sparkrig.cli.startup",
+            "Follow a model's start; say why it fails or hangs.",
+            "sparkrig startup inventories/pair.py",
+        ),
+        "bench": _Verb(
+            "sparkrig.cli.bench",
+            "Measure how fast a model answers, beside published figures.",
+            "sparkrig bench inventories/pair.py",
+        ),
+    },
+    "Fleet and CI": {
+        "accept": _Verb(
+            "sparkrig.cli.accept",
+            "Accept a failing check until a day, with a reason.",
+            "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
+        ),
+        "schedule": _Verb(
+            "sparkrig.cli.schedule",
+            "Run drift by a timer; send a notice when something changes.",
+            "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
+        ),
+        "mcp": _Verb(
+            "sparkrig.cli.mcp",
+            "Serve what only looks as tools for agents (MCP).",
+            "sparkrig mcp inventories/pair.py",
+        ),
+    },
 }
+_VERBS = {name: verb for verbs in _GROUPS.values() for name, verb in verbs.items()}
+
+_COLUMN = max(len(name) for name in _VERBS)
+"""The width of all groups' first column, so that the helps of all verbs begin below each other."""
+
+_FIRST = """\
+Take DGX Sparks from the box to a verified node or cluster. To begin with:
+
+  sparkrig doctor nvidia@spark-1a2b.local   look at one Spark; `here` on itself
+  sparkrig onboard nvidia@spark-1a2b.local  set it up; it asks first
+  sparkrig --help                           show every verb"""
 
 _RENAMED = {"summary": "status"}
 """Verbs by the names that they had in the last release; the next one knows these no more."""
@@ -164,8 +186,23 @@ _RENAMED = {"summary": "status"}
 class _Verbs(click.Group):
     """A group that knows its verbs' names and help without importing them."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not args and not ctx.resilient_parsing:
+            terminal.echo(_FIRST, err=True)
+            ctx.exit(1)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return sorted(_VERBS)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and name not in _VERBS | _RENAMED:
+            near = difflib.get_close_matches(name, _VERBS, 1)
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in _RENAMED:
@@ -191,8 +228,9 @@ class _Verbs(click.Group):
         return [verb for verb in verbs if verb.value.startswith(incomplete)] + options
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Verbs"):
-            formatter.write_dl([(name, verb.help) for name, verb in sorted(_VERBS.items())])
+        for title, verbs in _GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(_COLUMN), verb.help) for name, verb in verbs.items()])
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -200,19 +238,11 @@ class _Verbs(click.Group):
 def sparkrig(**_: Any) -> None:
     """Take DGX Sparks from the box to a verified node or cluster.
 
-    One on its own, two joined by a cable, three in a ring, or up to eight on a switch.
-
-    INVENTORY is a short Python file that lists your Sparks and their settings. To apply it, plain pyinfra is
-    enough: pyinfra inventories/pair.py deploys/cluster.py
-
-    In the place of an INVENTORY, verbs that only look take an ADDRESS, as one types it after ssh, or several, or
-    `here` for this machine: sparkrig doctor nvidia@spark-1a2b.local
-
-    A cage is a QSFP port; each has two network devices (netdevs). A rail is a netdev of one Spark together with
-    the netdev that it reaches on another.
+    INVENTORY is a short Python file that lists your Sparks and their settings. Verbs that only look also take an
+    ADDRESS, as one types it after ssh, or several, or `here` for this machine.
 
     Exit codes: 0 in spec, or done; 1 an error of the tool or its input; 2 drift or a failed check; 3 a host is
-    unreachable or a state unknown; 4 a change was made and rolled back.
+    unreachable or a state unknown; 4 a change was rolled back.
     """
     surroundings.folder()
     surroundings.home()

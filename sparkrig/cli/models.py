@@ -10,7 +10,9 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted
+from sparkrig.serving.purposes import PURPOSES, meant
 from sparkrig.terminal import terminal
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from sparkrig.serving.model import Catalogue, Model, Nodes
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
-_CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
+_OPTION = {"as_json": "json", "purpose": "for"}
 _OPTIONS = (
     click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens. [default: 32768]"),
     click.option(
@@ -60,10 +62,14 @@ class _Name(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         from click.shell_completion import CompletionItem
 
+        from sparkrig.refusal import Refusal
         from sparkrig.serving.io import catalogue_files
 
         mine = catalogue_files.own()
-        known = {*catalogue_files.names(), *(catalogue_files.names(mine) if mine else ())}
+        try:
+            known = {*catalogue_files.names(), *(catalogue_files.names(mine) if mine else ())}
+        except Refusal:  # a shell has no place for the sentence; the verb says it
+            return []
         return [CompletionItem(name) for name in sorted(known) if name.startswith(incomplete.lower())]
 
 
@@ -77,9 +83,16 @@ class _Models(click.Group):
 
 
 @click.group(cls=_Models, invoke_without_command=True)
+@click.option(
+    "--for",
+    "purpose",
+    metavar="PURPOSE",
+    type=click.Choice(tuple(PURPOSES)),
+    help=f"Only models for that: {listed(PURPOSES)}.",
+)
 @_asked
 @click.pass_context
-def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
+def models(ctx: click.Context, /, purpose: str | None, as_json: bool, **asked: Any) -> None:
     """Show which models fit one Spark, which need a pair or more (--sparks), and which fit none of these.
 
     It asks no host. The numbers come from the catalogue in models/, each with its source. What remains for the KV
@@ -89,7 +102,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
         _must_be_typed_behind(ctx)
         return
     sizes, use, known = _sizes(asked), _use(asked), files.catalogue()
-    every = list(known.models.values())
+    every = [model for model in known.models.values() if purpose is None or meant(model, purpose)]
     if as_json:
         _print(use, known, every, sizes)
         return
@@ -97,6 +110,7 @@ def models(ctx: click.Context, /, as_json: bool, **asked: Any) -> None:
     from sparkrig.terminal.screen import Screen
 
     Screen().print(Listing(every, use, sizes))
+    files.say_age()
 
 
 @models.command(
@@ -141,6 +155,58 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     screen.print(Page(model, model.checkpoint(name), known.sources, use, sizes))
     if further:
         screen.print(Text.assemble("\nNext: ", (further, "bold")), soft_wrap=True)
+    files.say_age()
+
+
+@models.command(
+    short_help="Take newer tables of models, rules and flags.",
+    epilog="\b\nExample: sparkrig models update sparkrig-main.tar.gz",
+)
+@click.argument("source", required=False, envvar="SPARKRIG_TABLES")
+@click.option("--back", is_flag=True, help="Use the tables from before the last update again.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+def update(source: str | None, back: bool, yes: bool) -> None:
+    """Take newer tables: the catalogue of models, the rules of lint, and the flags of vLLM.
+
+    SOURCE is a folder, an archive (.tar.gz, .zip) or the https address of one, such as a newer sparkrig; without
+    it, what the variable SPARKRIG_TABLES of the environment names. It checks the tables, shows what they change,
+    and asks. Every verb and deploy that you run then reads them, until a newer sparkrig carries newer ones. They
+    name the images that your Sparks will start, so take them only from someone you trust. Exit code 1: declined,
+    or refused; the tables from before are then in use.
+    """
+    from sparkrig.serving.io import catalogue_files, table_update
+    from sparkrig.serving.tables import changes
+
+    if back:
+        _go_back()
+        return
+    if not source:
+        raise click.ClickException("no SOURCE is named. Try: sparkrig models update FOLDER")
+    files.must_answer(yes)
+    with files.refusals():
+        offer = table_update.offer(source)
+        now = table_update.loaded(catalogue_files.used())
+    lines = [*changes(now, offer.tables)]
+    if not lines:
+        terminal.echo(f"The tables in use, of {now.day}, hold the same.")
+        return
+    for line in (f"In use: tables of {now.day}. Offered: tables of {offer.tables.day}.", *lines):
+        terminal.echo(line)
+    if not (yes or files.agreed("Use them?")):
+        raise SystemExit(1)
+    with files.refusals():
+        table_update.take(offer)
+    terminal.echo(f"In use: tables of {offer.tables.day}. Go back with: sparkrig models update --back")
+
+
+def _go_back() -> None:
+    from sparkrig.serving.io import catalogue_files, table_update
+
+    with files.refusals():
+        taken = table_update.back()
+        folder = catalogue_files.used()
+    whose = f"from {taken.source}" if taken and folder == taken.folder else "that sparkrig carries"
+    terminal.echo(f"In use: tables of {catalogue_files.newest(folder)}, {whose}.")
 
 
 def _served(model: str) -> str:
@@ -228,7 +294,7 @@ def _must_be_typed_behind(ctx: click.Context) -> None:
     """An option before `show` would be lost silently."""
     given = [name for name, value in ctx.params.items() if value]
     if given:
-        option = "--" + given[0].replace("as_json", "json").replace("_", "-")
+        option = "--" + _OPTION.get(given[0], given[0]).replace("_", "-")
         raise click.UsageError(f"{option} belongs behind NAME.", ctx)
 
 
@@ -254,11 +320,12 @@ def _sizes(asked: dict[str, Any]) -> tuple[Nodes, ...]:
 
 
 def _unknown(name: str, known: Catalogue) -> str:
-    from difflib import get_close_matches
     from pathlib import Path
 
-    near = get_close_matches(name.lower().rpartition("/")[2], known.models, 1, _CLOSE)
+    near = known.near(name)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
+    if name in PURPOSES:
+        cure = f"sparkrig models --for {name}"
     if Path(name).is_dir():
         cure = f"{_shown(f'./{name}', None)}, for the folder of that name"
     return f"the catalogue has no model and no checkpoint {name}. Try: {cure}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,77 +28,60 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     default=Path("inventories/sparks.py"),
     show_default=True,
-    help="Inventory to add it to; created if there is none.",
+    help="Inventory to add it to, or to begin.",
 )
-@click.option(
-    "--fingerprint", metavar="SHA256:...", help="Fingerprint of its host key, as its own screen prints it."
-)
-@click.option("--key", metavar="FILE", help="Your ssh key, if it is neither ~/.ssh/id_ed25519 nor in the agent.")
+@click.option("--fingerprint", metavar="SHA256:...", help="Its host key's, as its own screen prints it.")
+@click.option("--key", metavar="FILE", help="Your ssh key, if not id_ed25519 or an agent's.")
 @click.option(
     "--password-file",
     metavar="FILE",
-    help="File with its password, for scripts; - for standard input. Never kept.",
+    help="File with its password; - for standard input.",
 )
 @click.option(
     "--replace",
     "replaces",
     metavar="HOST",
-    help="The Spark of the inventory whose place it takes, after a repair or a new installation.",
+    help="The Spark of the inventory whose place it takes.",
 )
-@click.option("--name", help="Its name in the inventory. [default: its host name]")
-@click.option(
-    "--pair", help="Name of the pair or cluster that it forms with the Spark at the other end, or joins."
-)
-@click.option("--peer", metavar="HOST", help="The Spark of the inventory at that end, if it is not clear.")
+@click.option("--name", help="Its name in the inventory, if not its host name.")
+@click.option("--pair", help="Name of the pair or cluster that it joins.")
+@click.option("--peer", metavar="HOST", help="The Spark at the other end, if it is not clear.")
 @click.option(
     "--topology",
     type=click.Choice(["ring", "switch"]),
-    help="What joins it to others: a ring of three, or a switch. Asked where it is not seen.",
+    metavar="ring|switch",
+    help="What joins it to others, if it is not seen.",
 )
-@click.option("--solo", is_flag=True, help="Do not pair it, even if a cable joins it to another.")
+@click.option("--solo", is_flag=True, help="Do not pair it, whatever a cable joins it to.")
 @click.option(
     "--fabric",
     multiple=True,
-    metavar="NETDEV=ADDRESS/PREFIX",
-    help="Address of a netdev, instead of the proposed one; once for each netdev.",
+    metavar="NETDEV=IP/24",
+    help="Another address than proposed; repeatable.",
 )
 @click.option(
     "--adopt",
     type=click.Choice(["adopt", "set-aside", "leave"]),
-    help="What to do with definitions of its fabric that others made (sparkrig docs adopting).",
+    metavar="HOW",
+    help="Others' definitions: adopt, set-aside or leave.",
 )
-@click.option("--restart-docker", is_flag=True, help="Let docker restart while containers run, if it must.")
-@click.option("--yes", is_flag=True, help="Do not ask. A new host key then needs --fingerprint, as with --json.")
+@click.option("--restart-docker", is_flag=True, help="Let docker restart while containers run.")
+@click.option("--yes", is_flag=True, help="Do not ask. A new host key needs --fingerprint.")
 @click.option(
     "--json",
     "as_json",
     is_flag=True,
     help="Print JSON (schema: docs/schema/onboard.json). Without --yes it writes nothing.",
 )
-def onboard(
-    address: str | None,
-    inventory_file: Path,
-    fingerprint: str | None,
-    key: str | None,
-    password_file: str | None,
-    replaces: str | None,
-    restart_docker: bool,
-    yes: bool,
-    as_json: bool,
-    **wishes: Any,
-) -> None:
+def onboard(address: str | None, inventory_file: Path, yes: bool, as_json: bool, **options: Any) -> None:
     """Take a new Spark from the box into an inventory, and set it up as declared.
 
-    ADDRESS is what you would type after ssh. Without one, it searches the network.
+    ADDRESS is what you would type after ssh; without one, it searches the network. It shows the host key to
+    compare, asks for the password once, looks without writing, proposes a name, a peer and addresses, shows what
+    would change, asks once, and applies it with pyinfra. If it is interrupted, run the same command again.
 
-    It shows the host key for you to compare, asks for the password once, and looks without writing. Then it
-    proposes a name, a peer and addresses, shows what would change, asks once, and applies it with pyinfra. The
-    second Spark makes a pair; a third one joins it in a ring; on a switch there are two to eight. If it is
-    interrupted, run the same command again.
-
-    --replace HOST sets up a Spark that was exchanged or installed anew: under its old name, in its old pair or
-    cluster. The new host key takes the place of the old one, here and on its peers. Without ADDRESS, the Spark is
-    reached as the inventory has it.
+    --replace HOST sets up a Spark that was exchanged or installed anew under its old name and in its old place;
+    its new host key is then known here and to its peers.
 
     Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached; 4: the network
     was rolled back.
@@ -108,17 +92,7 @@ def onboard(
     extras.need("onboard")
     console = Screen(stderr=as_json)
     with files.refusals():
-        asked = Asked(
-            inventory_file,
-            fingerprint,
-            key,
-            password_file,
-            restart_docker,
-            yes,
-            as_json,
-            _wishes(**wishes),
-            replaces,
-        )
+        asked = _asked(file=inventory_file, yes=yes, as_json=as_json, **options)
         asked.judge()
         if not as_json:
             files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
@@ -132,6 +106,13 @@ def _planned(data: Mapping[str, Mapping[str, Any]], fleet: Fleet, seen: Mapping[
     from sparkrig.deploys import dry
 
     return dry.planned(data, fleet, seen)
+
+
+def _asked(**options: Any) -> Asked:
+    """The options, those of what a user wishes for together."""
+    own = {field.name for field in fields(Asked)} & {*options}
+    wishes = _wishes(**{name: value for name, value in options.items() if name not in own})
+    return Asked(wishes=wishes, **{name: options[name] for name in own})
 
 
 def _wishes(fabric: Sequence[str], **others: Any) -> Wishes:

@@ -58,10 +58,8 @@ def undo(
         raise click.UsageError("--one-host expects --limit HOST, which names what goes back")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
-        data = files.limited(every, limit, fleet)
+        data = files.limited(every, limit, fleet, with_peers=not one_host)
     asked = undoing.Asked(inventory_file, run, limit, one_host, everything, restart_docker)
-    if one_host:
-        data = {name: data[name] for name in limit}
     if not dry:
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
     from sparkrig.runs.undo_outcome import Report

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
 import click
 
 from sparkrig.cli import files
+from sparkrig.host.update_record import PARTS
 from sparkrig.terminal import project
 from sparkrig.terminal.project import Where
+
+if TYPE_CHECKING:
+    from sparkrig.fleet import Fleet
 
 
 @click.command()
@@ -21,12 +28,19 @@ from sparkrig.terminal.project import Where
 )
 @click.option(
     "--only",
-    type=click.Choice(("driver", "os", "firmware")),
+    type=click.Choice(PARTS),
     multiple=True,
     help="Only this part; may be repeated.",
 )
 @click.option("--limit", multiple=True, metavar="HOST", help="Only this host and its peers; may be repeated.")
 @click.option("--back", is_flag=True, help="Put the packages of an open update back to what they were.")
+@click.option(
+    "--allow-removal",
+    "may_go",
+    multiple=True,
+    metavar="PACKAGE",
+    help="Let apt remove this package; may be repeated.",
+)
 @click.option("--irreversible", is_flag=True, help="With --yes: also what cannot be undone, such as firmware.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
@@ -39,6 +53,7 @@ def update(
     only: tuple[str, ...],
     limit: tuple[str, ...],
     back: bool,
+    may_go: tuple[str, ...],
     irreversible: bool,
     yes: bool,
     as_json: bool,
@@ -58,31 +73,42 @@ def update(
     Exit code 0: nothing to update, or all done; 1: refused or declined; 2: with --check: something is to update,
     or an update would not begin; else an update did not get to its end; 3: a host could not be read.
     """
-    from sparkrig.host import update_record
-    from sparkrig.operations import update_look
-    from sparkrig.update import report
-
     if as_json and not check:
         raise click.UsageError("--json expects --check")
     due = None if check else files.declared(inventory_file, "an update without --check")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet)
-        parts = only or update_record.PARTS
+        parts = only or PARTS
         if due:
             from sparkrig.operations import update_run
 
-            asked = update_run.Asked(due, to, parts, limit, back, irreversible, yes)
+            asked = update_run.Asked(due, to, parts, limit, back, irreversible, yes, may_go)
             raise SystemExit(update_run.run(asked, fleet, data))
-    found = update_look.looked(inventory_file.name, fleet, data, to, parts)
-    made = update_look.prospects(fleet, data, found, parts)
+    raise SystemExit(_foreseen(inventory_file, fleet, data, to, parts, may_go, as_json=as_json))
+
+
+def _foreseen(
+    hosts: Where,
+    fleet: Fleet,
+    data: Mapping[str, Mapping[str, Any]],
+    to: str,
+    parts: Sequence[str],
+    may_go: Sequence[str],
+    *,
+    as_json: bool,
+) -> int:
+    """Show what an update would do; gives the exit code."""
+    from sparkrig.operations import update_look
+    from sparkrig.update import report
+
+    found = update_look.looked(hosts.name, fleet, data, to, parts)
+    made = update_look.prospects(fleet, data, found, parts, may_go)
     order, mixed = report.order(made, fleet.groups()), report.mixed(made, fleet.groups())
     code = report.code(made.values())
     if as_json:
-        hosts = [report.document(name, made[name]) for name in order]
-        files.print_json(
-            report.Report(inventory=project.as_typed(inventory_file), hosts=hosts, mixed=mixed, exit_code=code)
-        )
+        rows = [report.document(name, made[name]) for name in order]
+        files.print_json(report.Report(inventory=project.as_typed(hosts), hosts=rows, mixed=mixed, exit_code=code))
     else:
         update_look.show(made, order, mixed)
-    raise SystemExit(code)
+    return code

@@ -6,7 +6,7 @@ The models are the JSON that `sparkrig drift --json` prints (docs/schema/drift.j
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import cached_property
@@ -162,23 +162,7 @@ def report(
     that cannot be understood, and no entry where it kept nothing.
     """
     today = started.astimezone().date()  # a day in the calendar of the user who accepted
-    alike = _alike(found)
-    usual = _usual(alike)
-    shared: dict[Row, Row] = {}  # most hosts of a fleet have most rows in common
-
-    def host(name: str) -> Host:
-        before, why = earlier.host(name) if earlier else None, found[name]
-        if isinstance(why, Refusal):
-            return _lost(name, why, before)
-        wants = _wants(declared.get(name), before, earlier)
-        made = (
-            _accepted(_row(check, wants, before, started, odd=_odd(check, usual)), name, accepted, today)
-            for check in alike[name]
-        )
-        rows = [shared.setdefault(row, row) for row in made]
-        return Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared)
-
-    hosts = [host(name) for name in found]
+    hosts = _hosts(found, declared, earlier, started, lambda row, name: _accepted(row, name, accepted, today))
     fixed = [each for host in hosts for each in _fixed(host, earlier)]
     return Report(
         version=version,
@@ -192,6 +176,30 @@ def report(
         expired=_expired(hosts, accepted, today),
         earlier=earlier.started if earlier else None,
     )
+
+
+def _hosts(
+    found: Mapping[str, Sequence[Check] | Refusal],
+    declared: Mapping[str, Declared | None],
+    earlier: Report | None,
+    started: datetime,
+    accept: Callable[[Row, str], Row],
+) -> list[Host]:
+    """accept: gives a row of the host of that name its acceptance, if it has one."""
+    alike = _alike(found)
+    usual = _usual(alike)
+    shared: dict[Row, Row] = {}  # most hosts of a fleet have most rows in common
+
+    def host(name: str) -> Host:
+        before, why = earlier.host(name) if earlier else None, found[name]
+        if isinstance(why, Refusal):
+            return _lost(name, why, before)
+        wants = _wants(declared.get(name), before, earlier)
+        rows = [_row(check, wants, before, started, odd=_odd(check, usual)) for check in alike[name]]
+        rows = [shared.setdefault(row, row) for row in (accept(row, name) for row in rows)]
+        return Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared)
+
+    return [host(name) for name in found]
 
 
 def without(report: Report, name: str) -> Report:

@@ -32,7 +32,8 @@ class Move(Value):
 class Upgrade(Value):
     """A forecast.
 
-    installs: package -> its versions, new packages included; removes: what would go; kept: what apt keeps back,
+    installs: package -> its versions, new packages included; removes: what would go; manual: what of it was
+    installed by its own name, and not for the sake of another package; kept: what apt keeps back,
     since it needs something that apt may not touch; trouble: why apt could not tell, else empty; bytes: to
     download, without what is in apt's cache; sources: bytes by host that they come from.
     """
@@ -43,6 +44,7 @@ class Upgrade(Value):
     trouble: str
     bytes: int
     sources: Mapping[str, int]
+    manual: frozenset[str] = frozenset()
 
     @property
     def idle(self) -> bool:
@@ -57,7 +59,7 @@ def parse(lines: Iterable[str]) -> Upgrade:
     """Read what upgrade.sh prints. Raises ValueError where a row makes no sense, or the end is missing."""
     installs: dict[str, Move] = {}
     sources: dict[str, int] = {}
-    removes, kept, trouble = [], list[str](), []
+    removes, kept, trouble, manual = [], list[str](), [], set[str]()
     simulated, size = "", 0
     for line in lines:
         word, _, rest = line.strip().partition(" ")
@@ -67,6 +69,8 @@ def parse(lines: Iterable[str]) -> Upgrade:
                 installs[name] = move
             case "Remv":
                 removes.append(grammar.PACKAGE.held(rest.split(" ", 1)[0].split(":", 1)[0]))
+            case "manual":
+                manual.add(grammar.PACKAGE.held(rest))
             case "kept":
                 kept += (grammar.PACKAGE.held(name.partition(":")[0]) for name in rest.split())
             case "E:":
@@ -85,7 +89,7 @@ def parse(lines: Iterable[str]) -> Upgrade:
     why = "" if simulated == "0" else " ".join(trouble) or _CUT_SHORT.get(simulated, f"exit {simulated}")
     if why:
         installs, removes = {}, []
-    return Upgrade(installs, tuple(removes), tuple(kept), why, size, sources)
+    return Upgrade(installs, tuple(removes), tuple(kept), why, size, sources, frozenset(manual))
 
 
 def _install(rest: str) -> tuple[str, Move]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
 
 from sparkrig.redaction.book import Book
@@ -93,52 +94,64 @@ def _run(book: Book, digits: str) -> str | None:
     return f"{book.number('mac', digits, 'run'):0{len(digits)}x}"
 
 
-def macs(book: Book, sheet: Sheet) -> None:
-    def whole(found: re.Match[str], group: int = 0) -> str | None:
-        new = _run(book, hex_digits(found[group]))
-        return None if new is None else _respelt(found[group], new)
+@dataclass(frozen=True)
+class _Pseudonyms:
+    """What stands in the place of an address in one of its spellings; None where it is to stay."""
 
-    def short(found: re.Match[str]) -> str | None:
-        digits = "".join(part.rjust(2, "0") for part in found[0].lower().split(":"))
-        new = _run(book, digits)
+    book: Book
+
+    def whole(self, match: re.Match[str], group: int = 0) -> str | None:
+        new = _run(self.book, hex_digits(match[group]))
+        return None if new is None else _respelt(match[group], new)
+
+    def labelled(self, match: re.Match[str]) -> str | None:
+        return self.whole(match, 1)
+
+    def short(self, match: re.Match[str]) -> str | None:
+        digits = "".join(part.rjust(2, "0") for part in match[0].lower().split(":"))
+        new = _run(self.book, digits)
         return new and ":".join(re.findall("..", new))
 
-    def bytewise(found: re.Match[str]) -> str | None:
-        digits = "".join(pair for _, pair in _BYTE.findall(found[0])).lower()
-        if digits.isdigit() and found[0][:1].isdigit() and found[0][1:2] != "x" and digits not in book.macs:
+    def bytewise(self, match: re.Match[str]) -> str | None:
+        digits = "".join(pair for _, pair in _BYTE.findall(match[0])).lower()
+        if digits.isdigit() and match[0][:1].isdigit() and match[0][1:2] != "x" and digits not in self.book.macs:
             return None  # a row of a table
-        if not (new := _run(book, digits)):
+        if not (new := _run(self.book, digits)):
             return None
         pairs = iter(re.findall("..", new))
-        return _BYTE.sub(lambda one: one[1] + next(pairs), found[0])
+        return _BYTE.sub(lambda one: one[1] + next(pairs), match[0])
 
-    def tail(found: re.Match[str]) -> str:
-        return ":".join(re.findall("....", book.eui64(groups(found[0]))))
+    def tail(self, match: re.Match[str]) -> str:
+        return ":".join(re.findall("....", self.book.eui64(groups(match[0]))))
 
-    def dotted(found: re.Match[str]) -> str | None:
-        return None if hex_digits(found[0]).isdigit() and hex_digits(found[0]) not in book.macs else whole(found)
+    def dotted(self, match: re.Match[str]) -> str | None:
+        digits = hex_digits(match[0])
+        return None if digits.isdigit() and digits not in self.book.macs else self.whole(match)
 
-    def sixteen(found: re.Match[str]) -> str | None:
-        digits = found[0].lower()[-16:]
-        made = digits[6:10] in ("fffe", "0300") and found[0].startswith("0x")
-        return whole(found) if made or book.mac_of(digits) in book.macs else None
+    def sixteen(self, match: re.Match[str]) -> str | None:
+        digits = match[0].lower()[-16:]
+        made = digits[6:10] in ("fffe", "0300") and match[0].startswith("0x")
+        return self.whole(match) if made or self.book.mac_of(digits) in self.book.macs else None
 
+
+def macs(book: Book, sheet: Sheet) -> None:
+    new = _Pseudonyms(book)
     for pattern in _BARE:
-        sheet.sub(pattern, lambda found: whole(found, 1), 1)
+        sheet.sub(pattern, new.labelled, 1)
 
     def digits(part: Sheet) -> None:
         for pattern in _BYTES:
-            part.sub(pattern, bytewise)
-        part.sub(_PAIRS, whole)
-        part.sub(_QUADS, whole)
-        part.sub(_SHORT_PAIRS, short)
-        part.sub(_DOTTED, dotted)
-        part.sub(_SIXTEEN, sixteen)
+            part.sub(pattern, new.bytewise)
+        part.sub(_PAIRS, new.whole)
+        part.sub(_QUADS, new.whole)
+        part.sub(_SHORT_PAIRS, new.short)
+        part.sub(_DOTTED, new.dotted)
+        part.sub(_SIXTEEN, new.sixteen)
 
-    sheet.sub(_SHORT_RUN, short)
-    sheet.sub(_IN_NAME, lambda found: whole(found, 1), 1)
+    sheet.sub(_SHORT_RUN, new.short)
+    sheet.sub(_IN_NAME, new.labelled, 1)
     sheet.in_lines(HEXADECIMAL, digits)
-    sheet.sub(_EUI_TAIL, tail)
+    sheet.sub(_EUI_TAIL, new.tail)
     sheet.in_lines(HEXADECIMAL, partial(_replace_known, book))
 
 

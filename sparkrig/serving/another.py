@@ -60,7 +60,7 @@ def flags(engine: Runtime, settings: Settings, nodes: Nodes, base: Launch | None
     given = {**engine.defaults, **engine.whole(base.flags if base else {})}
     for name in (engine.names, *(engine.ours - engine.defaults.keys())):
         given.pop(name, None)
-    if nodes > 1:
+    if str(given.get("tensor-parallel-size", 1)) != str(nodes):
         given["tensor-parallel-size"] = nodes
     return given | own(engine, settings)
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 
 from sparkrig.cure import advice, on_host, quoted
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
+from sparkrig.serving.arguments import Value
 from sparkrig.serving.model import Scalar
+from sparkrig.serving.runtimes.runtime import Flags
 from sparkrig.serving.served import Serving, Weights
 from sparkrig.serving.wish import MODELS
 from sparkrig.settings import Settings
@@ -15,6 +18,7 @@ from sparkrig.shapes import PART
 
 NONE = "none"
 SPECULATION = "speculative-config"
+_OF_SGLANG = ("speculative-draft-model-path",)
 _DRAFTED = 3  # tokens a step, as in vLLM's own examples; serve_flags has another number
 
 
@@ -57,9 +61,36 @@ def judge(serving: Serving, mine: Settings) -> None:
         )
 
 
-def speculation(mine: Settings) -> dict[str, Scalar]:
-    """What vLLM is told of a draft model: where it is, and what else serve_flags has. Raises Refusal."""
-    given = mine.serve_flags.get(SPECULATION, "{}")
+def mounted(flags: Mapping[str, Value], name: Callable[[str], str]) -> dict[str, Value]:
+    """Flags with the draft model that they name where a container has it. name: OWNER/NAME of a name in them."""
+    made = dict(flags)
+    told = made.get(SPECULATION)
+    drafts = told.get("model") if isinstance(told, Mapping) else None
+    if isinstance(told, Mapping) and isinstance(drafts, str) and "/" in drafts:  # else the name of a method
+        made[SPECULATION] = {**told, "model": f"{MODELS}/{name(drafts)}"}
+    for flag in _OF_SGLANG:
+        if isinstance(path := made.get(flag), str):
+            made[flag] = f"{MODELS}/{name(path)}"
+    return made
+
+
+def of(flags: Flags) -> str:
+    """OWNER/NAME of the draft model that flags name where a container has it; empty for none."""
+    try:
+        found = bounds.loads(str(flags.get(SPECULATION, "{}")))
+    except ValueError:
+        found = {}
+    told = [found.get("model") if isinstance(found, dict) else None, *(flags.get(flag) for flag in _OF_SGLANG)]
+    there = (re.fullmatch(rf"{MODELS}/({PART}/{PART})", each) for each in told if isinstance(each, str))
+    return next((each[1] for each in there if each), "")
+
+
+def speculation(mine: Settings, launched: Scalar | dict[str, Scalar] = "{}") -> dict[str, Scalar]:
+    """What vLLM is told of a draft model: where it is, and what else serve_flags has, or else the launch.
+
+    launched: of a launch with another draft model. Raises Refusal.
+    """
+    given = mine.serve_flags.get(SPECULATION, launched)
     try:
         found = bounds.loads(str(given))
         told = {str(name): value for name, value in found.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from datetime import date
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
@@ -41,10 +42,12 @@ Format = Literal[
     "unknown",
 ]
 Standing = Literal["recommended", "works", "unknown", "avoid"]
+Purpose = Literal["chat", "coding", "vision", "embedding"]
 
 # For a model without a launch in the catalogue: the image in which vllm-project's recipe for Qwen3.6-35B-A3B was
 # verified and measured on a GB10 [@vllm-recipes-spark].
 IMAGE = "vllm/vllm-openai:v0.28.0"
+_CLOSE = 0.5  # of difflib's ratio: a name that is offered instead
 
 
 class _Strict(BaseModel):
@@ -281,7 +284,8 @@ class Model(_Told):
     """One model.
 
     parameters_b, active_b: in billions, None where no source states them; context: the longest that it was made
-    for, in tokens; nodes: how many Sparks it needs; standing, why: whether to serve it, by that source;
+    for, in tokens; nodes: how many Sparks it needs; purposes: what its own card says that it is for;
+    standing, why: whether to serve it, by that source;
     checkpoints: by preference; assumed: in sentences, what had to be assumed where the entry was computed from the
     files of a checkpoint.
     """
@@ -293,6 +297,7 @@ class Model(_Told):
     active_b: Size | None = None
     context: Count | None = None
     nodes: Nodes
+    purposes: Annotated[tuple[Purpose, ...], Field(strict=False)] = ()
     standing: Standing
     why: Text
     shape: Shape | None = None
@@ -369,6 +374,10 @@ class Catalogue(_Strict):
         known = {key: model for model in self.models.values() for key in _keys(model)}
         whole, last = _plain(wanted)
         return known.get(whole) or known.get(last)
+
+    def near(self, wanted: str) -> list[str]:
+        """Up to three names of models that a misspelt one may mean, the nearest first."""
+        return get_close_matches(_plain(wanted)[1], self.models, 3, _CLOSE)
 
 
 def _plain(wanted: str) -> tuple[str, str]:

@@ -77,7 +77,7 @@ def wish(find: Find, settings: Settings, sparks: int, recipe: Recipe | None = No
         base.environment if base else {},
         image,
         (*_notes(engine, settings, model, checkpoint, base, flags, recipe),),
-        draft.wanted(settings),
+        drafts if (drafts := draft.wanted(settings) or draft.of(flags)) != checkpoint.id else "",
         engine.id,
         (settings.serve_gguf or "") if engine.file else "",
     )
@@ -118,9 +118,7 @@ def _notes(
 ) -> Iterator[str]:
     """What a person should know before it is served, in sentences."""
     if recipe:
-        yield from (f"{recipe.source}: {each}" for each in recipe.told)
-        if recipe.image and "/" not in recipe.image and not settings.serve_image:
-            yield f"{recipe.image} of {recipe.source} is in no registry: it has to be on the first host already"
+        yield from recipe_launch.notes(recipe, settings)
     if model.assumed:
         yield (
             f"{checkpoint.id} is not verified by anyone: its entry is computed from its own files; whether "
@@ -205,7 +203,12 @@ def _flags(model: Model, checkpoint: Checkpoint, base: Launch | None, nodes: Nod
     if settings.serve_draft == draft.NONE:
         flags.pop(draft.SPECULATION, None)
     elif settings.serve_draft:
-        flags[draft.SPECULATION] = draft.speculation(settings)
+        told = (
+            base.flags.get(draft.SPECULATION)
+            if base and base.source == "recipe" and draft.of(base.flags)
+            else None
+        )
+        flags[draft.SPECULATION] = draft.speculation(settings, told or "{}")
     return flags
 
 

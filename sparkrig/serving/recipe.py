@@ -1,8 +1,8 @@
 """A recipe that others published, as plain data: nothing of it is run, and no variable from here gets into it.
 
-Three formats, read 2026-11-24 from their own documentation and code: eugr/spark-vllm-docker (recipe_version "1":
-run-recipe.py), sparkrun of spark-arena (recipe_version "2": RECIPES.md), and vllm-project/recipes
-(CONTRIBUTING.md, src/lib/command-synthesis.js).
+Three formats, read 2026-11-29 from their own documentation and code: eugr/spark-vllm-docker (recipe_version "1":
+run-recipe.py, build-and-copy.sh), sparkrun of spark-arena (recipe_version "2", and the "3" and "4" of recipes that
+it takes, too: RECIPES.md), and vllm-project/recipes (CLAUDE.md, src/lib/command-synthesis.js).
 """
 
 from __future__ import annotations
@@ -18,9 +18,14 @@ from sparkrig.serving import engines
 from sparkrig.serving.launch import Unreadable
 
 SPARK = "dgx_spark_gb10"  # vllm-project's name for it (taxonomy.yaml)
-_KEYED = (SPARK, "blackwell", "nvidia", "default")  # whichever comes first holds, as its builder has it
-# what sparkrun and eugr's script run of it, on the machine that they are typed on or in the container
-FOREIGN = ("mods", "pre_exec", "post_exec", "post_commands", "builder")
+_GENERATION = ("blackwell", "nvidia", "default")  # of which the first holds, as its builder has it
+_CUDA = ("cu130", "cu129")  # of a table of images, the first as its builder takes it
+# what its launchers run in the container before the server
+FOREIGN = ("mods", "pre_exec")
+# what they run once the server answers, in its container or on the machine that they are typed on
+_AFTER = ("post_exec", "post_commands")
+# options of build-and-copy.sh with which it takes the image that its makers built, instead of building one
+_PULLED = frozenset({"--tf5", "--pre-tf", "--pre-transformers", "--exp-b12x", "--experimental-b12x"})
 # the names that sparkrun's defaults have for flags of another name; `-` for `_` makes all others
 _NAMES = {
     "tensor_parallel": "tensor-parallel-size",
@@ -40,8 +45,10 @@ class Recipe:
 
     source: in words; engine: its id; model: as it is named, empty where the command alone has it; image:
     empty where none is named; template: the command with `{name}` for values; values: by those names; environment:
-    of the container; fewest, most: Sparks, None for any number; foreign: its fields with programs that would run
-    elsewhere than in the server; told: what else a person should know, in sentences.
+    of the container; fewest, most: Sparks, None for any number; foreign: its fields with programs of its authors
+    that change the container before the server starts; built: whether its image is built with options of its own;
+    draft: the model that drafts for it, as a field names it; revision: of the model, empty for any; told: what
+    else a person should know, in sentences.
     """
 
     source: str
@@ -54,6 +61,9 @@ class Recipe:
     fewest: int = 1
     most: int | None = None
     foreign: tuple[str, ...] = ()
+    built: bool = False
+    draft: str = ""
+    revision: str = ""
     told: tuple[str, ...] = ()
 
     def command(self, **other: str) -> str:
@@ -142,7 +152,10 @@ def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
         environment={str(name): _plain(each) for name, each in variables.items()},
         fewest=fewest,
         most=most,
-        foreign=tuple(name for name in FOREIGN if document.get(name) and not _pulled(name, document)),
+        foreign=tuple(name for name in FOREIGN if document.get(name)),
+        built=not {*map(_plain, _list(document.get("build_args")))} <= _PULLED,
+        draft=_text(document, "draft_model"),
+        revision=_text(document, "model_revision"),
         told=tuple(_told(document)),
     )
 
@@ -177,17 +190,14 @@ def _sparks(document: Mapping[str, Any]) -> tuple[int, int | None]:
     return max(alone, fewest or 1), most
 
 
-def _pulled(name: str, document: Mapping[str, Any]) -> bool:
-    """Whether it is the builder of an image that a registry has: then nothing has to be built."""
-    return name == "builder" and "/" in _text(document, "container")
-
-
 def _told(document: Mapping[str, Any]) -> Iterator[str]:
-    if _pulled("builder", document) and document.get("builder"):
+    built = [each for each in map(_plain, _list(document.get("build_args"))) if each not in _PULLED]
+    if built:
+        yield f"its image is built with {' '.join(built)}, which is not done here"
+    elif document.get("builder") and "/" in _text(document, "container"):
         yield f"its builder {_plain(document['builder'])} is not run: the image is pulled"
-    if document.get("build_args"):
-        options = " ".join(map(_plain, _list(document["build_args"])))
-        yield f"its image is built with {options}, which is not done here"
+    for name in (each for each in _AFTER if document.get(each)):
+        yield f"its {name}, which is run once the server answers, is left out: the trial asks the server"
     if document.get("executor_config"):
         yield "its executor_config, options of docker, is left out"
 
@@ -206,15 +216,12 @@ def _project_s(document: Mapping[str, Any], variant: str) -> Recipe:
     taken = variants.get(name)
     if not isinstance(taken, dict):
         raise Unreadable(f"the recipe has no variant {name}: {', '.join(map(str, variants))}")
-    own = _keyed(taken.get("hardware_overrides"))
-    parts = [_part(model, "base_args", "base_env"), *(_part(each) for each in (taken, own))]
-    if not own:
-        parts.append(_part(_keyed(document.get("hardware_overrides"))))
-    words = [word for args, _ in parts for word in args] + [*_features(document)]
+    own = _keyed(taken.get("hardware_overrides"), SPARK)
+    generation = [_keyed(each.get("hardware_overrides"), *_GENERATION) for each in (document, taken)]
+    parts = [_part(model, "base_args", "base_env"), *(_part(each) for each in (taken, *generation, own))]
+    words = [word for args, _ in parts for word in args] + [*_features(document, name, taken)]
     id = _text(taken, "model_id") or _text(model, "model_id")
-    image = (
-        _image(own.get("docker_image")) or _image(taken.get("docker_image")) or _image(model.get("docker_image"))
-    )
+    image = next(filter(None, (_image(each.get("docker_image")) for each in (own, taken, model))), "")
     if not id:
         raise Unreadable("the recipe has no model_id")
     return Recipe(
@@ -266,11 +273,30 @@ def _project_told(document: Mapping[str, Any], name: str) -> Iterator[str]:
         )
 
 
-def _features(document: Mapping[str, Any]) -> Iterator[str]:
+def _features(document: Mapping[str, Any], name: str, variant: Mapping[str, Any]) -> Iterator[str]:
+    """The flags of what is on by default, or by the variant of that name."""
     features, left_out = document.get("features"), _list(document.get("opt_in_features"))
-    for name, each in features.items() if isinstance(features, dict) else ():
-        if name not in left_out and isinstance(each, dict):
-            yield from map(_plain, _list(each.get("args")))
+    chosen = variant.get("default_modes")
+    modes = chosen if isinstance(chosen, dict) else {}
+    for key, each in features.items() if isinstance(features, dict) else ():
+        if isinstance(each, dict) and (key not in left_out or key in modes):
+            given = each.get("modes")
+            part = (
+                _mode(given, name, modes.get(key), each.get("default_mode")) if isinstance(given, dict) else each
+            )
+            by = _keyed(part.get("hardware_overrides"), SPARK, *_GENERATION)
+            yield from map(_plain, _list(by.get("args", part.get("args"))))
+
+
+def _mode(modes: Mapping[str, Any], variant: str, *wanted: Any) -> Mapping[str, Any]:
+    """The one of several ways to have a feature that a variant can have. wanted: which, the first before all."""
+    able = {
+        key: each
+        for key, each in modes.items()
+        if isinstance(each, dict) and variant in (_list(each.get("variants")) or [variant])
+    }
+    key = next((key for key in (*wanted, *able) if isinstance(key, str) and key in able), "")
+    return able.get(key, {})
 
 
 def _part(
@@ -281,14 +307,16 @@ def _part(
     return [*map(_plain, _list(given.get(args)))], {str(name): _plain(value) for name, value in pairs}
 
 
-def _keyed(given: Any) -> Mapping[str, Any]:
-    """What holds for a Spark of a table by hardware."""
-    tables = (given.get(key) for key in _KEYED) if isinstance(given, dict) else iter(())
+def _keyed(given: Any, *keys: str) -> Mapping[str, Any]:
+    """What the first of these keys has in a table by hardware."""
+    tables = (given.get(key) for key in keys) if isinstance(given, dict) else iter(())
     return next((table for table in tables if isinstance(table, dict)), {})
 
 
 def _image(given: Any) -> str:
-    found = given.get("nvidia") if isinstance(given, dict) else given
+    found = given.get("nvidia", given) if isinstance(given, dict) else given
+    if isinstance(found, dict):
+        found = next((found[each] for each in _CUDA if each in found), None)
     return found if isinstance(found, str) else ""
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from sparkrig.parsing import hub
+from sparkrig.parsing import hub, safe_yaml
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, engines, launch, launch_text, layout, recipe, runtimes
+from sparkrig.serving import arguments, draft, engines, launch, launch_text, layout, recipe, runtimes
 from sparkrig.serving.arguments import Value
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.launches import documents
@@ -27,6 +28,11 @@ _PAIR = 2
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MEND = "take it out of a copy of the recipe, if the image does without"
 # how a model is spread besides tensor and pipeline parallelism, which alone this deploy sets up between Sparks
+_OURS = ("VLLM_HOST_IP",)
+_LOCAL_IMAGES: Mapping[str, Any] = safe_yaml.load(
+    (Path(__file__).parents[1] / "models" / "vllm" / "local_images.yaml").read_text(encoding="utf-8"),
+    safe_yaml.FAST,
+)
 _SPREAD = ("data-parallel-size", "prefill-context-parallel-size")
 _NODES: tuple[Nodes, ...] = get_args(Nodes)
 
@@ -80,8 +86,17 @@ def sparks(found: Recipe, mine: Settings, there: int) -> Nodes:
 
 def _wanted(found: Recipe, there: int) -> int:
     """As many as share it; one where the host is on its own, as the launchers of such recipes do."""
-    wanted = found.sparks or 1
+    wanted = found.sparks or _written(found)
     return min(wanted, there) if wanted <= _PAIR else wanted
+
+
+def _written(found: Recipe) -> int:
+    """For how many its command is written out; one where it does not tell, or cannot be read."""
+    try:
+        (one,) = launch_text.of_recipe(found, found.command())
+    except ValueError:
+        return 1
+    return (one.whole_number(layout.TENSOR, 1) or 1) * (one.whole_number(layout.STAGES, 1) or 1)
 
 
 def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
@@ -94,13 +109,13 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
     except ValueError:
         raise Refusal(f"{found.source} starts more than one server", _MEND) from None
     flags: dict[str, Scalar | dict[str, Scalar]] = dict(_flags(found, one, mine))
-    _judge(found, one, flags, nodes, mine)
+    _judge(found, one, flags, nodes)
     try:
         return Launch(
             title=found.source,
             checkpoint=_model(found, one),
             nodes=nodes,
-            image=found.image,
+            image=image(found),
             flags=flags,
             environment=_environment(found, one),
             source="recipe",
@@ -111,21 +126,49 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
         raise Refusal(f"{found.source}: {where}: {first['msg']}", _MEND) from None
 
 
+def image(found: Recipe) -> str:
+    """The image as it is asked for: what a registry has in the place of a name on a host, if anything."""
+    row = _LOCAL_IMAGES.get(found.image)
+    return row["image"] if row and not found.built else found.image
+
+
+def notes(found: Recipe, mine: Settings) -> Iterator[str]:
+    """What a person should know of it, in sentences. mine: with the image that is asked for, if one is."""
+    yield from (f"{found.source}: {each}" for each in found.told)
+    if mine.serve_image or not found.image or "/" in found.image:
+        return
+    if (pulled := image(found)) != found.image:
+        yield (
+            f"{found.image} of {found.source} is a name on a host, and {pulled} is pulled in its place, as it was "
+            f"seen to serve on {_LOCAL_IMAGES[found.image]['day']}; serve_image={found.image} takes the host's own"
+        )
+    else:
+        yield f"{found.image} of {found.source} is in no registry: it has to be on the first host already"
+
+
 def _model(found: Recipe, one: launch.Launch) -> str:
     if engine(found).file:  # the command names a file, and `model` what it was made of
         return found.model or one.model
-    if found.model and one.model and found.model.lower() != one.model.lower():
+    typed = next(iter(one.places), "")  # by its own name, where it is a folder of the hub's cache
+    if typed.startswith("/"):  # a folder of its author's host, under which `model` is mounted there
+        if hub.CHECKPOINT.fits(found.model):
+            return found.model
         raise Refusal(
-            f"{found.source} names {found.model}, and its command serves {one.model}", "mend one of them"
+            f"{found.source} serves the folder {typed}, and names no checkpoint OWNER/NAME for it",
+            "name it as model in a copy of the recipe",
         )
-    return one.model or found.model
+    if found.model and typed and found.model.lower() != typed.lower():
+        raise Refusal(f"{found.source} names {found.model}, and its command serves {typed}", "mend one of them")
+    return typed or found.model
 
 
 def _flags(found: Recipe, one: launch.Launch, mine: Settings) -> Iterator[tuple[str, Scalar]]:
     """Flags as the catalogue has them; an object of JSON as the text that it is."""
     own = engine(found)
     decided = {own.names, *own.whole(mine.serve_flags)}  # settings have these
-    for typed, value in one.flags.items():
+    if mine.serve_draft == draft.NONE:
+        decided.add(draft.SPECULATION)
+    for typed, value in draft.mounted(one.flags, lambda told: _draft(found, mine, told)).items():
         name = own.aliases.get(typed, typed)
         if name in decided:
             continue
@@ -139,6 +182,17 @@ def _flags(found: Recipe, one: launch.Launch, mine: Settings) -> Iterator[tuple[
         yield name, text
 
 
+def _draft(found: Recipe, mine: Settings, told: str) -> str:
+    """OWNER/NAME of the model that drafts, as the command has it. Raises Refusal."""
+    named = found.draft if told.startswith("/") and found.draft else told
+    if mine.serve_draft or hub.CHECKPOINT.fits(named):
+        return named
+    raise Refusal(
+        f"{found.source} drafts with {told}, a folder of its author's host",
+        "the same with --data serve_draft=OWNER/NAME, or serve_draft=none",
+    )
+
+
 def _value(value: Value) -> Scalar | None:
     if isinstance(value, str | bool):
         return value
@@ -147,7 +201,7 @@ def _value(value: Value) -> Scalar | None:
     return str(value[0]) if len(value) == 1 else None
 
 
-def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: Nodes, mine: Settings) -> None:
+def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: Nodes) -> None:
     if one.container and one.container.image != found.image:
         raise Refusal(f"{found.source}: its command starts a container of its own, which is not run here", _MEND)
     if found.image and not hub.IMAGE.fits(found.image):
@@ -175,17 +229,12 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: N
         raise Refusal(
             f"{found.source}: --gpu-memory-utilization is {share}, a share of the memory expected", _MEND
         )
-    drafts = one.table("speculative-config").get("model")
-    if drafts and "speculative-config" not in mine.serve_flags:
-        raise Refusal(
-            f"{found.source} drafts with another model, {drafts}, which is not brought to the hosts",
-            "the same with --data 'serve_flags={\"speculative-config\": false}'",
-        )
 
 
 def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
-    """Of the recipe, and what its command sets for itself."""
-    variables = {**found.environment, **{name: value or "$" for name, value in one.environment.items()}}
+    """Of the recipe, and what its command sets for itself, but for what start.sh sets on each node."""
+    own = {name: value or "$" for name, value in one.environment.items() if name not in _OURS}
+    variables = {**found.environment, **own}
     for name, value in variables.items():
         if shows_a_secret(name, value):
             raise Refusal(f"{found.source}: {name} is a secret; name its source under secrets instead", _MEND)

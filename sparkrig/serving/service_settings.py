@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sparkrig.cure import deploy
+from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.serving import recipe_launch, runtimes
 from sparkrig.serving.last_deploy import Record
@@ -81,7 +82,9 @@ def remembered(settings: Settings, record: Record | None) -> Settings:
             "serve_on": settings.serve_on or list(record.on),
             "serve_form": settings.serve_form or (record.form if record.form in ("ray", "multinode") else None),
             "serve_listen": settings.serve_listen or record.listen or None,
-            "serve_draft": settings.serve_draft or record.draft or None,
+            "serve_draft": settings.serve_draft
+            or (record.draft if record.engine == runtimes.VLLM.id else "")
+            or None,
             "serve_port": record.port,
             "serve_trial_port": record.trial_port,
             "weights": record.weights,
@@ -90,10 +93,13 @@ def remembered(settings: Settings, record: Record | None) -> Settings:
 
 
 def of_engine(mine: Settings, recipe: Recipe | None) -> Settings:
-    """The settings with the engine that a recipe is for, where they name none. Raises Refusal."""
+    """The settings with the engine and the commit that a recipe is for, where they name none. Raises Refusal."""
     if recipe is None:
         return mine
     asked, own = mine.serve_engine, recipe_launch.engine(recipe)
     if asked not in (runtimes.VLLM.id, own.id):
         raise Refusal(f"{recipe.source} is for {own.name}, and serve_engine is {asked}", "leave serve_engine out")
-    return mine.model_copy(update={"serve_engine": own.id})
+    pinned = recipe.revision if hub.REVISION.fullmatch(recipe.revision) else None
+    return mine.model_copy(
+        update={"serve_engine": own.id, "serve_revision": mine.serve_revision or pinned},
+    )

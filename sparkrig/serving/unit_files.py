@@ -84,7 +84,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, settings: Setting
         context=sized.context,
         **_access(node, settings),
         entrypoint=chosen.entrypoint,
-        draft=(settings.serve_draft or "") if asked.draft else "",
+        draft=(settings.serve_draft or asked.draft) if asked.draft else "",
         engine=asked.engine,
         share=sized.share,
         held=sized.held,

@@ -106,8 +106,10 @@ def goal(seen: Seen, to: str, parts: Collection[str], branch: int) -> Recipe | N
     return releases.find(to, seen.releases, None if firmware_alone else branch)
 
 
-def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
-    """What a look and a forecast come to. parts: of PARTS, what is to be updated."""
+def prospect(
+    found: Foreseen, parts: Collection[str], branch: int, may_go: Collection[str] = frozenset()
+) -> Prospect:
+    """What a look and a forecast come to. parts: of PARTS, what is to be updated; may_go: what may be removed."""
     seen, goal, known = found.seen, found.goal, found.seen.repositories
     has = releases.Installed(
         seen.identity.kernel, driver.version(seen.driver), seen.releases.packages, seen.releases.removed
@@ -117,13 +119,14 @@ def prospect(found: Foreseen, parts: Collection[str], branch: int) -> Prospect:
     if found.upgrade:
         try:
             plan = update.draft(seen.driver, known, found.upgrade, branch)
-            refusals += update_judge.refusals(plan, known, branch)
+            refusals += update_judge.refusals(plan, known, branch, may_go)
         except Refusal as refusal:
             refusals.append(refusal)
     elif "firmware" in parts:  # which boots, too
         refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, branch), known, branch)
     if plan and goal and "driver" in parts:
         refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, branch)
+    refusals += update_judge.sources(known, seen.identity.dgx_os or "") if found.upgrade else []
     waits = update.waits(seen.driver, known, seen.identity.kernel)
     behind = releases.behind(has, newest, seen.releases) if newest else None
     limited = goal is not None and goal != seen.releases.newest

@@ -23,6 +23,15 @@ class Kernel(Value):
 
 
 @dataclass(frozen=True)
+class Source(Value):
+    """A source of packages. suite: `/` for one without suites; fetched: whether apt has a list of it."""
+
+    uri: str
+    suite: str
+    fetched: bool
+
+
+@dataclass(frozen=True)
 class Repositories(Value):
     """What apt knows.
 
@@ -30,7 +39,9 @@ class Repositories(Value):
     installed package of driver or kernel those that a repository has; cached: files in apt's cache of the kind;
     held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does;
     builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
-    that they set to the driver's, as (`>=`, version).
+    that they set to the driver's, as (`>=`, version); sources: of apt; codename: of the host's own release of
+    Ubuntu, such as noble, empty where it names none; dkms: the modules that DKMS builds, as NAME/VERSION;
+    key_absent: whether Secure Boot is on and does not know the key that they are signed by.
     """
 
     now: int
@@ -41,6 +52,10 @@ class Repositories(Value):
     kernels: tuple[Kernel, ...]
     reboot: tuple[str, ...] | None = None
     builds: Mapping[str, Mapping[str, tuple[tuple[str, str], ...]]] = field(default_factory=dict)
+    sources: tuple[Source, ...] = ()
+    codename: str = ""
+    dkms: tuple[str, ...] = ()
+    key_absent: bool = False
 
     def has(self, name: str, version: str) -> bool:
         """Whether a version of a package can be installed again, from a repository or from apt's cache."""
@@ -48,38 +63,71 @@ class Repositories(Value):
         return version in self.versions.get(name, ()) or any(each.startswith(file) for each in self.cached)
 
 
+_WORDS = (
+    "now",
+    "lists",
+    "held",
+    "version",
+    "build",
+    "cached",
+    "kernel",
+    "source",
+    "codename",
+    "dkms",
+    "key",
+    "reboot",
+)
+
+
 def parse(lines: Iterable[str]) -> Repositories:
     """Read what repositories.sh prints. Raises ValueError where a row makes no sense."""
-    now, fetched, reboot = 0, 0, None
-    versions: dict[str, tuple[str, ...]] = {}
-    cached, held, kernels = [], [], []
-    builds: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {}
+    rows: dict[str, list[str]] = {word: [] for word in _WORDS}
     for line in lines:
         word, _, rest = line.strip().partition(" ")
-        match word:
-            case "now":
-                now = int(rest)
-            case "lists":
-                fetched = int(rest)
-            case "held":
-                held.append(grammar.PACKAGE.held(rest.partition(":")[0]))
-            case "version":
-                name, version = rest.split(" ")
-                known = versions.get(grammar.PACKAGE.held(name), ())
-                versions[name] = (*known, grammar.VERSION.held(version))
-            case "build":
-                name, version, *words = rest.split(" ")
-                bounds = zip(map(_RELATION.held, words[::2]), map(grammar.VERSION.held, words[1::2]), strict=True)
-                builds.setdefault(grammar.PACKAGE.held(name), {})[grammar.VERSION.held(version)] = tuple(bounds)
-            case "cached":
-                cached.append(plain(rest))
-            case "kernel":
-                release, initrd, module = rest.split(" ")
-                kernels.append(Kernel(grammar.KERNEL.held(release), initrd == "initrd", module == "module"))
-            case "reboot":
-                reboot = (*(reboot or ()), *([grammar.PACKAGE.held(rest)] if rest else []))
-            case _:
-                raise ValueError(f"cannot read the row {word!r}")
-    if not now:
+        if word not in rows:
+            raise ValueError(f"cannot read the row {word!r}")
+        rows[word].append(rest)
+    if not rows["now"]:
         raise ValueError("the host does not say what time it is there")
-    return Repositories(now, fetched, versions, frozenset(cached), tuple(held), tuple(kernels), reboot, builds)
+    reboot = rows["reboot"]
+    return Repositories(
+        now=int(rows["now"][-1]),
+        fetched=int(rows["lists"][-1]) if rows["lists"] else 0,
+        versions=_versions(rows["version"]),
+        cached=frozenset(map(plain, rows["cached"])),
+        held=tuple(grammar.PACKAGE.held(name.partition(":")[0]) for name in rows["held"]),
+        kernels=tuple(map(_kernel, rows["kernel"])),
+        reboot=tuple(grammar.PACKAGE.held(name) for name in reboot if name) if reboot else None,
+        builds=_builds(rows["build"]),
+        sources=tuple(map(_source, rows["source"])),
+        codename="".join(map(plain, rows["codename"][-1:])),
+        dkms=tuple(map(plain, rows["dkms"])),
+        key_absent=rows["key"] == ["absent"],
+    )
+
+
+def _versions(rows: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    versions: dict[str, tuple[str, ...]] = {}
+    for row in rows:
+        name, version = row.split(" ")
+        versions[name] = (*versions.get(grammar.PACKAGE.held(name), ()), grammar.VERSION.held(version))
+    return versions
+
+
+def _builds(rows: Iterable[str]) -> dict[str, dict[str, tuple[tuple[str, str], ...]]]:
+    builds: dict[str, dict[str, tuple[tuple[str, str], ...]]] = {}
+    for row in rows:
+        name, version, *words = row.split(" ")
+        bounds = zip(map(_RELATION.held, words[::2]), map(grammar.VERSION.held, words[1::2]), strict=True)
+        builds.setdefault(grammar.PACKAGE.held(name), {})[grammar.VERSION.held(version)] = tuple(bounds)
+    return builds
+
+
+def _kernel(row: str) -> Kernel:
+    release, initrd, module = row.split(" ")
+    return Kernel(grammar.KERNEL.held(release), initrd == "initrd", module == "module")
+
+
+def _source(row: str) -> Source:
+    fetched, suite, uri = row.split(" ")
+    return Source(plain(uri), plain(suite), fetched == "fetched")

@@ -8,8 +8,8 @@ Sparks [@spark-fleet-updates]. What must not be carried out is judged in sparkri
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from sparkrig.host import driver, grub
 from sparkrig.host.driver import NextBoot, Package, Packages
@@ -35,7 +35,8 @@ class Plan(Value):
     no nvidia.ko of the driver; bytes: to download. unknown: why the kernel after the update is not known, else
     empty; amiss: what the kernel that boots after it would be without, in words, else empty; core: the parts of
     driver and kernel that would change; late: what is used from the next boot on alone, of all that would change;
-    later: the parts of a later driver that would be there.
+    later: the parts of a later driver that would be there; missed: what would be removed and missed, each with
+    what it is; unbuilt: why DKMS' modules would be missed by the kernel that boots after it, else empty.
     """
 
     driver: Move
@@ -53,6 +54,8 @@ class Plan(Value):
     core: tuple[str, ...] = ()
     late: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
+    missed: Mapping[str, str] = field(default_factory=dict)
+    unbuilt: str = ""
 
     @property
     def idle(self) -> bool:
@@ -93,6 +96,8 @@ def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
         core=tuple(sorted(_core(upgrade, branch))),
         late=tuple(sorted(name for name in changed if _BOOTED.fullmatch(name) or _IN_KERNEL.fullmatch(name))),
         later=tuple(driver.later_installed(then)),
+        missed=update_judge.missed(upgrade),
+        unbuilt=_unbuilt(next_boot.kernel, known, upgrade),
     )
 
 
@@ -196,6 +201,16 @@ def _amiss(boot: NextBoot, known: Repositories, brought: set[str], branch: int) 
             ]
             return listed(absent)
     return ""
+
+
+def _unbuilt(release: str, known: Repositories, upgrade: Upgrade) -> str:
+    """Whether a kernel that comes would miss what DKMS builds, such as the driver of the RJ45."""
+    if not known.dkms or f"linux-image-{release}" not in upgrade.installs:
+        return ""
+    modules = f"{listed(known.dkms)}, which DKMS builds"
+    if f"linux-headers-{release}" not in upgrade.installs:
+        return f"{modules}: linux-headers-{release} does not come with it"
+    return f"{modules}: Secure Boot is on, and does not know their key" if known.key_absent else ""
 
 
 def _makers(boot: NextBoot, parts: set[str]) -> set[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from sparkrig import text
@@ -12,19 +13,66 @@ from sparkrig.refusal import Refusal
 from sparkrig.update.repositories import Repositories
 
 if TYPE_CHECKING:
+    from sparkrig.host.upgrade import Upgrade
     from sparkrig.update.update import Plan
 
 NO_LISTS = "apt has no package lists"  # as facts/upgrade.sh has it
 
 _NAMED = 5  # packages that a sentence names
+
+# Ubuntu's releases (/usr/share/distro-info/ubuntu.csv), so that one is told from a suite of another name
+_UBUNTU = frozenset(("bionic", "focal", "jammy", "noble", "oracular", "plucky", "questing", "resolute"))
+_BASE_OS = re.compile(r"/baseos/(\d+)(?:/|$)")  # NVIDIA's own, by the major number of DGX OS
+_OWN = re.compile(r"https?://(?:[a-z0-9-]+\.)*(?:nvidia|ubuntu)\.com/")
+
+# What a person misses if it goes, by the names of Ubuntu, Docker and NVIDIA; our own reasoning. A library that
+# another one replaces is none of it.
+_MISSED = {
+    "the host is reached or set up by it": r"openssh-server|network-manager|netplan\.io|sudo|python3|systemd-sysv",
+    "a part of the desktop": r"(?:.+-)?desktop(?:-minimal)?|gnome-shell|gdm3|ubuntu-session|xserver-xorg-core",
+    "a part of docker": r"docker\.io|docker-(?:ce|compose|buildx).*|containerd(?:\.io)?|nvidia-container-.+",
+    "a package of NVIDIA's": r"(?:nvidia|dgx|mlnx|doca|cuda)-.+",
+}
 MENU = (
     "grep GRUB_DEFAULT /etc/default/grub /etc/default/grub.d/*; sudo grub-editenv list",
     ": make the default 0, or the full id of an entry, clear next_entry, and run sudo update-grub",
 )
 
 
-def refusals(plan: Plan, known: Repositories, branch: int) -> list[Refusal]:
-    """Every reason not to carry a plan out, the most severe first."""
+def sources(known: Repositories, dgx_os: str) -> Iterator[Refusal]:
+    """Why apt's sources are not those of this Spark. dgx_os: its release, such as 7.5.0, or empty."""
+    major = dgx_os.partition(".")[0]
+    for source in known.sources:
+        shown, suite = f"{source.uri} {source.suite}", source.suite.partition("-")[0]
+        base = _BASE_OS.search(source.uri)
+        if suite in _UBUNTU and known.codename in _UBUNTU and suite != known.codename:
+            why = f"is of {suite}, and this Spark is of {known.codename}"
+        elif base and major and base[1] != major:
+            why = f"is of DGX OS {base[1]}, and this Spark has {dgx_os}"
+        elif not source.fetched and _OWN.match(source.uri):
+            yield Refusal(f"apt has nothing of {shown}", on_host("sudo apt-get update", ": it says why"))
+            continue
+        else:
+            continue
+        look = on_host(f"grep -rn {quoted(source.uri.partition('://')[2])} /etc/apt/sources.list*")
+        yield Refusal(f"apt's source {shown} {why}", look.then(": remove that source, then sudo apt-get update"))
+
+
+def missed(upgrade: Upgrade) -> dict[str, str]:
+    """What of a forecast's removals would be missed, with what it is, by name."""
+    what = {name: _missed(name, name in upgrade.manual) for name in sorted(upgrade.removes)}
+    return {name: why for name, why in what.items() if why}
+
+
+def _missed(name: str, manual: bool) -> str:
+    for what, names in _MISSED.items():
+        if re.fullmatch(names, name):
+            return what
+    return "installed by hand" if manual else ""
+
+
+def refusals(plan: Plan, known: Repositories, branch: int, may_go: Collection[str] = frozenset()) -> list[Refusal]:
+    """Every reason not to carry a plan out, the most severe first. may_go: packages that may be removed."""
     made = []
     if plan.later:
         made.append(_later(plan, branch))
@@ -35,8 +83,12 @@ def refusals(plan: Plan, known: Repositories, branch: int) -> list[Refusal]:
                 on_host("sudo apt-get -s dist-upgrade"),
             )
         )
+    elif lost := {name: what for name, what in plan.missed.items() if name not in may_go}:
+        made.append(_removal(lost))
     if plan.unknown and plan.core:
         made.append(Refusal(f"which kernel boots after the update is unknown: {plan.unknown}", on_host(*MENU)))
+    if plan.unbuilt:
+        made.append(_unbuilt(plan))
     if plan.amiss:
         made.append(_torn(plan, known, branch))
     return made
@@ -49,6 +101,23 @@ def _later(found: Plan, branch: int) -> Refusal:
         return Refusal(there, look.then("; a deploy refuses it, and says what leads back"))
     what = f"the upgrade would bring a driver later than {branch} ({some(found.later)})"
     return Refusal(what, look.then("; a deploy pins later branches away"))
+
+
+def _removal(lost: Mapping[str, str]) -> Refusal:
+    names = " ".join(f"--allow-removal {name}" for name in lost)
+    return Refusal(
+        f"the upgrade would remove {some(f'{name} ({what})' for name, what in lost.items())}",
+        on_host("sudo apt-get -s dist-upgrade", f": it shows why; {names} lets it go"),
+    )
+
+
+def _unbuilt(plan: Plan) -> Refusal:
+    key = "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "; at the next boot its screen asks for it"
+    headers = (f"sudo apt-get install linux-headers-{quoted(plan.kernel.after)}",)
+    return Refusal(
+        f"kernel {plan.kernel.after} would boot without {plan.unbuilt}",
+        on_host(*(key if "Secure Boot" in plan.unbuilt else headers)),
+    )
 
 
 def _torn(found: Plan, known: Repositories, branch: int) -> Refusal:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from pathlib import Path
 
 from tests.faults.matrix import FAULTS, PROMISES, Fault
 from tests.faults.record import ROOT, Row, load
@@ -26,9 +24,9 @@ HEAD = """\
 # Faults
 
 This page lists what can go wrong, how the tests make it happen on the [virtual pair](lab.md), what sparkrig
-promises, and what the last run of the tests saw. `make faults` runs all of it, which takes hours under
-emulation; CI runs a representative part. Each test starts from a restored state. The [tiers](proofs.md) say
-what a test runs on: T0 text and pure functions, T3 the virtual pair. Nothing here has run on a real Spark.
+promises, and whether that held. `tests/faults/seen.json` has what each test saw, when, and at which commit.
+`make faults` runs all of it, which takes hours under emulation; CI runs a representative part. Each test starts
+from a restored state. Nothing here has run on a real Spark.
 
 """
 
@@ -66,7 +64,7 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             _summary(rows),
             "\n## The matrix\n\n",
             *_table(
-                ("#", "fault", "how it is made", "promised", "seen", "held", "tier", "last run"),
+                ("#", "fault", "how it is made", "promised", "held", "last run", "tests"),
                 (_fault(fault, [row for row in rows if fault.number in row.faults]) for fault in FAULTS),
             ),
             LOOP,
@@ -81,11 +79,6 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             *_table(
                 ("broken", "mutants", "killed", "explained", "open", "score", "last run", "commit"),
                 (_mutated(module, scores) for module in (*MODULES, NAMED)),
-            ),
-            "\n## The tests\n\n",
-            *_table(
-                ("test", "rows", "promises", "tier", "seen", "held", "seconds", "run on", "commit"),
-                map(_test, _functions(rows)),
             ),
         ]
     )
@@ -119,28 +112,17 @@ def _fault(fault: Fault, found: Sequence[Row]) -> tuple[str, ...]:
     number = str(fault.number)
     injected = fault.injected + (f". Not as on a Spark: {fault.missing}" if fault.missing else "")
     if not found:
-        return number, fault.name, injected, fault.promise, "", NOT_YET, "", ""
-    tiers = ", ".join(sorted({row.tier for row in found}))
-    return (
-        number,
-        fault.name,
-        injected,
-        fault.promise,
-        _seen(found),
-        held(found),
-        tiers,
-        min(row.date for row in found),
-    )
+        return number, fault.name, injected, fault.promise, NOT_YET, "", ""
+    last = min(row.date for row in found)
+    return number, fault.name, injected, fault.promise, held(found), last, _tests(found)
 
 
-def _seen(found: Sequence[Row]) -> str:
-    """What the tests of a row saw: the failures first, the cells of the loop as a count."""
+def _tests(found: Sequence[Row]) -> str:
+    """The names of the tests, the cells of the loop as a count."""
+    names = dict.fromkeys(_name(row) for row in found if not row.cell)
     cells = [row for row in found if row.cell]
-    others = [*(row for row in found if not row.cell)]
-    said = [row.seen for row in sorted(others, key=lambda row: row.held)]
-    if cells:
-        said.append(f"{sum(row.held for row in cells)} of {len(cells)} cells of the property loop that were run")
-    return ". ".join(dict.fromkeys(said))
+    loop = [f"{sum(row.held for row in cells)} of {len(cells)} cells of the property loop"] if cells else []
+    return ", ".join([*names, *loop])
 
 
 def _step(step: str, rows: Sequence[Row]) -> tuple[str, ...]:
@@ -148,17 +130,12 @@ def _step(step: str, rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _cell(found: Sequence[Row]) -> str:
-    return ". ".join(f"{held([row])}, {row.date} at {row.commit}: {row.seen}" for row in found) or NOT_YET
+    return ". ".join(f"{held([row])}, {row.date}" for row in found) or NOT_YET
 
 
 def _promise(number: int, rows: Sequence[Row]) -> tuple[str, ...]:
     found = [row for row in rows if number in row.promises]
-    loop = [row for row in found if row.cell]
-    names = [_name(row) for row in found if not row.cell]
-    if loop:
-        names.append(f"{len(loop)} cells of the property loop")
-    tests = ", ".join(dict.fromkeys(names))
-    return f"P{number}", PROMISES[number], held(found) if found else NOT_YET, tests
+    return f"P{number}", PROMISES[number], held(found) if found else NOT_YET, _tests(found)
 
 
 def _mutated(module: str, scores: Sequence[Score]) -> tuple[str, ...]:
@@ -171,44 +148,9 @@ def _mutated(module: str, scores: Sequence[Score]) -> tuple[str, ...]:
     return name, "", "", "", "", "", NOT_YET, ""
 
 
-def _functions(rows: Iterable[Row]) -> Iterable[Row]:
-    """One row a test function, the cells of the loop left out: what its cases saw, and the worst of them."""
-    cases: dict[str, list[Row]] = {}
-    for row in rows:
-        if row.cell is None:
-            cases.setdefault(row.test.partition("[")[0], []).append(row)
-    return [
-        replace(
-            found[0],
-            test=test,
-            held=all(row.held for row in found),
-            seen=_seen(found),
-            date=min(row.date for row in found),
-            seconds=sum(row.seconds for row in found),
-        )
-        for test, found in cases.items()
-    ]
-
-
-def _test(row: Row) -> tuple[str, ...]:
-    promises = ", ".join(f"P{number}" for number in row.promises)
-    faults = ", ".join(map(str, row.faults))
-    file = Path(row.test.partition("::")[0]).stem
-    return (
-        f"{file}: {_name(row)}",
-        faults,
-        promises,
-        row.tier,
-        row.seen,
-        held([row]),
-        str(row.seconds),
-        row.date,
-        row.commit,
-    )
-
-
 def _name(row: Row) -> str:
-    return row.test.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+    """A test's function in words, without its case."""
+    return row.test.rpartition("::")[2].partition("[")[0].removeprefix("test_").replace("_", " ")
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:

@@ -75,12 +75,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_spark_needs_no_compiler(tmp_path: Path) -> None:
-    """Of the core each has a wheel for it; what an extra alone asks for is not among them."""
-    files = wheels.of_a_spark(tmp_path)
-    assert len(files) > 20 and all(file.endswith(".whl") for file in files), files
-    assert any("cp312" in file and "aarch64" in file for file in files)
-    names = {file.partition("-")[0].lower() for file in files}
-    assert not names & {"mcp", "libcst", "zeroconf", "apprise", "junitparser", "prometheus_client"}, names
+    """Of the core each has a wheel for it, or uv refuses; what an extra alone asks for is not among them."""
+    names = wheels.of_a_spark(tmp_path)
+    assert len(names) > 20 and {"pyinfra", "pydantic-core"} <= {*names}, names
+    assert not {*names} & {"mcp", "libcst", "zeroconf", "apprise", "junitparser", "prometheus-client"}, names
 
 
 @pytest.fixture

@@ -376,6 +376,34 @@ def test_what_others_hold_is_named(desk: Desk) -> None:
     assert "held docker-ce, by others, and stays" in " ".join(done.out.split()), done
 
 
+def test_a_source_of_a_later_release_is_refused_before_anything_is_fetched(desk: Desk) -> None:
+    rows = ["codename noble", "source - noble https://repo.download.nvidia.com/baseos/8/arm64"]
+    done = desk.has(pair(look("sparketa", "a", *rows), look("sparketa", "b"))).typed("update", "--check")
+    assert done.code == 2, done
+    said = " ".join(done.out.split())
+    assert (
+        "would not begin: apt's source https://repo.download.nvidia.com/baseos/8/arm64 noble is of DGX OS 8"
+        in said
+    )
+
+
+def test_what_would_go_is_refused_by_name_and_let_go_by_name(desk: Desk) -> None:
+    """Of two packages one alone is let go: the other is still named."""
+    rows = ["Remv ubuntu-desktop [1]", "Remv htop [3]", "manual htop", *IDLE]
+    desk.has(pair(look("sparketa", "a"), look("sparketa", "b"), rows))
+    asked = desk.typed("update", "--check", "--to", "candidate", "--allow-removal", "htop")
+    assert asked.code == 2, asked
+    said = " ".join(asked.out.split())
+    assert (
+        said.count("would not begin: the upgrade would remove ubuntu-desktop (a part of the desktop). Try:") == 2
+    )
+    let = desk.typed(
+        "update", "--check", "--to", "candidate", "--allow-removal", "htop", "--allow-removal", "ubuntu-desktop"
+    )
+    assert "would not begin" not in let.out
+    assert "install: 2 removed" in " ".join(let.out.split())
+
+
 def test_hold_set_of_the_recordings_is_what_is_released() -> None:
     """Else the first tests would show nothing of others' holds."""
     assert "nvidia-driver-580-open" in recordings.hold_set("sparketa")

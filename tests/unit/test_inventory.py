@@ -114,6 +114,12 @@ def test_the_way_to_a_missing_file_is_named_from_any_folder(
             load(Path(name))
 
 
+def test_a_misspelt_file_is_offered_the_one_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "pair.py").touch()
+    with pytest.raises(SettingsError, match=r"pari\.py; did you mean .*/pair\.py\? Try: "):
+        load(tmp_path / "pari.py")
+
+
 STRICT = "ssh_strict_host_key_checking = 'yes'\n"
 
 

@@ -1,11 +1,14 @@
 """The catalogue of models as it lies in models/: one YAML file a model, and one of all sources.
 
 models/sources.yaml has the sources of the whole repository, not of the catalogue alone. A project of a user may
-have a folder models/ of its own, with entries of the same form.
+have a folder models/ of its own, with entries of the same form. `sparkrig models update` takes newer tables, which
+stand in the place of those of models/ until sparkrig itself carries newer ones.
 """
 
 from __future__ import annotations
 
+from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,13 +18,14 @@ from pydantic import BaseModel, ValidationError
 from sparkrig.cure import quoted_path
 from sparkrig.parsing import safe_yaml
 from sparkrig.refusal import Refusal
+from sparkrig.serving.io import taken_tables
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.terminal import atomic_write, project
 from sparkrig.text import listed, reason
 
 FOLDER = Path(__file__).parents[2] / "models"
-_SOURCES = "sources.yaml"
-_NO_MODELS = (_SOURCES, "errors.yaml", "engines.yaml", "readers.yaml")  # beside the models
+SOURCES = "sources.yaml"
+NO_MODELS = (SOURCES, "errors.yaml", "engines.yaml", "readers.yaml")  # beside the models
 _WIDTH = 110  # of a line in an entry that is saved
 _Part = TypeVar("_Part", bound=BaseModel)
 
@@ -38,9 +42,24 @@ class _Loader(safe_yaml.FAST):  # type: ignore[misc]
         return super().construct_mapping(node, deep=deep)  # type: ignore[no-any-return]
 
 
-def names(folder: Path = FOLDER) -> list[str]:
+def used() -> Path:
+    """The folder of the tables in use: what an update took, unless sparkrig carries newer ones. Raises Refusal."""
+    own = taken_tables.record().used
+    return FOLDER if own is None or own.day < newest(FOLDER) else own.folder
+
+
+@cache
+def newest(folder: Path) -> date:
+    """The newest day on which something in the tables of a folder was seen to hold. Raises Refusal."""
+    days = [source.day for source in _sources(folder).values() if source.day]
+    if not days:
+        raise Refusal(f"{folder / SOURCES} has no source with a day", mend(folder / SOURCES))
+    return max(days)
+
+
+def names(folder: Path | None = None) -> list[str]:
     """The names of all models, without reading their files; empty where there is no such folder."""
-    return sorted(file.stem for file in folder.glob("*.yaml") if file.name not in _NO_MODELS)
+    return sorted(file.stem for file in (folder or used()).glob("*.yaml") if file.name not in NO_MODELS)
 
 
 def own(inventory: Path | None = None) -> Path | None:
@@ -52,13 +71,14 @@ def own(inventory: Path | None = None) -> Path | None:
     return None if folder.resolve() == FOLDER.resolve() else folder
 
 
-def catalogue(folder: Path = FOLDER, *, beside: Path | None = None) -> Catalogue:
+def catalogue(folder: Path | None = None, *, beside: Path | None = None) -> Catalogue:
     """All models and sources.
 
-    beside: a folder of the user's own entries, of which one takes the place of the catalogue's of the same name.
+    folder: of the tables, None for those in use; beside: a folder of the user's own entries, of which one takes
+    the place of the catalogue's of the same name.
     Raises Refusal where a file cannot be read, or its content is not valid.
     """
-    known = shipped(folder)
+    known = shipped(folder or used())
     if beside is None:
         return known
     mine = {name: _model(beside / f"{name}.yaml", set(known.sources)) for name in names(beside)}
@@ -69,13 +89,16 @@ def catalogue(folder: Path = FOLDER, *, beside: Path | None = None) -> Catalogue
 
 def shipped(folder: Path) -> Catalogue:
     """All models and sources of a folder. Raises Refusal as `catalogue` does."""
-    sources = {
-        str(key): checked(Source, each, folder / _SOURCES, key) for key, each in read(folder / _SOURCES).items()
-    }
+    sources = _sources(folder)
     files = [folder / f"{name}.yaml" for name in names(folder)]
     if not files:
         raise Refusal(f"there is no model in {folder}", f"git -C {quoted_path(folder.parent)} checkout models")
     return Catalogue(models={file.stem: _model(file, set(sources)) for file in files}, sources=sources)
+
+
+def _sources(folder: Path) -> dict[str, Source]:
+    file = folder / SOURCES
+    return {str(key): checked(Source, row, file, key) for key, row in read(file).items()}
 
 
 def save(model: Model, folder: Path, head: str) -> Path:
@@ -101,7 +124,7 @@ def _model(file: Path, sources: set[str]) -> Model:
     if unknown := model.sources() - sources:
         raise Refusal(
             f"{file}: nothing is known of the source {listed(sorted(unknown))}",
-            f"grep -n '^[a-z]' {quoted_path(FOLDER / _SOURCES)}",
+            f"grep -n '^[a-z]' {quoted_path(FOLDER / SOURCES)}",
         )
     return model
 
@@ -131,6 +154,8 @@ def mend(file: Path) -> str:
     """What to do about a file that cannot stand: the catalogue's was changed, any other is the user's own."""
     if FOLDER in file.parents:
         return f"git diff {quoted_path(file)}"
+    if taken_tables.home() in file.parents:
+        return taken_tables.BACK
     return f"mend it, or put it aside: mv {quoted_path(file)} {quoted_path(f'{file}.old')}"
 
 

@@ -1,24 +1,19 @@
 """The small files of a checkpoint, from a folder of this machine or from the hub. Nothing of them is run.
 
-The hub is asked with Python's own urllib: four requests a model do not justify a library. The token comes from
-HF_TOKEN, stays in memory, and goes to the hub's own host alone, not to where it redirects.
+The token of the hub comes from HF_TOKEN, stays in memory, and goes to the hub's own host alone, not to where it
+redirects.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
-from concurrent.futures import Future
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPMessage
 from itertools import islice
 from pathlib import Path
-from threading import Thread
-from typing import IO
 from urllib.parse import urlsplit
 
 from sparkrig.cure import Cure, local, quoted, quoted_path
@@ -27,11 +22,11 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving.checkpoint.config import CHARS
 from sparkrig.serving.checkpoint.files import INDEX_CHARS, Files
 from sparkrig.serving.checkpoint.kinds import ADAPTER
+from sparkrig.serving.io import https
 from sparkrig.text import reason
 
 CONFIG, QUANTIZATION, INDEX = "config.json", "hf_quant_config.json", "model.safetensors.index.json"
 _HUB = "https://huggingface.co"
-_SILENCE_S = 20.0  # of the hub, once
 _WHOLE_S = 90.0  # for one file
 _LIST_CHARS = 8_388_608  # of the list of files: 1,000 entries have 0.3 MB
 _MOST = 100_000  # files of a folder
@@ -118,9 +113,7 @@ def from_hub(id: str) -> Fetched:
 def _endpoint() -> str:
     """HF_ENDPOINT, as huggingface_hub has it, else the hub itself. Raises Refusal for what is no address."""
     told = os.environ.get("HF_ENDPOINT", "").rstrip("/") or _HUB
-    parts = urlsplit(told)
-    secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost"))
-    if not secure or not parts.hostname or parts.username:
+    if not https.is_safe(told):
         raise Refusal("HF_ENDPOINT is no https address without a login", local("unset HF_ENDPOINT"))
     return told
 
@@ -136,27 +129,6 @@ def _listed(text: str) -> Mapping[str, int]:
     return {name: size for name, size in sizes.items() if isinstance(size, int) and 0 < size < 10**15}
 
 
-class _Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows the hub to another host without the token, and never from https to http."""
-
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        made = super().redirect_request(req, fp, code, msg, headers, newurl)
-        before, after = urlsplit(req.full_url), urlsplit(newurl)
-        if made is None or (before.scheme == "https" and after.scheme != "https"):
-            return None
-        if (before.scheme, before.netloc) == (after.scheme, after.netloc):
-            _allow(made)
-        return made
-
-
 def _allow(request: urllib.request.Request) -> None:
     """Add the token as a header that urllib does not hand on to where it is redirected."""
     token = os.environ.get("HF_TOKEN", "")
@@ -167,42 +139,19 @@ def _allow(request: urllib.request.Request) -> None:
 def _get(address: str, id: str, most: int) -> tuple[str | None, str]:
     """A text and the commit that it is of; None where there is no such file. Raises Refusal."""
     try:
-        content, commit = _in_time(address, 4 * most)
+        content, headers = https.get(address, 4 * most, _WHOLE_S, _allow)
     except urllib.error.HTTPError as error:
         with error:
             if error.code == _NO_FILE:
                 return None, ""
             raise _answered(id, error.code) from None
-    except (OSError, HTTPException, ValueError) as error:
-        raise _unreached(id, error) from None
+    except https.FAULTS as error:
+        what = f"the hub could not be asked for {id}: {https.why(error)}"
+        raise Refusal(what, _by_folder(id)) from None
     if len(content) > 4 * most:
         raise Refusal(f"the hub sends more for {id} than was expected", _by_folder(id))
+    commit = headers.get("X-Repo-Commit") or ""
     return _decoded(content, urlsplit(address).path, most), commit if hub.REVISION.fullmatch(commit) else ""
-
-
-def _answer(address: str, most: int) -> tuple[bytes, str]:
-    """What is answered, a byte more than `most` where it is too long, and the commit that it is of."""
-    request = urllib.request.Request(address, headers={"User-Agent": "sparkrig"})  # noqa: S310 - of _endpoint
-    _allow(request)
-    with urllib.request.build_opener(_Redirects).open(request, timeout=_SILENCE_S) as answer:
-        return answer.read(most + 1), answer.headers.get("X-Repo-Commit") or ""
-
-
-def _in_time(address: str, most: int) -> tuple[bytes, str]:
-    """The same; TimeoutError after _WHOLE_S, for the time-out of a socket is of each read, and a hub may drip."""
-    done: Future[tuple[bytes, str]] = Future()
-
-    def run() -> None:
-        try:
-            done.set_result(_answer(address, most))
-        except Exception as error:
-            done.set_exception(error)
-
-    Thread(target=run, daemon=True).start()
-    try:
-        return done.result(_WHOLE_S)
-    except TimeoutError as error:
-        raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from error
 
 
 def _answered(id: str, code: int) -> Refusal:
@@ -212,12 +161,6 @@ def _answered(id: str, code: int) -> Refusal:
             "compare the name with its page; for one that is not public, export HF_TOKEN first",
         )
     return Refusal(f"the hub answers {code} for {id}", _by_folder(id))
-
-
-def _unreached(id: str, error: Exception) -> Refusal:
-    inner = error.reason if isinstance(error, urllib.error.URLError) else error
-    why = reason(inner) if isinstance(inner, OSError) else type(inner).__name__
-    return Refusal(f"the hub could not be asked for {id}: {why}", _by_folder(id))
 
 
 def _by_folder(id: str) -> Cure:

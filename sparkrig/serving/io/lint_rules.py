@@ -19,12 +19,12 @@ _OFF = (False, "off")
 
 
 def rules(beside: Path | None = None) -> tuple[Rule, ...]:
-    """All rules.
+    """All rules of the tables in use.
 
     beside: the user's own folder models/, of which a row takes the place of ours of the same id, and one with
     `severity: off` drops it. Raises Refusal where a file cannot be read, or a row cannot stand.
     """
-    known = shipped()
+    known = shipped(catalogue_files.used())
     if beside is None:
         return tuple(known.values())
     for file, id, row in _rows(beside / _FOLDER):
@@ -36,9 +36,9 @@ def rules(beside: Path | None = None) -> tuple[Rule, ...]:
 
 
 @cache
-def shipped() -> Mapping[str, Rule]:
-    """Those of the package, by their ids."""
-    return {id: _rule(file, id, row) for file, id, row in _rows(catalogue_files.FOLDER / _FOLDER)}
+def shipped(folder: Path) -> Mapping[str, Rule]:
+    """Those of a folder of tables, by their ids."""
+    return {id: _rule(file, id, row) for file, id, row in _rows(folder / _FOLDER)}
 
 
 def _rows(folder: Path) -> Iterator[tuple[Path, str, Any]]:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from sparkrig.cure import quoted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
-from sparkrig.serving import layout
+from sparkrig.serving import layout, purposes
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MOST_UTILIZATION, Budget, Use, budget, fewest_nodes, where
 from sparkrig.serving.model import IMAGE, Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
 
@@ -130,11 +130,11 @@ def _weights(made: Budget) -> str:
 
 def _speed(model: Model) -> str:
     """The best rate of one request that was measured; else what is expected, in parentheses."""
-    rates = [figure for figure in model.figures if figure.metric == "decode tok/s" and figure.concurrency == 1]
-    measured = [rate.value for rate in rates if rate.kind == "measured"]
-    if measured:
-        return f"{max(measured):.0f}"
-    return f"({_span([rates[0].value, rates[0].high or rates[0].value])})" if rates else "?"
+    found = purposes.rate(model)
+    if found is None:
+        return "?"
+    told = f"({_span([found.value, found.high or found.value])})"
+    return f"{found.value:.0f}" if found.kind == "measured" else told
 
 
 class _Indented:

@@ -1,7 +1,8 @@
 #!/bin/sh
 # What facts/repositories.py reads: when apt's lists were fetched, which versions of driver and kernel packages the
 # repositories have and which lie in apt's cache, for which driver each build of the kernels' modules is, what is on
-# hold, what each kernel in /boot has, and what waits for a reboot. It asks no network, and writes nothing.
+# hold, what each kernel in /boot has, what waits for a reboot, which sources apt has, each with whether it was ever
+# fetched, and which modules DKMS builds, with whether Secure Boot takes their key. It asks no network, and writes nothing.
 
 . ./packages.sh
 printf 'now %s\n' "$(date +%s)"
@@ -51,6 +52,29 @@ for file in /boot/vmlinuz-*; do
     if [ -f "$there" ]; then module=module; fi
   done
   printf 'kernel %s %s %s\n' "$release" "${initrd:--}" "${module:--}"
+done
+modules=''
+for tree in /var/lib/dkms/*/*/source; do
+  [ -e "$tree" ] || continue
+  version=${tree%/source} name=${tree%/*/source} modules=1
+  printf 'dkms %s/%s\n' "${name##*/}" "${version##*/}"
+done
+# Ubuntu signs what DKMS builds by a key of the machine's own; with Secure Boot it has to be enrolled
+if [ "$modules" ] && [ "$(od -An -tu1 -j4 -N1 /sys/firmware/efi/efivars/SecureBoot-* 2>/dev/null | tr -d ' ')" = 1 ]; then
+  LC_ALL=C timeout -k 2 10 mokutil --test-key /var/lib/shim-signed/mok/MOK.der 2>&1 |
+    sed -n 's/.* is not enrolled.*/key absent/p; s/.* is already enrolled.*/key enrolled/p'
+fi
+sed -n 's/^VERSION_CODENAME=\([a-z]*\)$/codename \1/p' /etc/os-release 2>/dev/null
+# of each source the file of its release: 'URI/dists/SUITE/InRelease' FILE 0, or of a flat one 'URI/InRelease'
+apt-get -o Debug::NoLocking=1 update --print-uris 2>/dev/null | LC_ALL=C sed -nE "
+  s|^'([^']+)/InRelease' ([^ ]+) .*|\2 \1|; T
+  s|://[^/@]*@|://|; s|/dists/([^ ]+)$| \1|p; t
+  s|$| /|p" | head -n 200 | while read -r file uri suite; do
+  fetched=-
+  for name in "$file" "${file%InRelease}Release"; do
+    if [ -s "/var/lib/apt/lists/$name" ]; then fetched=fetched; fi
+  done
+  printf 'source %s %s %s\n' "$fetched" "$suite" "$uri"
 done
 if [ -e /run/reboot-required ]; then
   printf 'reboot \n'

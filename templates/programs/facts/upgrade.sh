@@ -30,7 +30,15 @@ if [ ! -e "$1" ]; then # a forecast that knows no candidate shows nothing
 fi
 { forecast -s; printf '\nsimulated %s\n' $?; } | LC_ALL=C sed -nE '
   /^(Inst|Remv|E:|simulated) /p
-  /^The following packages have been kept back:/,/^[^ ]/s/^  +/kept /p'
+  /^The following packages have been kept back:/,/^[^ ]/s/^  +/kept /p' | LC_ALL=C awk '
+  BEGIN {
+    while ((getline row < "/var/lib/apt/extended_states") > 0) {
+      if (row ~ /^Package: /) name = substr(row, 10)
+      if (row == "Auto-Installed: 1") auto[name]
+    }
+  }
+  { print }
+  $1 == "Remv" { sub(":.*", "", $2); if (!($2 in auto)) print "manual " $2 }'
 # of each file that is not in the cache yet: its URI, name, size and sum
 forecast -qq -y --print-uris | LC_ALL=C awk -F "'" '
   NF == 3 {

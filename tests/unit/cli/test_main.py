@@ -20,6 +20,7 @@ from tests.tables import each_row, table
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 VERBS = sorted(_VERBS)
+COLUMNS, SCREEN = 80, 40
 
 
 def sparkrig(*words: str) -> subprocess.CompletedProcess[str]:
@@ -147,11 +148,30 @@ def test_the_old_name_of_a_verb_answers_and_names_the_new_one() -> None:
     assert "summary" not in VERBS
 
 
-@pytest.mark.parametrize("words", [(), ("lab",)])
-def test_no_verb_is_help_and_an_error(words: tuple[str, ...]) -> None:
-    done = sparkrig(*words)
-    assert done.returncode == 1
-    assert done.stderr.startswith("Usage: sparkrig")
+def test_no_verb_is_three_commands_and_an_error() -> None:
+    done = sparkrig()
+    assert (done.returncode, done.stdout) == (1, "")
+    commands = re.findall(r"^  (sparkrig .*?)(?:  |$)", done.stderr, re.MULTILINE)
+    typed = [words.split()[1] for words in commands]
+    assert typed[:2] == ["doctor", "onboard"]
+    assert {*typed} <= {*VERBS, "--help"}
+    assert max(map(len, done.stderr.splitlines())) < COLUMNS
+
+
+def test_no_verb_of_the_lab_is_its_help_and_an_error() -> None:
+    done = sparkrig("lab")
+    assert (done.returncode, done.stderr.split()[:3]) == (1, ["Usage:", "sparkrig", "lab"])
+
+
+def test_each_verb_fits_one_line_of_the_help_and_its_own_help_a_screen() -> None:
+    """40 lines of 80 columns, so that the beginning is not scrolled away."""
+    lines = sparkrig("--help").stdout.splitlines()
+    assert all(any(line.startswith(f"  {verb} ") and line.endswith(".") for line in lines) for verb in VERBS)
+
+    def fits(verb: str) -> None:
+        assert len(sparkrig(verb, "--help").stdout.splitlines()) <= SCREEN
+
+    each_row(VERBS, fits)
 
 
 def test_an_inventory_that_cannot_stand_is_a_sentence(tmp_path: Path) -> None:

@@ -197,6 +197,14 @@ def test_verdicts_of_a_page() -> None:
     each_row(table(__file__, "verdicts of a page"), holds)
 
 
+def test_models_for_a_purpose() -> None:
+    every, coding = (run(*words).stdout for words in ((), ("--for", "coding")))
+    assert "qwen3-coder-next" in coding and "qwen3-embedding-8b" in every
+    assert "qwen3-embedding-8b" not in coding and len(coding) < len(every)
+    done = run("show", "coding")
+    assert done.exit_code == 1 and done.stderr.endswith("Try: sparkrig models --for coding\n")
+
+
 def test_the_words_of_a_launch() -> None:
     told = Launch(
         title="a test",

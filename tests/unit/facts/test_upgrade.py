@@ -116,6 +116,64 @@ def test_only_what_is_released_moves_and_the_holds_of_others_stay(world: World) 
     assert found.trouble == ""
 
 
+def test_sources_are_told_with_what_was_fetched_of_them_and_without_a_password(world: World) -> None:
+    forecast(world)  # which fetches its only source
+    with world.file("/etc/apt/sources.list").open("a") as file:
+        file.write(
+            "deb [trusted=yes] https://me:secret@repo.download.nvidia.com/baseos/8/arm64/ noble common updates\n"
+            "deb [trusted=yes] http://ports.ubuntu.com/ubuntu-ports noble-updates main\n"
+        )
+    world.file("/etc/os-release").write_text("ID=ubuntu\nVERSION_CODENAME=noble\n")
+    rows, _ = world.look(Repositories().command())
+    found = repositories.parse(row for row in rows if row)
+    assert found.codename == "noble"
+    fetched = {each.uri: (each.suite, each.fetched) for each in found.sources}
+    assert [each for uri, each in fetched.items() if uri.startswith("file:")] == [("/", True)]
+    assert fetched["https://repo.download.nvidia.com/baseos/8/arm64"] == ("noble", False)
+    assert fetched["http://ports.ubuntu.com/ubuntu-ports"] == ("noble-updates", False)
+
+
+@pytest.mark.parametrize(
+    ("boots", "answer", "absent"),
+    [
+        (1, "/var/lib/shim-signed/mok/MOK.der is not enrolled", True),
+        (1, "/var/lib/shim-signed/mok/MOK.der is already enrolled", False),
+        (1, "EFI variables are not supported on this system", False),
+        (0, "/var/lib/shim-signed/mok/MOK.der is not enrolled", False),
+    ],
+)
+def test_what_dkms_builds_is_named_with_its_key(world: World, boots: int, answer: str, absent: bool) -> None:
+    """The words are those of mokutil 0.6."""
+    world.file("/var/lib/dkms/r8127/11.015.00/source").mkdir()
+    world.file("/var/lib/dkms/broken/1.0/other").mkdir()
+    variable = world.file("/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c")
+    variable.write_bytes(bytes([6, 0, 0, 0, boots]))
+    world.says("mokutil", answer)
+    rows, _ = world.look(Repositories().command())
+    found = repositories.parse(row for row in rows if row)
+    assert (found.dkms, found.key_absent) == (("r8127/11.015.00",), absent)
+
+
+def test_what_goes_is_told_apart_by_whether_it_was_installed_by_its_own_name(tmp_path: Path) -> None:
+    held = [(name, "1.0", "install") for name in ("curl", "htop", "libold")]
+    found = system(tmp_path, held, [("curl", "2.0", "")])
+    listed = (
+        found.file("/repo/Packages")
+        .read_text()
+        .replace("Version: 2.0\n", "Version: 2.0\nConflicts: htop, libold\n")
+    )
+    found.file("/repo/Packages").write_text(listed)
+    digest = hashlib.sha256(listed.encode()).hexdigest()
+    found.file("/repo/Release").write_text(f"SHA256:\n {digest} {len(listed)} Packages\n")
+    found.file("/var/lib/apt/extended_states").write_text(
+        "Package: libold\nArchitecture: arm64\nAuto-Installed: 1\n\n"
+        "Package: htop\nArchitecture: arm64\nAuto-Installed: 0\n\n"
+    )
+    made = forecast(found)
+    assert {*made.removes} == {"htop", "libold"}
+    assert {*made.manual} == {"htop"}
+
+
 def test_a_name_is_released_as_a_whole(world: World) -> None:
     """`nvidia-driver` is another package than `nvidia-driver-580-open`, and a dot is no sign for any character."""
     assert {*forecast(world, "nvidia-driver", "linux-image-nvidia-hwe-24x04").installs} == {"curl"}

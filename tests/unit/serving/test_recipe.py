@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from sparkrig.refusal import Refusal
-from sparkrig.serving import launch_text, plan, recipe, recipe_launch
+from sparkrig.serving import launch_text, plan, recipe, recipe_launch, service_settings
 from sparkrig.serving.io import recipe_file
 from sparkrig.serving.launch import Unreadable
 from sparkrig.serving.model import IMAGE
@@ -91,6 +91,8 @@ def test_the_project_s_recipe_is_joined_of_its_parts() -> None:
     )
     assert wish.flags == {
         "trust-remote-code": True,
+        "compilation-config": '{"mode":3,"pass_config":{"fuse":true}}',  # of all NVIDIA cards
+        "async-scheduling": True,  # of the generation, and what a Spark has comes on top
         "kv-cache-dtype": "fp8",
         "gpu-memory-utilization": "0.5",
         "max-model-len": "262144",
@@ -143,6 +145,95 @@ def test_a_builder_is_no_obstacle_where_a_registry_has_the_image() -> None:
     found = recipe_launch.read(v2(builder="eugr", container="ghcr.io/spark-arena/vllm:1"))
     assert (found.foreign, found.image) == ((), "ghcr.io/spark-arena/vllm:1")
     assert "its builder eugr is not run: the image is pulled" in found.told
+
+
+def test_a_name_on_a_host_is_pulled_from_a_registry_where_its_makers_put_it() -> None:
+    def image(**values: Any) -> str:
+        return served(recipe_launch.read(v2(**values))).image
+
+    standard, b12x = image(container="vllm-node"), image(container="vllm-node-b12x", build_args=["--exp-b12x"])
+    assert standard.startswith("eugr/spark-vllm@sha256:") and b12x.startswith("eugr/spark-vllm-b12x@sha256:")
+    assert image(container="vllm-node-tf5", build_args=["--tf5"], builder="eugr") == standard
+    # a build of its own is none that a registry has
+    assert image(container="vllm-node", build_args=["--vllm-ref", "abc"]) == "vllm-node"
+    assert image(container="vllm-node-mxfp4", builder="eugr") == "vllm-node-mxfp4"
+    told = served(recipe_launch.read(v2(container="vllm-node"))).notes
+    assert any("serve_image=vllm-node takes the host's own" in each for each in told)
+    own = served(recipe_launch.read(v2(container="vllm-node")), serve_image="vllm-node")
+    assert own.image == "vllm-node" and not own.notes
+
+
+def test_what_runs_once_the_server_answers_is_left_out_and_said() -> None:
+    found = recipe_launch.read(v2(post_exec=["curl x"], post_commands=["curl x | sh"]))
+    assert [each.split(",")[0] for each in found.told] == ["its post_exec", "its post_commands"]
+
+
+def test_a_draft_model_comes_with_the_recipe() -> None:
+    drafted = """vllm serve {model} --speculative-config '{"method":"dflash","model":"z-lab/D","n":7}'"""
+    wish = served(recipe_launch.read(v2(command=drafted)))
+    assert wish.draft == "z-lab/D" and wish.ids == (wish.checkpoint.id, "z-lab/D")
+    assert wish.flags["speculative-config"] == '{"method":"dflash","model":"/models/z-lab/D","n":7}'
+    folder = v2(command=drafted.replace("z-lab/D", "/drafter"), draft_model="z-lab/E")
+    assert served(recipe_launch.read(folder)).draft == "z-lab/E"
+    other = served(recipe_launch.read(folder), serve_draft="a/F")
+    assert other.draft == "a/F" and other.flags["speculative-config"] == {
+        "num_speculative_tokens": 3,
+        "method": "dflash",
+        "model": "/models/a/F",
+        "n": 7,
+    }
+    none = served(recipe_launch.read(folder), serve_draft="none")
+    assert none.draft == "" and "speculative-config" not in none.flags
+    head = served(recipe_launch.read(v2(command="""vllm serve {model} -sc '{"method":"mtp","model":"ngram"}'""")))
+    assert head.draft == ""
+
+
+def test_a_draft_model_of_sglang_comes_with_the_recipe() -> None:
+    command = "sglang serve --model-path {model} --tp-size 2 --speculative-draft-model-path a/D"
+    wish = served(recipe_launch.read(v2(command=command, container="lmsysorg/sglang:x")), sparks=1)
+    assert (wish.draft, wish.flags["tensor-parallel-size"]) == ("a/D", 1)
+    assert wish.flags["speculative-draft-model-path"] == "/models/a/D"
+
+
+def test_a_model_in_a_folder_of_its_author_s_is_the_one_that_is_named() -> None:
+    assert served(recipe_launch.read(v2(command="vllm serve /model"))).checkpoint.id == "openai/gpt-oss-120b"
+    cached = "vllm serve /cache/hub/models--openai--gpt-oss-120b/snapshots/1"
+    assert served(recipe_launch.read(v2(command=cached))).checkpoint.id == "openai/gpt-oss-120b"
+
+
+def test_a_commit_of_the_model_is_the_one_that_is_served() -> None:
+    pinned, branch = "9e" * 20, "main"
+    for told, wanted in ((pinned, pinned), (branch, None)):
+        found = recipe_launch.read(v2(model_revision=told))
+        assert service_settings.of_engine(mine(), found).serve_revision == wanted
+    found = recipe_launch.read(v2(model_revision=pinned))
+    assert service_settings.of_engine(mine(serve_revision="ab" * 20), found).serve_revision == "ab" * 20
+
+
+def test_a_size_that_is_written_into_the_command_is_that_many_sparks() -> None:
+    found = recipe_launch.read(v2(command="vllm serve {model} -tp 2"))
+    wishes = [served(found, sparks=sparks) for sparks in (1, 2)]
+    assert [(wish.nodes, wish.flags["tensor-parallel-size"]) for wish in wishes] == [(1, 1), (2, 2)]
+
+
+def test_one_way_of_several_is_taken_of_a_feature() -> None:
+    modes = {
+        "dspark": {"args": ["--a", "1"], "variants": ["other"]},
+        "mtp": {"args": ["--b", "1"], "hardware_overrides": {"blackwell": {"args": ["--b", "2"]}}},
+        "dflash": {"args": ["--c", "1"]},
+    }
+    document = yaml.safe_load(PROJECT.read_text())
+    document["features"] = {"spec": {"default_mode": "mtp", "modes": modes}}
+
+    def flags(**values: Any) -> dict[str, Any]:
+        document["variants"]["nvfp4"] |= values
+        return dict(served(recipe_launch.read(yaml.safe_dump({**document, **left_out}))).flags)
+
+    left_out: dict[str, Any] = {"opt_in_features": []}
+    assert flags()["b"] == "2" and not {"a", "c"} & flags().keys()
+    left_out = {"opt_in_features": ["spec"]}
+    assert "b" not in flags()
+    assert flags(default_modes={"spec": "dflash"})["c"] == "1"
 
 
 def test_a_file_that_cannot_be_served_is_one_sentence() -> None:

@@ -12,7 +12,7 @@ from sparkrig.host.driver import Packages
 from sparkrig.host.grub import Boot
 from sparkrig.host.upgrade import Move
 from sparkrig.refusal import Refusal
-from sparkrig.update import repositories, update
+from sparkrig.update import repositories, update, update_judge
 from sparkrig.update.repositories import Repositories
 from sparkrig.update.update import Plan
 from tests.plan import recordings
@@ -268,6 +268,96 @@ def test_a_driver_that_would_be_removed_is_refused() -> None:
         planned(found, [*rows, "simulated 0"])
 
 
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("ubuntu-desktop-minimal", "a part of the desktop"),
+        ("gdm3", "a part of the desktop"),
+        ("docker-ce-cli", "a part of docker"),
+        ("nvidia-container-toolkit-base", "a part of docker"),
+        ("nvidia-system-station", "a package of NVIDIA's"),
+        ("openssh-server", "the host is reached or set up by it"),
+        ("htop", "installed by hand"),
+    ],
+)
+def test_what_a_person_would_miss_is_refused_until_it_may_go(name: str, what: str) -> None:
+    rows = [f"Remv {name} [1]", "Remv libdocker1 [1]", "simulated 0"]  # the library has a successor
+    by_hand = [*rows, "manual htop"] if name == "htop" else rows
+    with pytest.raises(Refusal) as refused:
+        planned(packages("sparky"), by_hand)
+    assert refused.value.what == f"the upgrade would remove {name} ({what})"
+    assert f"--allow-removal {name} " in refused.value.cure
+    plan = update.draft(packages("sparky"), known(), upgrade.parse(by_hand), 580)
+    assert update_judge.refusals(plan, known(), 580, {name}) == []
+
+
+DKMS = ["dkms r8127/11.015.00"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "headers", "why"),
+    [
+        (DKMS, False, "DKMS builds: linux-headers-6.17.0-1032-nvidia does not come with it"),
+        ([*DKMS, "key absent"], True, "r8127/11.015.00, which DKMS builds: Secure Boot is on"),
+    ],
+)
+def test_a_kernel_that_dkms_cannot_build_for_is_refused(rows: list[str], headers: bool, why: str) -> None:
+    found = packages("sparky")
+    more = [f"Inst linux-headers-{KERNEL}-nvidia ({KERNEL}.32 x [arm64])"] if headers else []
+    with pytest.raises(Refusal) as refused:
+        planned(found, forecast(found, *more), known(rows, every=found))
+    assert refused.value.what.startswith("kernel 6.17.0-1032-nvidia would boot without ")
+    assert why in refused.value.what
+
+
+@pytest.mark.parametrize("rows", [[], DKMS, [*DKMS, "key enrolled"]])
+def test_a_kernel_with_its_headers_and_a_key_that_is_known_is_taken(rows: list[str]) -> None:
+    found = packages("sparky")
+    headers = f"Inst linux-headers-{KERNEL}-nvidia ({KERNEL}.32 x [arm64])"
+    assert planned(found, forecast(found, headers), known(rows, every=found)).reboots
+
+
+def test_a_kernel_that_stays_asks_nothing_of_dkms() -> None:
+    assert planned(packages("sparky"), ["simulated 0"], known([*DKMS, "key absent"])).idle
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ("- noble https://repo.download.nvidia.com/baseos/8/arm64", "is of DGX OS 8, and this Spark has 7.5.0"),
+        ("fetched noble https://repo.download.nvidia.com/baseos/8/arm64", "is of DGX OS 8"),
+        ("fetched resolute-updates http://ports.ubuntu.com/ubuntu-ports", "is of resolute, and this Spark is of"),
+        ("fetched jammy https://download.docker.com/linux/ubuntu", "is of jammy"),
+        ("- noble http://ports.ubuntu.com/ubuntu-ports", "apt has nothing of http://ports.ubuntu.com"),
+        ("- / https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/sbsa", "apt has nothing of"),
+    ],
+)
+def test_a_source_of_another_release_or_without_its_lists_is_refused(row: str, why: str) -> None:
+    (refusal,) = update_judge.sources(known(["codename noble", *GOOD_SOURCES, f"source {row}"]), "7.5.0")
+    assert why in refusal.what
+
+
+GOOD_SOURCES = (
+    "source fetched noble-updates http://ports.ubuntu.com/ubuntu-ports",
+    "source fetched noble https://repo.download.nvidia.com/baseos/7/arm64",
+    "source fetched / https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2404/sbsa",
+    "source - any https://pkg.example.org/of-the-owner",  # a dead one of the owner's concerns no Spark
+    "source - stable https://notnvidia.com/baseos",
+)
+
+
+def test_sources_of_its_own_release_and_those_of_its_owner_stand_in_no_way() -> None:
+    assert [*update_judge.sources(known(["codename noble", *GOOD_SOURCES]), "7.5.0")] == []
+    assert [*update_judge.sources(known(GOOD_SOURCES), "")] == [], "nothing is known of the host"
+
+
+def test_what_was_installed_for_another_package_goes_without_a_word() -> None:
+    assert planned(packages("sparky"), ["Remv libold [1]", "Remv htop [1]", "simulated 0"]).removed == (
+        "htop",
+        "libold",
+    )
+
+
 def test_holds_of_others_are_named_where_apt_finds_no_way() -> None:
     """As on 2026-05-03 with 31 packages held [@spark-fleet-updates]."""
     found = packages("sparky")
@@ -316,7 +406,16 @@ def test_what_is_used_from_the_next_boot_on_needs_a_reboot(name: str) -> None:
 
 @pytest.mark.parametrize(
     "row",
-    ["Inst curl", "Inst $(reboot) (1 x)", "Inst curl [1] (;; x)", "Remv ../x", "bytes x", "kept UPPER", "else 1"],
+    [
+        "Inst curl",
+        "Inst $(reboot) (1 x)",
+        "Inst curl [1] (;; x)",
+        "Remv ../x",
+        "bytes x",
+        "kept UPPER",
+        "manual ../x",
+        "else 1",
+    ],
 )
 def test_a_forecast_of_another_form_is_an_error(row: str) -> None:
     with pytest.raises(ValueError):

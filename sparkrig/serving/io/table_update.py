@@ -1,0 +1,140 @@
+"""Newer tables from SOURCE: checked as they are read at run, and put in the place of those in use; and back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from sparkrig.cure import quoted_path
+from sparkrig.refusal import Refusal
+from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, taken_tables, vllm_flags
+from sparkrig.serving.io.taken_tables import Record, Set
+from sparkrig.serving.tables import Tables
+from sparkrig.terminal import atomic_write
+from sparkrig.text import plain, reason
+
+
+@dataclass(frozen=True)
+class Offer:
+    """Tables that were checked, and are not in use yet. content: their files by their paths."""
+
+    set: Set
+    tables: Tables
+    content: Mapping[str, bytes]
+
+
+def loaded(folder: Path) -> Tables:
+    """The tables of a folder. Raises Refusal where one cannot stand."""
+    return Tables(
+        catalogue_files.catalogue(folder),
+        lint_rules.shipped(folder),
+        vllm_flags.knowledge(folder=folder),
+        catalogue_files.newest(folder),
+    )
+
+
+def offer(source: str) -> Offer:
+    """The tables of SOURCE, checked. Raises Refusal: not reached, torn, of another form, or older."""
+    content = table_archive.read(source)
+    whole = hashlib.sha256()
+    for name, text in sorted(content.items()):
+        whole.update(b"%d %s %d " % (len(name), name.encode(), len(text)) + text)
+    with _written(content) as folder:
+        try:
+            tables = loaded(folder)
+            _judge_text(folder, content)
+        except Refusal as refusal:
+            what = refusal.what.replace(f"{folder}/", "").replace(str(folder), source)
+            raise Refusal(f"{source}: {what}", "a newer sparkrig, or another SOURCE") from None
+    _judge_day(tables.day, source)
+    kept = source if "://" in source else str(Path(source).resolve())
+    return Offer(Set(digest=whole.hexdigest()[:16], day=tables.day, source=kept), tables, content)
+
+
+def _judge_text(folder: Path, content: Mapping[str, bytes]) -> None:
+    """Raises Refusal for what a terminal would obey, written as it is or as an escape of YAML."""
+    for name in content:
+        for text in _texts(catalogue_files.read(folder / name)):
+            if plain(text) != text.replace("\n", " "):
+                raise Refusal(f"{name}: {plain(text)[:60]!r} has a character that cannot be shown", "")
+
+
+def _texts(found: Any) -> Iterator[str]:
+    if isinstance(found, dict):
+        for key, value in found.items():
+            yield from (*_texts(key), *_texts(value))
+    elif isinstance(found, list):
+        for each in found:
+            yield from _texts(each)
+    elif isinstance(found, str):
+        yield found
+
+
+def _judge_day(day: date, source: str) -> None:
+    now = catalogue_files.newest(catalogue_files.used())
+    if day < now:
+        what = f"{source} is older than the tables in use: of {day}, and those are of {now}"
+        raise Refusal(what, "sparkrig models update --back goes back to the ones before")
+    if day > datetime.now(UTC).date() + timedelta(days=1):
+        raise Refusal(f"{source} has a source of {day}, a day that is still to come", "date")
+
+
+def take(offered: Offer) -> None:
+    """Put them in use. Raises Refusal, and then the ones before are still in use."""
+    if not offered.set.folder.exists():
+        with _written(offered.content) as folder:
+            try:
+                folder.rename(offered.set.folder)
+            except OSError as error:
+                raise _unwritten(offered.set.folder, error) from None
+    before = taken_tables.record().used
+    _record(Record(used=offered.set, before=before))
+
+
+def back() -> Set | None:
+    """Put the ones before in use; None: those that sparkrig carries. Raises Refusal where nothing was taken."""
+    try:
+        now = taken_tables.record()
+    except Refusal:  # what cannot be read leads back to what sparkrig carries
+        now = Record(used=Set(digest="0" * 16, day=date.min, source=""))
+    if now.used is None:
+        raise Refusal(
+            "the tables in use are those that sparkrig carries, and none are before them", "sparkrig models"
+        )
+    _record(Record(used=now.before))
+    return now.before
+
+
+def _record(record: Record) -> None:
+    atomic_write.folder(taken_tables.file())
+    atomic_write.write(taken_tables.file(), record.model_dump_json() + "\n")
+    kept = {each.digest for each in (record.used, record.before) if each}
+    for folder in taken_tables.home().iterdir():
+        if folder.is_dir() and folder.name not in kept:
+            shutil.rmtree(
+                folder, ignore_errors=True
+            )  # what stays of it is looked at by nobody, and goes next time
+
+
+@contextmanager
+def _written(content: Mapping[str, bytes]) -> Iterator[Path]:
+    """A new folder with these files, beside the sets; gone afterwards where nobody renamed it."""
+    folder = taken_tables.home() / f".new-{os.urandom(4).hex()}"
+    try:
+        for name, text in content.items():
+            atomic_write.folder(folder / name)
+            atomic_write.create(folder / name, text, 0o644)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unwritten(folder: Path, error: OSError) -> Refusal:
+    return Refusal(f"{folder} cannot be written: {reason(error)}", f"ls -ld {quoted_path(folder.parent)}")
