@@ -66,7 +66,9 @@ def lint(
     version = _version(vllm)
     known = files.catalogue()
     tables = files.flag_tables()
-    told = _catalogued(known, words) if catalogue else [(launch, None, None) for launch in _launches(words)]
+    told = (
+        _catalogued(known, words) if catalogue else [(launch, None, None) for launch in _launches(words, sparks)]
+    )
     cases = [Case(launch, known.find, sparks or nodes, version or of, tables) for launch, nodes, of in told]
     rules = files.lint_rules()
     found = [judgement.judge(case, rules) for case in cases]
@@ -99,14 +101,14 @@ def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, in
     return [(launch, row.nodes, flags.version(row.vllm) if row.vllm else None) for launch, row in every]
 
 
-def _launches(words: Sequence[str]) -> list[Launch]:
+def _launches(words: Sequence[str], sparks: int | None) -> list[Launch]:
     """Of a command that a shell has parted, or of a text; exit code 1 where there is none."""
     from sparkrig.serving import launch_text
 
     if len(words) > 1:
         return _readable(lambda: launch_text.typed(words), " ".join(words))
     text = _text(words[0] if words else "-")
-    return _readable(lambda: launch_text.read(text), text)
+    return _readable(lambda: launch_text.read(text, sparks), text)
 
 
 def _readable(read: Callable[[], list[Launch]], text: str) -> list[Launch]:

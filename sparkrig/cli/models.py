@@ -258,7 +258,7 @@ def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]
         return _named(checkpoint_files.read(id, fetched.files), known), fetched.revision
     except Unreadable as error:
         cure = "give its name with --id OWNER/NAME" if local and not id_ else "take another checkpoint of it"
-        raise click.ClickException(f"{error}. Try: {cure}") from None
+        raise click.ClickException(f"{error}. Try: {error.cure or cure}") from None
 
 
 def _named(model: Model, known: Catalogue) -> Model:

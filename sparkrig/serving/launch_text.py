@@ -55,8 +55,8 @@ _KEYS = {
 _YAML = re.compile(r"(?:[^\S\n]*+(?:#.*+)?\n)*+(?:---|[A-Za-z_][\w.-]*:(?:\s|$))")
 
 
-def read(text: str) -> list[Launch]:
-    """Every launch in a text of any form. Raises Unreadable where there is none."""
+def read(text: str, sparks: int | None = None) -> list[Launch]:
+    """Every launch in a text of any form, a recipe as it is launched on so many. Raises Unreadable for none."""
     bare = text.strip()
     if not bare:
         raise Unreadable("nothing was given")
@@ -67,7 +67,7 @@ def read(text: str) -> list[Launch]:
         return documents.inspected(bare)
     _not_read(form for form, sign in _SIGNS.items() if sign.search(bare))
     if _YAML.match(bare):
-        return _yaml(bare)
+        return _yaml(bare, sparks)
     shell = Shell("the command line")
     return _found(shell, shell.read(bare))
 
@@ -162,13 +162,19 @@ def _spread(launch: Launch, sparks: int) -> Launch:
     return replace(launch, flags={**launch.flags, "tensor-parallel-size": f"{size}"})
 
 
+def _alone(made: Recipe, sparks: int | None) -> dict[str, str]:
+    """What a recipe's launcher sets where it has one Spark, of a recipe that takes one [@eugr-run-recipe]."""
+    one = sparks == 1 and made.fewest == 1 and made.stages == 1
+    return {"tensor_parallel": "1"} if "tensor_parallel" in made.values and (one or made.most == 1) else {}
+
+
 def _not_read(forms: Iterable[str]) -> None:
     """Raises NotRead for the first of these forms."""
     if form := next(iter(forms), ""):
         raise not_read(f"it is {form}")
 
 
-def _yaml(text: str) -> list[Launch]:
+def _yaml(text: str, sparks: int | None) -> list[Launch]:
     """Compose, a recipe, or what `vllm serve --config` takes."""
     found = [each for each in documents.load(text) if isinstance(each, dict)]
     document = found[0] if found else {}
@@ -178,7 +184,7 @@ def _yaml(text: str) -> list[Launch]:
         raise not_read("it is a recipe of spark-pulse")
     if recipe.is_one(document):
         made = recipe.of(document)
-        return [_spread(each, made.fewest) for each in of_recipe(made, made.command())]
+        return [_spread(each, made.fewest) for each in of_recipe(made, made.command(**_alone(made, sparks)))]
     if "model" in document:
         return [_configured(document)]
     _not_read(_KEYS[key] for each in found for key in each if key in _KEYS)

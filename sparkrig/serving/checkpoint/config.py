@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from sparkrig.cure import Cure
 from sparkrig.parsing import bounds, safe_yaml
 
 _FILE = Path(__file__).parents[2] / "models" / "vllm" / "checkpoints.yaml"
@@ -22,7 +23,14 @@ _NESTED = ("thinker_config", "text_config", "llm_config", "language_config")
 
 
 class Unreadable(ValueError):
-    """Files of which no model can be made; the message is one sentence without a full stop."""
+    """Files of which no model can be made; the message is one sentence without a full stop.
+
+    cure: what to try, empty where nothing is better than another checkpoint.
+    """
+
+    def __init__(self, message: str, cure: Cure | str = "") -> None:
+        super().__init__(message)
+        self.cure = cure
 
 
 class Missing(Unreadable):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from sparkrig.parsing import hub
 from sparkrig.serving.budget import GIB, Use, fewest_nodes
-from sparkrig.serving.checkpoint import layers, quantization, shape
+from sparkrig.serving.checkpoint import kinds, layers, quantization, shape
 from sparkrig.serving.checkpoint.config import Config, Missing, Unreadable, table
 from sparkrig.serving.checkpoint.layers import Mixer
 from sparkrig.serving.model import Checkpoint, Model, Shape
@@ -23,42 +23,47 @@ INDEX_CHARS = 67_108_864  # an index of 200,000 tensors has 25 MB
 UNVERIFIED = "not verified by anyone: computed from its own config.json"
 _EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 # the same weights once more, for other programs; templates/serving leaves them out of a download, too
-_ELSEWHERE = re.compile(r"consolidated|adapter|/")
+_ELSEWHERE = re.compile(r"consolidated|adapter|training_args|/|\.fp32")
+_WEIGHTS = (".safetensors", ".bin")  # the second where there is none of the first
 
 
 @dataclass(frozen=True)
 class Files:
     """What a checkpoint consists of.
 
-    config, index, quantization: texts of config.json, model.safetensors.index.json and hf_quant_config.json, empty
-    where there is none; sizes: bytes of each *.safetensors file by its name, empty where they are not there.
+    config, index, quantization, adapter: texts of config.json, model.safetensors.index.json, hf_quant_config.json
+    and adapter_config.json, empty where there is none; sizes: bytes of each file by its name, empty where they are
+    not there.
     """
 
     config: str
     index: str = ""
     quantization: str = ""
     sizes: Mapping[str, int] = field(default_factory=dict)
+    adapter: str = ""
 
 
 def read(id: str, files: Files) -> Model:
     """The model of a checkpoint. id: OWNER/NAME on the hub. Raises Unreadable, in one sentence."""
     if not hub.ID.fullmatch(id):
         raise Unreadable(f"{id} is no OWNER/NAME of a checkpoint")
+    kinds.refuse(id, files.config, files.sizes, files.adapter)
     config, said = Config.of(files.config), ["its figures are computed from its own files"]
     index = table(files.index, "model.safetensors.index.json", INDEX_CHARS) if files.index else {}
     beside = table(files.quantization, "hf_quant_config.json") if files.quantization else {}
-    mixers = layers.mixers(config, said)
+    other = kinds.other(config)
+    mixers = [] if other else layers.mixers(config, said)
     kind, size = quantization.quantization(config, beside, said), _size(files, index, said)
     checkpoint = Checkpoint(
         id=id,
         format=kind.format,
         weights_gib=None if size is None else max(0.01, round(size / GIB, 2)),
-        draft=shape.draft_weights(config, _names(index)),
+        draft=None if other else shape.draft_weights(config, _names(index)),
         note=kind.note,
         source=SOURCE,
     )
     title = id.partition("/")[2]
-    cache = _shape(config, mixers, said)
+    cache = None if other else _shape(config, mixers, said)
     longest = shape.context(config, said)
     if config.whole.get("vision_config"):
         said.append("its vision part is in the size of the files")
@@ -69,7 +74,7 @@ def read(id: str, files: Files) -> Model:
         context=longest,
         nodes=1,
         standing="unknown",
-        why=UNVERIFIED,
+        why=f"{UNVERIFIED}; {other}" if other else UNVERIFIED,
         shape=cache,
         checkpoints=(checkpoint,),
         assumed=tuple(dict.fromkeys(said)),
@@ -110,7 +115,9 @@ def _names(index: Mapping[str, Any]) -> Sequence[str]:
 
 def _size(files: Files, index: Mapping[str, Any], said: list[str]) -> int | None:
     """Bytes of all weights."""
-    sizes = {name: size for name, size in files.sizes.items() if not _ELSEWHERE.search(name)}
+    own = {name: size for name, size in files.sizes.items() if not _ELSEWHERE.search(name)}
+    ending = next((each for each in _WEIGHTS if any(name.endswith(each) for name in own)), _WEIGHTS[0])
+    sizes = {name: size for name, size in own.items() if name.endswith(ending)}
     mapped = index.get("weight_map")
     wanted = {each for each in mapped.values() if isinstance(each, str)} if isinstance(mapped, dict) else set()
     missing = wanted - set(sizes)

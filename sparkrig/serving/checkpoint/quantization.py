@@ -37,8 +37,9 @@ def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> 
     beside: hf_quant_config.json, empty where there is none; said: takes what had to be assumed, in sentences.
     """
     told = config.under("quantization_config") or config.under("compression_config")
-    if other := TABLES["others"].get(_method(told)) or _mlx(told or config.under("quantization")):
-        raise Unreadable(f"its weights are in {other}, a format that vLLM does not load")
+    block = "aqlm" if config.under("aqlm") else _method(told)  # AQLM's first checkpoints have a block of that name
+    if other := TABLES["others"].get(block) or _mlx(told or config.under("quantization")):
+        raise Unreadable(f"its weights are in {other} loads and vLLM does not")
     if not told and not beside:
         return _plain(config, said)
     method, found = _method(told or beside), _formats(told or beside)
@@ -51,7 +52,7 @@ def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> 
 
 def _mlx(told: Mapping[str, Any]) -> str:
     """MLX names no method, only how it rounds: vLLM ends with an unknown method of no name [@mlx-nemotron]."""
-    return "MLX" if not _method(told) and {"group_size", "bits"} <= told.keys() else ""
+    return "MLX, which MLX on a Mac" if not _method(told) and {"group_size", "bits"} <= told.keys() else ""
 
 
 def _plain(config: Config, said: list[str]) -> Quantization:

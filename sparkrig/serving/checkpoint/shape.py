@@ -161,7 +161,8 @@ def draft_weights(config: Config, names: Sequence[str]) -> bool | None:
 
 def context(config: Config, said: list[str]) -> int | None:
     """The longest sequence, as vLLM derives it (config/model.py, _get_and_verify_max_len)."""
-    longest = config.count("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+    names = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "max_target_positions")
+    longest = config.count(*names)
     if longest is None:
         said.append("config.json has no max_position_embeddings, so its longest sequence is not known")
         return None

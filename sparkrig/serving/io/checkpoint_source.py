@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,14 +21,17 @@ from sparkrig.parsing import bounds, hub
 from sparkrig.refusal import Refusal
 from sparkrig.serving.checkpoint.config import CHARS
 from sparkrig.serving.checkpoint.files import INDEX_CHARS, Files
+from sparkrig.serving.checkpoint.kinds import ADAPTER
 from sparkrig.serving.io import https
 from sparkrig.text import reason
 
 CONFIG, QUANTIZATION, INDEX = "config.json", "hf_quant_config.json", "model.safetensors.index.json"
-_WEIGHTS = ".safetensors"
 _HUB = "https://huggingface.co"
 _WHOLE_S = 90.0  # for one file
 _LIST_CHARS = 8_388_608  # of the list of files: 1,000 entries have 0.3 MB
+_MOST = 100_000  # files of a folder
+# a folder without config.json that is one of weights all the same
+_TELLS = re.compile(r"\.gguf$|^model_index\.json$", re.IGNORECASE).search
 _NO_FILE = 404
 _BARRED = (401, 403)
 
@@ -45,11 +49,11 @@ class Fetched:
 
 def folder(path: Path) -> Fetched:
     """The files of a folder. Raises Refusal."""
-    config = _text(path / CONFIG, CHARS)
-    if config is None:
+    config, adapter, sizes = _text(path / CONFIG, CHARS), _text(path / ADAPTER, CHARS), _sizes(path)
+    if config is None and adapter is None and not any(map(_TELLS, sizes)):
         raise Refusal(f"{path} has no {CONFIG}, so it is no folder of a checkpoint", f"ls -l {quoted_path(path)}")
     index, quantization = _text(path / INDEX, INDEX_CHARS), _text(path / QUANTIZATION, CHARS)
-    return Fetched(Files(config, index or "", quantization or "", _sizes(path)))
+    return Fetched(Files(config or "", index or "", quantization or "", sizes, adapter or ""))
 
 
 def _text(file: Path, most: int) -> str | None:
@@ -78,7 +82,7 @@ def _decoded(content: bytes, name: str, most: int) -> str:
 
 def _sizes(path: Path) -> dict[str, int]:
     try:
-        return {file.name: file.stat().st_size for file in path.glob(f"*{_WEIGHTS}") if file.is_file()}
+        return {file.name: file.stat().st_size for file in islice(path.glob("*"), _MOST) if file.is_file()}
     except OSError:
         return {}  # the index has a size of its own
 
@@ -92,16 +96,18 @@ def from_hub(id: str) -> Fetched:
         raise Refusal(f"{id} is no OWNER/NAME of a checkpoint", "sparkrig models")
     place = f"{_endpoint()}/{id}/resolve"
     config, commit = _get(f"{place}/main/{CONFIG}", id, CHARS)
-    if config is None:
+    at = commit or "main"  # the others of the same commit, which may be old by now
+    index, _ = _get(f"{place}/{at}/{INDEX}", id, INDEX_CHARS) if config else (None, "")
+    quantization, _ = _get(f"{place}/{at}/{QUANTIZATION}", id, CHARS) if config else (None, "")
+    listed, _ = _get(f"{_endpoint()}/api/models/{id}/tree/{at}", id, _LIST_CHARS)
+    sizes = _listed(listed or "")
+    if config is None and not sizes:
         raise Refusal(
             f"the hub has no {CONFIG} for {id}: there is no such checkpoint, or it is none for vLLM",
             f"look at {_endpoint()}/{quoted(id)}",
         )
-    at = commit or "main"  # the others of the same commit, which may be old by now
-    index, _ = _get(f"{place}/{at}/{INDEX}", id, INDEX_CHARS)
-    quantization, _ = _get(f"{place}/{at}/{QUANTIZATION}", id, CHARS)
-    listed, _ = _get(f"{_endpoint()}/api/models/{id}/tree/{at}", id, _LIST_CHARS)
-    return Fetched(Files(config, index or "", quantization or "", _listed(listed or "")), commit)
+    adapter, _ = _get(f"{place}/{at}/{ADAPTER}", id, CHARS) if ADAPTER in sizes else (None, "")
+    return Fetched(Files(config or "", index or "", quantization or "", sizes, adapter or ""), commit)
 
 
 def _endpoint() -> str:
@@ -113,18 +119,14 @@ def _endpoint() -> str:
 
 
 def _listed(text: str) -> Mapping[str, int]:
-    """Sizes of the files of weights in the hub's list; empty where the list is none."""
+    """Sizes of the files in the hub's list; empty where the list is none."""
     try:
         found = bounds.loads(text)
     except ValueError:
         return {}
     entries = [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
     sizes = {str(entry.get("path")): entry.get("size") for entry in entries}
-    return {
-        name: size
-        for name, size in sizes.items()
-        if name.endswith(_WEIGHTS) and isinstance(size, int) and 0 < size < 10**15
-    }
+    return {name: size for name, size in sizes.items() if isinstance(size, int) and 0 < size < 10**15}
 
 
 def _allow(request: urllib.request.Request) -> None:

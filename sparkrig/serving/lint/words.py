@@ -251,7 +251,10 @@ def unseen(case: Case) -> Iterator[Hit]:
 
 def other_engine(case: Case) -> Iterator[Hit]:
     if case.launch.engine != engines.VLLM:
-        yield Hit(f"it launches {engines.name(case.launch.engine)}, and lint judges launches of vLLM")
+        # of those that are only known by name nothing is served here
+        served = engines.OTHERS[case.launch.engine].model
+        better = "" if served else "sparkrig models: what vLLM, SGLang and llama.cpp serve here"
+        yield Hit(f"it launches {engines.name(case.launch.engine)}, and lint judges launches of vLLM", better)
 
 
 def secret_argument(case: Case) -> Iterator[Hit]:

@@ -165,6 +165,22 @@ def test_how_many_sparks_and_which_version_is_told() -> None:
     assert "second-node" not in typed("--vllm", "0.11.0", "-", text=f"{SERVE} -tp 2").stdout
 
 
+def test_a_recipe_takes_one_gpu_where_there_is_one_spark_unless_it_is_for_a_cluster(tmp_path: Path) -> None:
+    command = "command: vllm serve a/B-FP8 -tp {tensor_parallel} --gpu-memory-utilization 0.8"
+    recipe = f"recipe_version: '1'\nmodel: a/B-FP8\ndefaults: {{tensor_parallel: 2}}\n{command}\n"
+
+    def gpus(text: str, *words: str) -> int:
+        (tmp_path / "recipe.yaml").write_text(recipe + text)
+        return int(json.loads(typed("--json", *words, f"{tmp_path}/recipe.yaml").stdout)["launches"][0]["gpus"])
+
+    assert (gpus(""), gpus("", "--sparks", "2"), gpus("", "--sparks", "1")) == (2, 2, 1)
+    assert (gpus("solo_only: true"), gpus("cluster_only: true", "--sparks", "1")) == (1, 2)
+    (tmp_path / "recipe.yaml").write_text(
+        recipe.replace("{tensor_parallel} --", "2 --")
+    )  # which no launcher changes
+    assert "gpus-beyond-sparks" in typed("--sparks", "1", f"{tmp_path}/recipe.yaml").stdout
+
+
 def test_the_catalogue_is_asked() -> None:
     text = serve("nvidia/Qwen3-235B-A22B-NVFP4", RAY_PAIR)
     assert "checkpoint-bad" in typed("-", text=text).stdout

@@ -105,10 +105,51 @@ def test_a_format_that_vllm_does_not_load_never_fits() -> None:
     config = json.loads(text("Qwen/Qwen3-8B"))
 
     def holds(key: str, told: dict[str, Any], name: str) -> None:
-        with pytest.raises(Unreadable, match=rf"^its weights are in {name}, a format that vLLM does not load$"):
+        with pytest.raises(Unreadable, match=rf"^its weights are in {name}, which .+ loads and vLLM does not$"):
             files.read("a/b", files.Files(json.dumps({**config, key: told})))
 
     each_row({name: tuple(row) for name, row in EXPECTED["others"].items()}, holds)
+
+
+def test_what_is_no_decoder_has_no_kv_cache_and_is_named() -> None:
+    def holds(config: dict[str, Any], said: str) -> None:
+        sizes = {"model.safetensors": 3 * GIB, "model.fp32-00001-of-00001.safetensors": GIB}
+        model = files.read("a/b", files.Files(json.dumps(config), sizes=sizes))
+        assert said in model.why and model.shape is None and model.context in config.values()
+        assert model.best().weights_gib == 3
+
+    each_row({name: tuple(row.values()) for name, row in EXPECTED["kinds"].items()}, holds)
+
+
+def test_what_vllm_has_no_class_for_is_refused() -> None:
+    def holds(config: dict[str, Any], said: str) -> None:
+        with pytest.raises(Unreadable) as refused:
+            files.read("a/b", files.Files(json.dumps(config), sizes={"model.safetensors": GIB}))
+        assert said in str(refused.value) and refused.value.cure == "sparkrig models"
+
+    each_row({name: tuple(row.values()) for name, row in EXPECTED["unserved"].items()}, holds)
+
+
+def test_files_that_are_no_model_are_named_with_what_loads_them() -> None:
+    def holds(row: dict[str, Any]) -> None:
+        adapter = json.dumps(row["adapter"]) if "adapter" in row else ""
+        sizes = dict.fromkeys(row["names"], GIB)
+        for config in ("", text("Qwen/Qwen3-8B")) if row["cure"] else ("",):  # some have one all the same
+            with pytest.raises(Unreadable) as refused:
+                files.read(row.get("id", "a/b"), files.Files(config, sizes=sizes, adapter=adapter))
+            assert row["said"] in str(refused.value) and refused.value.cure == row["cure"]
+
+    each_row({name: (row,) for name, row in EXPECTED["foreign"].items()}, holds)
+    merged = files.Files(
+        text("Qwen/Qwen3-8B"), sizes={"model.safetensors": GIB, "adapter_config.json": 9}, adapter="{}"
+    )
+    assert files.read("a/b", merged).best().weights_gib == 1
+
+
+def test_weights_of_torch_are_counted_where_there_are_no_others() -> None:
+    sizes = {"pytorch_model-00001-of-00001.bin": 2 * GIB, "training_args.bin": GIB}
+    assert made("Qwen/Qwen3-8B", index="", sizes=sizes).best().weights_gib == 2
+    assert made("Qwen/Qwen3-8B", index="", sizes={**sizes, "x.safetensors": GIB}).best().weights_gib == 1
 
 
 def test_methods_of_quantization() -> None:
@@ -137,7 +178,8 @@ def test_the_size_is_that_of_the_files_else_the_index_s() -> None:
     assert any("neither the files of the weights nor an index" in each for each in unknown.assumed)
     bare = json.dumps({"weight_map": json.loads(index)["weight_map"]})
     assert any(
-        "1 of 1 files of weights are not there" in each for each in made(id, index=bare, sizes={"x": 1}).assumed
+        "1 of 1 files of weights are not there" in each
+        for each in made(id, index=bare, sizes={"x.safetensors": 1}).assumed
     )
 
 
@@ -189,7 +231,7 @@ def changed(**values: Any) -> str:
 
 
 HOSTILE = {
-    "nothing": ("", "config.json is no JSON"),
+    "nothing": ("", "a/b has no config.json"),
     "no JSON": ("{", "config.json is no JSON"),
     "a list": ("[]", "an object with fields expected"),
     "too deep": ("[" * 50, "nests deeper than 32 levels"),

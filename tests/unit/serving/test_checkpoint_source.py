@@ -88,7 +88,7 @@ def test_a_checkpoint_of_the_hub(hub: Hub) -> None:
     assert json.loads(found.files.config)["model_type"] == "gpt_oss"
     assert json.loads(found.files.index)["metadata"]["total_size"] == 65248815744
     assert found.files.quantization == ""  # there is none
-    assert sum(found.files.sizes.values()) == 14 * 7 and found.revision == COMMIT
+    assert sum(found.files.sizes.values()) == 14 * 7 + 9 and found.revision == COMMIT
     assert [path for path, _ in hub.asked] == [
         f"/{ID}/resolve/main/config.json",
         f"/{ID}/resolve/{COMMIT}/model.safetensors.index.json",
@@ -118,6 +118,15 @@ def test_a_token_that_is_none_is_not_sent(hub: Hub, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("HF_TOKEN", "two\nlines")
     checkpoint_source.from_hub(ID)
     assert {token for _, token in hub.asked} == {None}
+
+
+def test_a_lora_adapter_of_the_hub_is_told_by_its_files(hub: Hub) -> None:
+    names = ("adapter_config.json", "adapter_model.safetensors")
+    hub.has(f"/api/models/{ID}/tree/main", json.dumps([{"path": name, "size": 7} for name in names]))
+    hub.has(f"/{ID}/resolve/main/adapter_config.json", '{"base_model_name_or_path": "org/Base"}')
+    found = checkpoint_source.from_hub(ID).files
+    assert (found.config, found.adapter) == ("", '{"base_model_name_or_path": "org/Base"}')
+    assert tuple(found.sizes) == names
 
 
 def refused(hub: Hub, prepare: Callable[[Hub], None]) -> Refusal:
@@ -220,7 +229,11 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "x"}')
     (tmp_path / "model-00001-of-00001.safetensors").write_bytes(b"1234")
     found = checkpoint_source.folder(tmp_path)
-    assert found.files.sizes == {"model-00001-of-00001.safetensors": 4} and found.revision == ""
+    assert found.files.sizes == {"model-00001-of-00001.safetensors": 4, "config.json": 19}
+    assert found.revision == ""
+    (tmp_path / "config.json").unlink()
+    (tmp_path / "x.gguf").touch()
+    assert checkpoint_source.folder(tmp_path).files.config == ""
     (tmp_path / "config.json").write_bytes(b"\xff")
     with pytest.raises(Refusal, match="is no text in UTF-8"):
         checkpoint_source.folder(tmp_path)
