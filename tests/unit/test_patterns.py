@@ -15,6 +15,7 @@ from sparkrig.parsing import safe_yaml
 from sparkrig.resources import kind
 from sparkrig.serving import engines, parsers, startup
 from sparkrig.serving.lint import case
+from sparkrig.update import update_judge
 from tests.attacks import growth, patterns
 
 # what `sparkrig explain` reads by rows: the patterns of each
@@ -51,6 +52,7 @@ TABLES: dict[str, Any] = {
     "sparkrig/signatures.py re.search(self.pattern, text)": [
         each.pattern for tool in signatures.tools() for each in signatures.table(tool)
     ],
+    "sparkrig/update/update_judge.py re.fullmatch(names, name)": [*update_judge._MISSED.values()],
     "templates/serving/watch.py re.findall(row, text, re.MULTILINE)": [],
 }
 
