@@ -67,6 +67,7 @@ def read(id: str, files: Files) -> Model:
         title=title,
         architecture=_architecture(config, mixers),
         context=longest,
+        indexer_bytes=shape.indexer_bytes(config),
         nodes=1,
         standing="unknown",
         why=UNVERIFIED,
