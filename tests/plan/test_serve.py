@@ -287,13 +287,21 @@ def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: 
     assert f"{said}: {free}" in run.stderr, tail(run)
 
 
+def test_the_plan_tells_what_a_server_gets_of_the_memory_and_nothing_of_one_that_has_it(deploy: Deploy) -> None:
+    run = served_by(deploy, ready(BOTH), ready(BOTH), "--dry", *PAIR)
+    said = "it gets --gpu-memory-utilization 0.87, --max-model-len 32768, --kv-cache-memory-bytes 41062M"
+    assert run.code == 0 and run.stderr.count(said) == 1, tail(run)
+    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2), "--dry", *PAIR)
+    assert run.code == 0 and "it gets" not in run.stderr
+
+
 def test_a_version_before_the_flag_sizes_its_cache_itself(deploy: Deploy) -> None:
     found = started(ready(BOTH), ready(BOTH), "qwen3-235b-a22b")
     for host in found:
         host.responses = {**host.responses, "command -v vllm": ["has vllm", "version 0.10.2"]}
     run = deploy(found, "-y", *PAIR, file=FILE)
     assert run.code == 0, tail(run)
-    assert "--max-model-len 32768: 116.7 of" in run.stderr and "kv-cache-memory-bytes" not in run.stderr
+    assert "--max-model-len 32768: 116.7 of" in run.stderr, tail(run)
 
 
 def test_a_pair_that_was_deployed_before_its_cache_had_a_size_is_left_alone(deploy: Deploy) -> None:
