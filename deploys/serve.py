@@ -117,6 +117,8 @@ if __name__ == "builtins" and (spark := look()):
         if not server.goes and server.rank == 0:
             if len(server.group) > 2:
                 host.log(server.parts)
+            if server.anew:
+                host.log(server.anew)
             for line in server.told():
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import runpy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -179,27 +180,31 @@ def _starts(model: Model) -> str:
 
 def with_memory(text: str) -> str:
     """The same of docs/models.md and what vLLM logged of its memory, with the budget's sum."""
-    heads = ("log", "vLLM", "Sparks", "utilization", "tokens a step", "KV cache, GiB", "computed", "error")
-    text = _marked(text, "memory", _table(heads, map(_memory, logs())))
-    odd = [(_named(log), f"{log.predicted - log.kv_gib:+.1f}", log.exception) for log in logs() if log.exception]
-    return _marked(text, "exceptions", _table(("log", "GiB", "why"), odd))
+    heads = ("log", "Sparks, utilization", "step, context", "KV cache, GiB", "computed", "error")
+    alike = [[*each] for _, each in groupby(logs(), _same)]
+    return _marked(text, "memory", _table(heads, map(_memory, alike)))
 
 
-def _memory(log: Log) -> tuple[str, ...]:
+def _same(log: Log) -> tuple[object, ...]:
+    """What starts have in common that are one row."""
+    return log.name.partition(", start ")[0], log.source, log.nodes, log.utilization, log.step, log.context
+
+
+def _memory(alike: Sequence[Log]) -> tuple[str, ...]:
+    log = alike[0]
     return (
-        _named(log) + ("" if log.constants else " *"),
-        log.vllm,
-        str(log.nodes),
-        f"{log.utilization:g}",
-        f"{log.step:,}",
-        f"{log.kv_gib:.2f}",
-        f"{log.predicted:.2f}",
-        f"{100 * log.error:+.1f} %",
+        f"{_same(log)[0]} [@{log.source}]" + ("" if log.constants else " *"),
+        f"{log.nodes}, {log.utilization:g}",
+        f"{log.step:,}" + (f", {log.context:,}" if log.indexer else ""),
+        _span([f"{each.kv_gib:.2f}" for each in alike]),
+        _span([f"{each.predicted:.2f}" for each in alike]),
+        _span([f"{100 * each.error:+.1f}" for each in alike]) + " %",
     )
 
 
-def _named(log: Log) -> str:
-    return f"{log.name} [@{log.source}]"
+def _span(figures: Sequence[str]) -> str:
+    least, most = min(figures, key=float), max(figures, key=float)
+    return least if least == most else f"{least} to {most}"
 
 
 def with_metrics(text: str) -> str:

@@ -26,6 +26,8 @@ from sparkrig.operations.journal import current
 from sparkrig.refusal import Refusal
 from sparkrig.runs.journal import TRIAL
 from sparkrig.serving import last_deploy, listen, plan, served, smoke, startup, unit_files
+from sparkrig.serving.flags import version
+from sparkrig.serving.runtimes import VLLM
 from sparkrig.serving.wish import Chosen, Sizing
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed, Lost
@@ -120,13 +122,17 @@ def _chosen(group: Group, ids: Mapping[str, str]) -> Chosen:
     kept = {unit_files.decided(group.wish, each.record) for each in group.busy}
     if known and len(kept) == 1 and (decided := kept.pop()):
         return replace(known, sizing=decided)
-    return replace(known or _probe(group, ids[group.head]), sizing=_sizing(group))
+    seen = known or _probe(group, ids[group.head])
+    return replace(seen, sizing=_sizing(group, seen.vllm))
 
 
-def _sizing(group: Group) -> Sizing:
+def _sizing(group: Group, vllm: str) -> Sizing:
     """One and the same for all hosts, by the one with the least room. Raises Refusal with the figures."""
     rooms = [each.room(bare_name(each.host.name)) for each in group.busy]
     made = plan.size(group.wish, group.mine, min(rooms, key=lambda room: room.most))
+    tables = group.leader.sources.tables()
+    if tables and not tables.takes(VLLM.cache, version(vllm)):
+        made = replace(made, cache=0)
     tell(group, f"{made}: {'; '.join(room.said for room in rooms)}")
     return made
 

@@ -9,7 +9,7 @@ from typing import Literal
 import yaml
 from pydantic import BaseModel, ConfigDict
 
-from sparkrig.serving.budget import Use, overhead
+from sparkrig.serving.budget import Overhead, Use, overhead
 from sparkrig.serving.model import Nodes
 
 FILE = Path(__file__).resolve().parent / "fixtures" / "memory" / "logs.yaml"
@@ -31,6 +31,8 @@ class Log(BaseModel):
     seqs: int = 256
     kv: Literal["bf16", "fp8"]
     hidden: int | None
+    context: int = 32768
+    indexer: int = 0
     graphs: bool = True
     graphs_gib: float | None = None
     files: float | None = None
@@ -51,13 +53,18 @@ class Log(BaseModel):
             kv=self.kv,
             nodes=self.nodes,
             step=self.step,
+            context=self.context,
             graphs=self.graphs,
         )
 
     @property
+    def beside(self) -> Overhead:
+        return overhead(self.use, self.hidden, self.indexer)
+
+    @property
     def predicted(self) -> float:
         """GiB for the KV cache by the budget, with the weights as logged."""
-        return self.memory * self.utilization - self.weights - overhead(self.use, self.hidden).total
+        return self.memory * self.utilization - self.weights - self.beside.total
 
     @property
     def error(self) -> float:

@@ -146,6 +146,16 @@ class Server:
             sizing.passes(kept, room)
         return kept
 
+    @property
+    def anew(self) -> str:
+        """What it takes of this host's memory, in words; empty where that was decided by an earlier deploy.
+
+        Raises Refusal where the memory has no room for it.
+        """
+        return (
+            "" if unit_files.decided(self.wish, self.record) else f"it gets {self.sizing}, by this host's memory"
+        )
+
     def room(self, where: str = "this host") -> Room:
         """The memory of the host beside its other servers. where: of which host, in words."""
         memory_gib = self.mine.memory_gib

@@ -44,6 +44,9 @@ NON_TORCH_GIB = 1.7
 # [@cylon-pair, @mia-deepseek-pair, @mia-deepseek-pair-32] [@deepseek-pair-guide, @deepseek-pair-087]
 # [@playbooks-97].
 PAIR_NON_TORCH_GIB = 3.2
+# The same of a rank of more: the median of 12 starts on three and four Sparks, 1.5 to 8.0, of one model
+# [@tonyd2wild-v41, @sparkring-260]. Nine starts elsewhere were kept aside, and agree (docs/models.md).
+MANY_NON_TORCH_GIB = 4.4
 # Bytes of the activations' peak, for each token of a step and each value of the hidden state: 116 of Qwen3.6-35B
 # at 65,536 tokens (5 logs), 121 of Gemma 4 26B at 32,768 (1 log) [@jethac-hijinks]. The peak that vLLM logged
 # itself is 166 of DeepSeek V4 Flash [@mia-deepseek-4].
@@ -56,9 +59,9 @@ HIDDEN = 4096
 # A node of a pair holds more than half: 4.9 % of 118 GB [@conselara-benchmarks, @conselara-hardware], 1.8, 1.9 and
 # 4.0 % of 155.4 GiB [@playbooks-97, @deepseek-pair-guide, @deepseek-pair-087]. The mean of 4 logs.
 SHARDING = 1.03
-# How far a start lay from this sum at the most, in GiB: of 15 logs of one Spark and 13 of a pair
-# (tests/fixtures/memory/logs.yaml). 24 of the 28 are within 10 % of the cache.
-SPREAD_GIB: dict[Nodes, float] = {1: 3.0, 2: 3.6}
+# How far a start lay from this sum at the most, in GiB: of 15 logs of one Spark and 34 of two to six
+# (tests/fixtures/memory/logs.yaml).
+SPREAD_GIB, MANY_SPREAD_GIB = 3.0, 3.6
 # vLLM's own default of a step on a Spark, which it takes for a small GPU [@cylon-pair, @djangodevreng].
 DEFAULT_STEP = 2048
 # What runs beside vLLM: container, Python, scheduler ~5 GiB [@docai-122b], and the system's own reserve.
@@ -84,8 +87,8 @@ BITS: Mapping[str, float] = {
 
 
 def spread(nodes: int) -> float:
-    """How far a start on so many Sparks may be off: a pair's for more than two, of which no log was found."""
-    return SPREAD_GIB[1 if nodes == 1 else 2]
+    """How far a start on so many Sparks may be off."""
+    return SPREAD_GIB if nodes == 1 else MANY_SPREAD_GIB
 
 
 def where(nodes: int) -> str:
@@ -161,9 +164,9 @@ class Budget:
 
     share: memory x utilization; weights: None where no source states their size and the format does not give it;
     estimated: they are at least that large, by the parameters; graphs: set aside for CUDA graphs; non_torch: of
-    CUDA, NCCL and the host beside PyTorch; activations: the peak of a step; kv: what is left for the KV cache,
-    None without weights; needed: by context x sequences, None without a shape; paging: likewise; assumed: in
-    sentences.
+    CUDA, NCCL and the host beside PyTorch; activations: the peak of a step, and the workspace of an indexer; kv:
+    what is left for the KV cache, None without weights; needed: by context x sequences, None without a shape;
+    paging: likewise; assumed: in sentences.
     """
 
     use: Use
@@ -211,7 +214,7 @@ def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
     """A checkpoint of a model, served like that."""
     weights, how = _weights(model, checkpoint, use)
     hidden = model.shape.hidden if model.shape else None
-    beside = overhead(use, hidden)
+    beside = overhead(use, hidden, model.indexer_bytes)
     share = use.memory * use.utilization
     return Budget(
         use=use,
@@ -223,7 +226,7 @@ def budget(model: Model, checkpoint: Checkpoint, use: Use) -> Budget:
         activations=beside.activations,
         kv=None if weights is None else share - weights - beside.total,
         paging=None if model.shape is None else page(model.shape, use),
-        assumed=(*how, *_assumed(model.shape, use)),
+        assumed=(*how, *_assumed(model, use)),
     )
 
 
@@ -240,14 +243,18 @@ class Overhead:
         return self.graphs + self.non_torch + self.activations
 
 
-def overhead(use: Use, hidden: int | None) -> Overhead:
-    """hidden: values of the hidden state, None where they are not known."""
+def overhead(use: Use, hidden: int | None, indexer_bytes: int = 0) -> Overhead:
+    """hidden: values of the hidden state, None where they are not known; indexer_bytes: as a Model has them.
+
+    The indexer's workspace is whole on each rank, and vLLM takes it while it profiles [@vllm-51252, @mia-exl3-86].
+    """
     activations = ACTIVATION_BYTES * use.step * (hidden or HIDDEN) / GIB
+    non_torch = {1: NON_TORCH_GIB, 2: PAIR_NON_TORCH_GIB}.get(use.nodes, MANY_NON_TORCH_GIB)
     return Overhead(
         graphs=GRAPHS_GIB if use.graphs else 0.0,
-        non_torch=PAIR_NON_TORCH_GIB if use.nodes > 1 else NON_TORCH_GIB,
-        # of more than two no log was found: each has fewer heads and experts, and the whole hidden state
-        activations=activations * (PAIR_ACTIVATIONS if use.tensor > 1 else 1.0),
+        non_torch=non_torch,
+        activations=activations * (PAIR_ACTIVATIONS if use.tensor > 1 else 1.0)
+        + indexer_bytes * use.context / GIB,
     )
 
 
@@ -357,12 +364,13 @@ def _staged(model: Model, whole: float, use: Use) -> float:
     return whole * ceil(depth / use.stages) / depth / use.tensor * SHARDING
 
 
-def _assumed(shape: Shape | None, use: Use) -> Iterator[str]:
+def _assumed(model: Model, use: Use) -> Iterator[str]:
+    shape = model.shape
     yield f"a Spark has {use.memory:g} GiB for CPU and GPU together"
     yield "CUDA graphs, activations and non-torch memory take what they did in published logs (docs/models.md)"
-    if use.nodes > 2:
-        yield f"no log of {use.nodes} Sparks was found: what is beside the weights is counted as on a pair"
-    yield f"the sum of {where(min(use.nodes, 2))} was up to {spread(use.nodes):g} GiB off"
+    if model.indexer_bytes:
+        yield f"the indexer of sparse attention keeps {model.indexer_bytes} bytes for each token of the context"
+    yield f"the sum of {where(use.nodes)} was up to {spread(use.nodes):g} GiB off"
     if shape is None or shape.hidden is None:
         yield f"the hidden size of the model is not known, and {HIDDEN} is assumed"
     if shape is None:

@@ -174,6 +174,12 @@ class Knowledge:
             self._tables[minor] = Table(self.releases[minor], found, names)
         return self._tables[minor]
 
+    def takes(self, name: str, of: Version | None) -> bool:
+        """Whether a version has a flag; one beyond the tables counts as the newest, one before them has none."""
+        if of is not None and of < min(self.releases):
+            return False
+        return (self.flags(of) or self.table(max(self.releases))).find(name) is not None
+
     def removed(self, name: str) -> Version | None:
         """The minor version that a flag is gone since; None where the newest has it, or none ever had."""
         return self._gone(self._having(name))

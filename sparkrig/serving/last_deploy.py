@@ -31,8 +31,8 @@ class Record:
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
     it; draft: of its draft model, as `serve_draft` has it, empty for
     none; service: its name, empty for the server without one; settings: of a named service, those that were given
-    for it alone; engine: its id; share, held: as Sizing has them; gguf: OWNER/NAME/FILE of its weights, empty
-    where they are no such file; on: the setting serve_on, empty for the inventory's order.
+    for it alone; engine: its id; share, held, cache: as Sizing has them; gguf: OWNER/NAME/FILE of its weights,
+    empty where they are no such file; on: the setting serve_on, empty for the inventory's order.
     """
 
     model: str
@@ -64,11 +64,12 @@ class Record:
     held: float = 0.0
     gguf: str = ""
     on: tuple[str, ...] = ()
+    cache: int = 0
 
     @property
     def sizing(self) -> Sizing | None:
         """What was decided; None for a host that has no part in it."""
-        decided = Sizing(self.utilization, self.context, self.engine, self.share, self.held)
+        decided = Sizing(self.utilization, self.context, self.engine, self.share, self.held, self.cache)
         return decided if self.utilization else None
 
     @property
@@ -89,8 +90,9 @@ class Record:
         if self.engine == VLLM.id:
             for name in _OF_OTHERS:
                 del told[name]
-        if not self.on:
-            del told["on"]
+        for name in ("on", "cache"):
+            if not told[name]:
+                del told[name]
         return File(Service(self.service).record, json.dumps(told, indent=1) + "\n")
 
 

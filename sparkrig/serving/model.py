@@ -284,7 +284,8 @@ class Model(_Told):
     """One model.
 
     parameters_b, active_b: in billions, None where no source states them; context: the longest that it was made
-    for, in tokens; nodes: how many Sparks it needs; purposes: what its own card says that it is for;
+    for, in tokens; indexer_bytes: of memory that vLLM keeps for each token of --max-model-len, for the indexer of
+    sparse attention; nodes: how many Sparks it needs; purposes: what its own card says that it is for;
     standing, why: whether to serve it, by that source;
     checkpoints: by preference; assumed: in sentences, what had to be assumed where the entry was computed from the
     files of a checkpoint.
@@ -296,6 +297,7 @@ class Model(_Told):
     parameters_b: Size | None = None
     active_b: Size | None = None
     context: Count | None = None
+    indexer_bytes: Annotated[int, Field(ge=0)] = 0
     nodes: Nodes
     purposes: Annotated[tuple[Purpose, ...], Field(strict=False)] = ()
     standing: Standing

@@ -65,8 +65,8 @@ def wish(find: Find, settings: Settings, sparks: int, recipe: Recipe | None = No
     image = settings.serve_image or _image(engine, model, checkpoint, base, recipe)
     if engine is runtimes.VLLM:
         flags = _flags(model, checkpoint, base, nodes, settings)
-        if recipe is None and not {"gpu-memory-utilization", "kv-cache-memory-bytes"} & flags.keys():
-            flags = {**flags, "gpu-memory-utilization": _SHARE}
+        if recipe is None and not {runtimes.VLLM.share, runtimes.VLLM.cache} & flags.keys():
+            flags = {**flags, runtimes.VLLM.share: _SHARE}
     else:
         flags = another.flags(engine, settings, nodes, base)
     return Wish(

@@ -29,6 +29,7 @@ _SHORT = 32768  # a context of less is worth a higher utilization
 _AUTO = ("auto", -1)  # of a launch of the catalogue: as long as fits, which is chosen here
 _UNKNOWN = 32768  # where the KV cache of a model is not known
 _ROUNDING = 1e-9  # of floats
+_MIB_OF_GIB = 1024
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,9 @@ def _held(serving: Serving, record: Record | None) -> float:
     """
     if serving.memory is None or record is None or not serving.active or serving.health not in (None, 200):
         return 0.0
-    share = record.held or record.utilization * serving.memory.total
+    # of a cache whose size vLLM was told, what `_cache` kept spare was never taken
+    never = spread(record.nodes) if record.cache else 0.0
+    share = record.held or record.utilization * serving.memory.total - never
     return share if serving.memory.available + share <= serving.memory.total else 0.0
 
 
@@ -187,12 +190,23 @@ def _chosen(asked: Wish, made: Budget, firm: float | None, rooms: Room, use: Use
         made = _made(asked, use, math.ceil(least * 100) / 100, context, rooms)
     given = firm if firm is not None else engine.given(made, rooms.at_start)
     most = engine.most(made.use.utilization, made, rooms.at_start)
-    return _sizing(asked, most, context, given, engine.held(made))
+    return _sizing(asked, most, context, given, engine.held(made), _cache(asked, made, rooms))
 
 
-def _sizing(asked: Wish, utilization: float, context: int, given: float, held: float) -> Sizing:
+def _cache(asked: Wish, made: Budget, rooms: Room) -> int:
+    """MiB of the KV cache that a start has in any case, so that all have the same; 0 where vLLM is to profile.
+
+    It is to where one sequence takes more than is left with what stays spare.
+    """
+    if asked.engine != VLLM.id or VLLM.cache in asked.flags or made.kv is None or made.needed is None:
+        return 0
+    sure = made.kv - spread(asked.nodes) - rooms.draft
+    return math.floor(sure * _MIB_OF_GIB) if sure >= made.needed else 0
+
+
+def _sizing(asked: Wish, utilization: float, context: int, given: float, held: float, cache: int = 0) -> Sizing:
     if asked.engine == VLLM.id:
-        return Sizing(utilization, context)
+        return Sizing(utilization, context, cache=cache)
     return Sizing(round(utilization, 4), context, asked.engine, given, round(held, 2))
 
 

@@ -88,6 +88,7 @@ def _record(asked: Wish, chosen: Chosen, how: str, node: Node, settings: Setting
         engine=asked.engine,
         share=sized.share,
         held=sized.held,
+        cache=sized.cache,
         gguf=asked.gguf,
         on=tuple(settings.serve_on),
         service=settings.serve_name,

@@ -23,7 +23,7 @@ class Sizing:
 
     utilization: of all memory, the most that it takes, as vLLM's --gpu-memory-utilization has it; engine: its id;
     share: the value of its own flag, where that is another number; held: GiB that it gives back when it stops, 0
-    where utilization decides on that.
+    where utilization decides on that; cache: MiB of the KV cache, 0 where vLLM profiles what is left for it.
     """
 
     utilization: float
@@ -31,12 +31,14 @@ class Sizing:
     engine: str = VLLM.id
     share: float = 0.0
     held: float = 0.0
+    cache: int = 0
 
     @property
     def flags(self) -> Flags:
         own = runtime(self.engine)
         share = {own.share: self.share or self.utilization} if own.share else {}
-        return {**share, own.context: self.context}
+        cache = {VLLM.cache: f"{self.cache}M"} if self.cache else {}
+        return {**share, own.context: self.context, **cache}
 
     def __str__(self) -> str:
         flags = ", ".join(

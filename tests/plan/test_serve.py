@@ -276,12 +276,39 @@ def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatc
 
 # --- memory and context
 
+BEFORE = Sizing(0.87, 32768)
+
 
 def test_a_pair_gets_one_share_of_the_memory_by_the_half_with_less_room(deploy: Deploy) -> None:
     a, b = ready(BOTH), ready(BOTH, memory=(121.7, 90.0))
     run = paired(deploy, a, b)
-    said = "--gpu-memory-utilization 0.69, --max-model-len 32768: 116.7 of 121.7 GiB are free on spark-a; "
-    assert f"{said}90.0 of 121.7 GiB are free on spark-b" in run.stderr, tail(run)
+    said = "--gpu-memory-utilization 0.69, --max-model-len 32768, --kv-cache-memory-bytes 18630M"
+    free = "116.7 of 121.7 GiB are free on spark-a; 90.0 of 121.7 GiB are free on spark-b"
+    assert f"{said}: {free}" in run.stderr, tail(run)
+
+
+def test_the_plan_tells_what_a_server_gets_of_the_memory_and_nothing_of_one_that_has_it(deploy: Deploy) -> None:
+    run = served_by(deploy, ready(BOTH), ready(BOTH), "--dry", *PAIR)
+    said = "it gets --gpu-memory-utilization 0.87, --max-model-len 32768, --kv-cache-memory-bytes 41062M"
+    assert run.code == 0 and run.stderr.count(said) == 1, tail(run)
+    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2), "--dry", *PAIR)
+    assert run.code == 0 and "it gets" not in run.stderr
+
+
+def test_a_version_before_the_flag_sizes_its_cache_itself(deploy: Deploy) -> None:
+    found = started(ready(BOTH), ready(BOTH), "qwen3-235b-a22b")
+    for host in found:
+        host.responses = {**host.responses, "command -v vllm": ["has vllm", "version 0.10.2"]}
+    run = deploy(found, "-y", *PAIR, file=FILE)
+    assert run.code == 0, tail(run)
+    assert "--max-model-len 32768: 116.7 of" in run.stderr, tail(run)
+
+
+def test_a_pair_that_was_deployed_before_its_cache_had_a_size_is_left_alone(deploy: Deploy) -> None:
+    a, b = (serving(BOTH, each, 2, files=files(BOTH, rank, 2, sized=BEFORE)) for rank, each in enumerate("ab"))
+    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
+    assert run.code == 0, tail(run)
+    assert not run.plan.get(SERVER), "nothing of it changes"
 
 
 def test_what_was_decided_stays_where_only_files_change(deploy: Deploy) -> None:
@@ -298,7 +325,7 @@ def test_another_wish_is_decided_anew_with_what_our_own_server_gives_back(deploy
     found = [replace(each, data={**each.data, "serve_flags": {"seed": 7}}) for each in found]
     run = deploy(found, "-y", *PAIR, file=FILE)
     assert run.code == 0, tail(run)
-    assert "--gpu-memory-utilization 0.87, " in run.stderr and "114.9 of 121.7 GiB are free on" in run.stderr
+    assert "--gpu-memory-utilization 0.87, " in run.stderr and "111.3 of 121.7 GiB are free on" in run.stderr
 
 
 def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:

@@ -72,6 +72,7 @@ def read(id: str, files: Files) -> Model:
         title=title,
         architecture=_architecture(config, mixers),
         context=longest,
+        indexer_bytes=shape.indexer_bytes(config),
         nodes=1,
         standing="unknown",
         why=f"{UNVERIFIED}; {other}" if other else UNVERIFIED,

@@ -15,6 +15,7 @@ from sparkrig.serving.checkpoint.layers import Mixer
 from sparkrig.serving.model import Full, Latent, Layers, Recurrent, Shape, Sliding
 
 _INDEX_BYTES = 4  # of the scale beside each 128 values of an indexer's key (vLLM, DeepseekV32IndexerCache)
+_WORKSPACE_KEYS = 40  # for each token of --max-model-len (vLLM, v1/attention/backends/mla/indexer.py)
 _ORDER: tuple[Mixer, ...] = ("full", "latent", "sliding", "chunked", "deltanet", "mamba")
 # kinds of rope scaling that config.json has already put into max_position_embeddings (vLLM, config/model.py)
 _INCLUDED = frozenset({"su", "longrope", "llama3", "default", "mrope", "proportional"})
@@ -140,6 +141,18 @@ def _indexer(config: Config, said: list[str]) -> list[Latent]:
     count = sum(kind == "full" for kind in kinds) if kinds else config.layers
     kept = width + max(1, width // 128) * _INDEX_BYTES
     return [Latent(kind="latent", count=count, width=kept)] if count else []
+
+
+def indexer_bytes(config: Config) -> int:
+    """What vLLM keeps for each token of the longest sequence, beside the cache: 40 keys of the indexer.
+
+    One key in `compress_ratios` of DeepSeek V4 (get_max_prefill_buffer_size) [@vllm-51252].
+    """
+    width = config.count("index_head_dim")
+    if not width:
+        return 0
+    ratios = [each for each in config.each("compress_ratios") if isinstance(each, int) and each > 0]
+    return _WORKSPACE_KEYS * (width + max(1, width // 128) * _INDEX_BYTES) // min(ratios, default=1)
 
 
 def draft_layers(config: Config) -> int:

@@ -18,6 +18,7 @@ class Vllm(Runtime):
     name = "vLLM"
     shown = "command -v vllm"
     share, context, names = "gpu-memory-utilization", "max-model-len", "served-model-name"
+    cache = "kv-cache-memory-bytes"  # what it takes for the KV cache instead of profiling what is left for it
     usual = 0.80  # NVIDIA's playbook; above it `sparkrig lint` warns
     most_nodes = 8
     key = "VLLM_API_KEY"

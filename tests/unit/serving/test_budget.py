@@ -194,6 +194,21 @@ def test_what_vllm_takes_beside_weights_and_cache() -> None:
     assert overhead(Use(step=8192), 4096).activations == pytest.approx(2 * one.activations)
     pair = overhead(Use(step=8192, nodes=2), 2048)
     assert pair.non_torch > one.non_torch and pair.activations < one.activations
+    assert overhead(Use(step=8192, nodes=4), 2048).non_torch > pair.non_torch
+
+
+def test_an_indexer_s_workspace_is_of_the_context_and_whole_on_each_node() -> None:
+    """5,281,048,576 bytes at 1,000,000 tokens, 1 MiB of it something else [@mia-exl3-86]."""
+    for nodes in (1, 2, 4):
+        use = Use(context=1_000_000, nodes=nodes)
+        more = overhead(use, 4096, 5280).activations - overhead(use, 4096).activations
+        assert more * GIB == pytest.approx(5_281_048_576 - 2**20)
+    sparse = some(60).model_copy(update={"indexer_bytes": 5280})
+    made, dense = (budget(each, each.best(), Use(context=131072)) for each in (sparse, some(60)))
+    assert made.kv is not None and dense.kv is not None
+    assert dense.kv - made.kv == pytest.approx(5280 * 131072 / GIB)
+    assert any("5280 bytes for each token" in each for each in made.assumed)
+    assert not any("indexer" in each for each in dense.assumed)
 
 
 def test_a_hidden_size_that_is_not_known_is_said() -> None:

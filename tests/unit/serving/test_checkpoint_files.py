@@ -93,6 +93,23 @@ def test_what_the_budget_cannot_compute_is_said_to_be_unknown() -> None:
 # --- formats
 
 
+def test_what_an_indexer_keeps_for_each_token_of_the_context() -> None:
+    expected = {
+        "deepseek-ai/DeepSeek-V3.2": 40 * 132,
+        "zai-org/GLM-5": 40 * 132,
+        "deepseek-ai/DeepSeek-V4-Flash": 40 * 132 // 4,  # a key for four tokens
+        "deepseek-ai/DeepSeek-V3": 0,
+    }
+    each_row(expected.items(), keeps)
+    config = json.loads(text("deepseek-ai/DeepSeek-V4-Flash"))
+    v41 = json.dumps({**config, "compress_ratios": [0, 1, 2] * 20})  # DeepSeek V4.1: some layers keep each key
+    assert files.read("deepseek-ai/DeepSeek-V4.1-Flash", files.Files(v41)).indexer_bytes == 40 * 132
+
+
+def keeps(id: str, kept: int) -> None:
+    assert made(id).indexer_bytes == kept
+
+
 def test_the_format_of_the_weights() -> None:
     def holds(id: str, kind: str, note: str) -> None:
         (checkpoint,) = made(id).checkpoints

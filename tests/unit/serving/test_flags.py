@@ -82,6 +82,14 @@ def test_when_a_flag_came_and_went() -> None:
     assert "deprecated" in flag("disable-cascade-attn").deprecated
 
 
+def test_whether_a_version_takes_a_flag() -> None:
+    name = "kv-cache-memory-bytes"
+    assert KNOWN.takes(name, (0, 11, 0)) and KNOWN.takes(name, NEW)
+    assert KNOWN.takes(name, None) and KNOWN.takes(name, (0, 99, 0)), "a nightly takes what the newest does"
+    assert not KNOWN.takes(name, (0, 10, 2)), "no table is as old"
+    assert not KNOWN.takes("swap-space", None) and KNOWN.takes("swap-space", (0, 17, 1))
+
+
 def test_when_a_variable_went() -> None:
     assert KNOWN.variable_removed("VLLM_ATTENTION_BACKEND") == (0, 16)  # or 0.15, which cannot be read
     assert KNOWN.variable_removed("VLLM_USE_FLASHINFER_MOE_FP4") == (0, 24)

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from sparkrig.files import Found
 from sparkrig.refusal import Refusal
-from sparkrig.serving import arguments, last_deploy, plan, sizing
+from sparkrig.serving import arguments, last_deploy, plan, sizing, unit_files
+from sparkrig.serving.budget import Use, budget
 from sparkrig.serving.served import Memory, Service, Serving
 from sparkrig.serving.sizing import Beside, Room
 from sparkrig.serving.wish import Sizing, Wish
@@ -63,7 +65,8 @@ def test_every_model_that_fits_gets_both_flags_and_passes_vllms_own_check() -> N
 
 def test_what_is_free_decides_unless_somebody_gave_it() -> None:
     def holds(free: float, model: str, flags: dict[str, Any], utilization: float, context: int) -> None:
-        assert decided(free, model, **flags) == Sizing(utilization, context)
+        made = decided(free, model, **flags)
+        assert (made.utilization, made.context) == (utilization, context)
 
     each_row(table(__file__, "what is free decides unless somebody gave it"), holds)
 
@@ -189,7 +192,8 @@ def test_a_named_server_takes_what_it_needs_and_no_more() -> None:
     def holds(model: str, free: float, flags: dict[str, Any], utilization: float, context: int) -> None:
         data: dict[str, Any] = {"serve_flags": flags}
         wish, own = asked(model, 1, serve_image="image:1", **data), mine(model=model, serve_name="b", **data)
-        assert plan.size(wish, own, Room(TOTAL, free)) == Sizing(utilization, context)
+        made = plan.size(wish, own, Room(TOTAL, free))
+        assert (made.utilization, made.context) == (utilization, context)
 
     id, length = "Qwen/Qwen3-Embedding-8B", "max-model-len"
     each_row(
@@ -217,12 +221,46 @@ def test_what_stays_spare_of_a_pair_is_the_spread_of_pairs() -> None:
     id = "Qwen/Qwen3-Next-80B-A3B-Instruct"
     wish = asked(id, serve_image="image:1", serve_nodes=2)
     made = plan.size(wish, mine(model=id, serve_nodes=2), Room(TOTAL, 90.25))
-    assert made == Sizing(0.70, 32768)
+    assert (made.utilization, made.context) == (0.70, 32768)
 
 
 def test_as_long_as_fits_is_a_context_that_the_deploy_chooses() -> None:
     """DeepSeek V4 Flash's launch has --max-model-len auto; a record needs the number."""
     assert decided(116.0, "deepseek-ai/DeepSeek-V4-Flash-0731").context >= 32768
+
+
+def test_each_start_gets_the_cache_that_any_start_has() -> None:
+    """What the budget leaves, less the spread of published starts, and at least a sequence of the context."""
+    wish = asked("gpt-oss-120b", serve_image="image:1")
+    made = plan.size(wish, mine(model="gpt-oss-120b"), Room(TOTAL, 116.0))
+    use = wish.runtime.use(wish.sized(made).flags, Use(memory=TOTAL, utilization=made.utilization, sequences=1))
+    left = budget(wish.model, wish.checkpoint, use)
+    assert left.kv is not None and left.needed is not None
+    assert made.cache == int((left.kv - 3.0) * 1024) and made.cache >= left.needed * 1024
+    words = wish.sized(made).words
+    assert words[words.index("--kv-cache-memory-bytes") + 1] == f"{made.cache}M"
+    assert f"--kv-cache-memory-bytes {made.cache}M" in str(made)
+    drafted = plan.size(wish, mine(model="gpt-oss-120b"), Room(TOTAL, 116.0, draft=2.0))
+    assert drafted.cache == int((left.kv - 5.0) * 1024)
+
+
+def test_vllm_profiles_where_somebody_gave_a_size_or_a_start_may_have_too_little() -> None:
+    without = {
+        "the user's": decided(116.0, "gpt-oss-120b", kv_cache_memory_bytes="9G"),
+        "one sequence takes nearly all of it": decided(80.0, "txn545/Qwen3.5-122B-A10B-NVFP4"),
+        "a model whose shape no source has": decided(116.0, "mistralai/Mistral-Small-4-119B-2603-NVFP4"),
+    }
+    assert {name: made.cache for name, made in without.items()} == dict.fromkeys(without, 0)
+
+
+def test_what_was_deployed_before_the_cache_had_a_size_stays_as_it_is() -> None:
+    wish = asked("gpt-oss-120b", serve_image="image:1")
+    old = replace(RECORD, wish=wish.digest, utilization=0.8, context=131072)
+    assert '"cache"' not in old.file().content
+    kept = unit_files.decided(wish, last_deploy.load(Found(old.file().content, "0644", "root:root")))
+    assert kept == Sizing(0.8, 131072) and "kv-cache-memory-bytes" not in wish.sized(kept).flags
+    new = replace(old, cache=58000)
+    assert last_deploy.load(Found(new.file().content, "0644", "root:root")) == new
 
 
 def test_what_would_not_start_is_refused_with_the_figures() -> None:
@@ -259,6 +297,7 @@ def test_what_our_own_server_holds_is_free_for_the_next_one() -> None:
             "it is down": (down, RECORD, 20),
             "it is still loading": (replace(UP, memory=Memory(TOTAL, 90.0)), RECORD, 90),
             "it ends again and again": (replace(UP, health=0), RECORD, 20),
+            "its cache has a size, and left 3 GiB": (UP, replace(RECORD, cache=4096), 17 + 0.8 * TOTAL),
             "none was deployed": (UP, None, 20),
             "nothing was seen": (replace(UP, memory=None), RECORD, TOTAL),
         },
