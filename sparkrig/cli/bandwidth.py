@@ -68,6 +68,7 @@ def bandwidth(
     from sparkrig.terminal.screen import Screen
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
+    fleet = files.joined(fleet, data)
     groups = [group for group in fleet.groups() if len(group) > 1]
     why = f"sparkrig bandwidth {files.typed(inventory_file)}"
     if not groups:
