@@ -145,7 +145,8 @@ def _show(
     console = Screen()
     for number, (name, host) in enumerate(hosts.items()):
         if isinstance(host, Unread):
-            console.print(Text.assemble((name, "bold"), (f": not read: {host.unread}", "red")), soft_wrap=True)
+            said = Text.assemble((name, "bold"), (f": not read: {host.unread}", "red"))
+            console.print(said, soft_wrap=not console.has_width)
             continue
         if console.has_width:
             if number:
