@@ -112,11 +112,12 @@ def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     for name in answers.keys() - seen.keys():
         raise Refusal(f"{name} could not be read: {answers[name]}", f"sparkrig doctor {quoted(*words)} access")
-    text = declaring.inventory(file, data, seen)
+    text, place = declaring.inventory(file, data, seen), TEMPLATES / "project" / file
     try:
-        inventory.fleet_of(text, TEMPLATES / "project" / file)
+        inventory.fleet_of(text, place)
     except SettingsError as error:
-        raise Refusal(f"what was found cannot be declared: {error}", f"sparkrig doctor {quoted(*words)}") from None
+        why = str(error).partition(f". Edit {place}")[0]  # there is no such file to edit
+        raise Refusal(f"what was found cannot be declared: {why}", f"sparkrig doctor {quoted(*words)}") from None
     return text
 
 
