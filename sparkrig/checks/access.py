@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkrig import login
@@ -39,6 +40,7 @@ _WANTS = {
     "sudo": "root, without a password",
     "look": "answers to every question",
 }
+_HERE_WANTS = "sparkrig on the Spark itself, typed as its own user"
 
 
 def checks(name: str, data: Mapping[str, Any], found: Identity) -> Iterator[Check]:
@@ -56,7 +58,10 @@ def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
     found = {want: _check(want, f"access.{step} says why", "skipped") for want in _WANTS}
     if step != "ssh":
         found["ssh"] = _in(name, data)
-    return list({**found, step: _check(step, refusal.what, failed, refusal.cure)}.values())
+    told = _check(step, refusal.what, failed, refusal.cure)
+    if step == "ssh" and data.get(login.HERE):  # its kind is of another machine
+        told = replace(told, want=_HERE_WANTS, cause="it was started in a container, or by sudo")
+    return list({**found, step: told}.values())
 
 
 def _in(name: str, data: Mapping[str, Any]) -> Check:
