@@ -10,7 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -71,7 +71,7 @@ def archive(asked: Asked, drifted: Drifted) -> Archive:
     """An archive of hosts as they are now; what cannot be had is named in it."""
     created = datetime.now(UTC)
     found = _collect(asked)
-    _judge(asked, found, drifted)
+    asked = replace(asked, fleet=_judge(asked, found, drifted))
     redactor = _redactor(asked, found)
     folders = {name: redactor.machine(name) for name in asked.data}
     about = Archive(
@@ -110,8 +110,8 @@ def _collect(asked: Asked) -> _Found:
     return _Found(collected, lost, looks, missing=missing)
 
 
-def _judge(asked: Asked, found: _Found, drifted: Drifted) -> None:
-    """The verdicts of doctor and drift, from one look at each host that may be in the archive."""
+def _judge(asked: Asked, found: _Found, drifted: Drifted) -> Fleet:
+    """The verdicts of doctor and drift, from one look at each host that may be in the archive; what joins them."""
 
     def keep(host: str, look: str, printed: str) -> None:
         found.looks[host, look] = printed
@@ -123,7 +123,7 @@ def _judge(asked: Asked, found: _Found, drifted: Drifted) -> None:
     if collected:
         from sparkrig.doctor.io import examine
 
-        seen = examine.hosts(asked.inventory.name, fleet, collected, (), keep)
+        fleet, seen = examine.hosts(asked.inventory.name, fleet, collected, (), keep)
     found.missing += [f"{name}: the look examination: {why}" for name, why in seen.unread.items()]
     unread = {**seen.unread, **found.lost}
 
@@ -141,6 +141,7 @@ def _judge(asked: Asked, found: _Found, drifted: Drifted) -> None:
         except Exception:  # a fault of ours, which is evidence too, and must not take the rest with it
             found.verdicts[f"{name}.error.txt"] = format_exc()
             found.missing.append(f"the verdict of {name}: it failed, {name}.error.txt says how")
+    return fleet
 
 
 def _redactor(asked: Asked, found: _Found) -> Redactor:

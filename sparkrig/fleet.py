@@ -113,9 +113,12 @@ class Fleet(Mapping[str, Settings]):
         return sorted(mine, key=lambda rail: clusters.by_domain(rail.netdev))
 
     def fan(self, name: str) -> int:
-        """How many hosts one netdev reaches at most: one over a cable, all others on a switch; at least 1."""
+        """How many hosts one netdev reaches at most: one over a cable, all others on a switch; at least 1.
+
+        What no inventory declares may be on a switch, until it is seen what joins it.
+        """
         counts = Counter(rail.netdev for rail in self.rails(name))
-        return max(counts.values(), default=1)
+        return max(counts.values(), default=1 if self.declared else max(1, len(self) - 1))
 
     def label(self, name: str) -> str:
         """What its group is called in a sentence: the pair, or the cluster."""

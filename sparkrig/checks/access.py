@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from sparkrig import login
-from sparkrig.host.identity import Identity
+from sparkrig.host.identity import Identity, to_root
 from sparkrig.resources.check import Check, Status
 from sparkrig.resources.kind import PREFLIGHT, Kind
 
@@ -39,16 +40,14 @@ _WANTS = {
     "sudo": "root, without a password",
     "look": "answers to every question",
 }
+_HERE_WANTS = "sparkrig on the Spark itself, typed as its own user"
 
 
 def checks(name: str, data: Mapping[str, Any], found: Identity) -> Iterator[Check]:
     """Of a host that answered. data: its inventory data."""
     yield _in(name, data)
-    cure = "set _sudo = True in the inventory's group_data, or log in as root"
-    if data.get(login.UNLISTED):
-        cure = "the same at a terminal, which asks for sudo's password once"
     status: Status = "drift" if found.uid else "ok"
-    yield _check("sudo", f"commands run as uid {found.uid}", status, cure if found.uid else "")
+    yield _check("sudo", f"commands run as uid {found.uid}", status, to_root() if found.uid else "")
     yield _check("look", "it answered every question")
 
 
@@ -59,7 +58,10 @@ def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
     found = {want: _check(want, f"access.{step} says why", "skipped") for want in _WANTS}
     if step != "ssh":
         found["ssh"] = _in(name, data)
-    return list({**found, step: _check(step, refusal.what, failed, refusal.cure)}.values())
+    told = _check(step, refusal.what, failed, refusal.cure)
+    if step == "ssh" and data.get(login.HERE):  # its kind is of another machine
+        told = replace(told, want=_HERE_WANTS, cause="it was started in a container, or by sudo")
+    return list({**found, step: told}.values())
 
 
 def _in(name: str, data: Mapping[str, Any]) -> Check:

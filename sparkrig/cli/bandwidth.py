@@ -68,6 +68,7 @@ def bandwidth(
     from sparkrig.terminal.screen import Screen
 
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
+    fleet = files.joined(fleet, data)
     why = f"sparkrig bandwidth {files.typed(inventory_file)}"
     groups = _groups(inventory_file, fleet, why, all_at_once=all_at_once)
     console = Screen(stderr=as_json)

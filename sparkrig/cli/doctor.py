@@ -80,7 +80,7 @@ def doctor(inventory_file: Where, names: tuple[str, ...], verbose: bool, as_json
     from sparkrig.operations.subject import subjects
 
     started, clock, typed = datetime.now(UTC), time.monotonic(), project.as_typed(inventory_file)
-    seen = examine.hosts(inventory_file.name, fleet, data, names)
+    fleet, seen = examine.hosts(inventory_file.name, fleet, data, names)
     made = judged(typed, fleet, data, seen, subjects(fleet, seen.hosts), names, started, clock)
     _refuse_absent(made)
     if as_json:

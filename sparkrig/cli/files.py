@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -88,18 +87,17 @@ def addresses(first: Where, words: Sequence[str]) -> tuple[Where, tuple[str, ...
 def declared(hosts: Where, what: str) -> Path:
     """The inventory; exit code 1 for addresses. what: does more than look, and needs what is declared."""
     if isinstance(hosts, Addresses):
+        from sparkrig import cure
+        from sparkrig.onboarding import address
         from sparkrig.refusal import Refusal
+        from sparkrig.ssh import controller
 
+        cure.TYPED[:], cure.LISTED[0] = hosts.words, False
+        if address.HERE in hosts.words:
+            cure.LOGINS[controller.name()] = cure.THIS_MACHINE
         with refusals():
-            raise Refusal(f"{what} needs an inventory, and {hosts.name} is in none", _enlisting(hosts))
+            raise Refusal(f"{what} needs an inventory, and {hosts.name} is in none", cure.enlist())
     return hosts
-
-
-def _enlisting(hosts: Addresses) -> str:
-    from sparkrig.onboarding import address
-
-    first = next((word for word in hosts.words if word != address.HERE), "")
-    return f"sparkrig onboard {shlex.quote(first)}" if first else "sparkrig init sparks --here NAME"
 
 
 def typed(hosts: Where) -> str:
@@ -183,14 +181,26 @@ def inventory(file: Where, **overrides: Any) -> tuple[Fleet, dict[str, dict[str,
 def _unlisted(hosts: Addresses, overrides: Mapping[str, Any]) -> tuple[Fleet, dict[str, dict[str, Any]]]:
     from sparkrig.ssh import session  # noqa: F401 # isort: skip - it patches the standard library before paramiko is loaded
     from sparkrig import cure, login
+    from sparkrig.fleet import Fleet
     from sparkrig.onboarding.io import unlisted
+    from sparkrig.settings import SettingsError
 
     cure.TYPED[:], cure.LISTED[0] = hosts.words, False
     again = click.get_current_context().command_path
     with refusals():
         data = unlisted.hosts(hosts.words, again)
     cure.LOGINS.update(login.logins(data))
-    return unlisted.fleet(data, overrides), data
+    try:
+        return Fleet.parse(dict.fromkeys(data, overrides), declared=False), data
+    except SettingsError as error:
+        raise click.ClickException(str(error)) from None
+
+
+def joined(fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Fleet:
+    """The fleet, joined as found where no inventory declares it, for a verb whose own look does not tell."""
+    from sparkrig.fabric.io import joining
+
+    return joining.looked(fleet, data)
 
 
 def limited(

@@ -52,6 +52,7 @@ def startup(inventory_file: Where, once: bool, minutes: int, as_json: bool) -> N
         _explain(inventory_file, as_json=as_json)
         return
     fleet, data = files.inventory(inventory_file)
+    fleet = files.joined(fleet, data)
     found = _follow(fleet, data, inventory_file.name, 0 if once else minutes * 60)
     judged = startup_report.judged(fleet, _read(found))
     unread = {name: str(state) for name, state in found.items() if isinstance(state, Exception)}

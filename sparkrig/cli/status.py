@@ -51,7 +51,7 @@ def status(inventory_file: Where, runs: int, as_json: bool) -> None:
     from sparkrig.watch.schedule import Known, standing
 
     fleet, data = files.inventory(inventory_file)
-    hosts = _look(fleet, data, inventory_file)
+    fleet, hosts = _look(fleet, data, inventory_file)
     journals = {name: host.journal for name, host in hosts.items() if isinstance(host, report.Seen)}
     partial = _partial_runs(fleet, journals)
     journals = journal.shared(journals)
@@ -71,8 +71,12 @@ def status(inventory_file: Where, runs: int, as_json: bool) -> None:
     raise SystemExit(3 if failed and code != 4 else code)
 
 
-def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Where) -> dict[str, Seen | Unread]:
+def _look(
+    fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: Where
+) -> tuple[Fleet, dict[str, Seen | Unread]]:
+    """What was seen of each host, and what joins them."""
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from sparkrig.fabric.io import joining
     from sparkrig.facts.status import Status
     from sparkrig.operations.subject import subjects
     from sparkrig.ssh import remote
@@ -87,8 +91,9 @@ def _look(fleet: Fleet, data: Mapping[str, Mapping[str, Any]], inventory_file: W
     answers = session.asked(data, f"Looking at the Sparks of {inventory_file.name}", read)
     read_hosts = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     states = {name: state for name, (_, state) in read_hosts.items() if not isinstance(state, Exception)}
+    fleet = joining.joined(fleet, {name: state.network for name, state in states.items()})
     known = {name: figures(host) for name, host in subjects(fleet, states).items()}
-    return {
+    return fleet, {
         name: Seen(read_hosts[name][0], known.get(name) or Unread(str(read_hosts[name][1])))
         if name in read_hosts
         else Unread(str(answer))
@@ -140,7 +145,8 @@ def _show(
     console = Screen()
     for number, (name, host) in enumerate(hosts.items()):
         if isinstance(host, Unread):
-            console.print(Text.assemble((name, "bold"), (f": not read: {host.unread}", "red")), soft_wrap=True)
+            said = Text.assemble((name, "bold"), (f": not read: {host.unread}", "red"))
+            console.print(said, soft_wrap=not console.has_width)
             continue
         if console.has_width:
             if number:

@@ -37,7 +37,8 @@ def topology(inventory_file: Where, svg: Path | None, as_json: bool) -> None:
 
     fleet, data = files.inventory(inventory_file)
     console = Screen(stderr=as_json)
-    surveys = [_survey({name: data[name] for name in group}, fleet) for group in fleet.groups()]
+    together = fleet.groups() if fleet.declared else [tuple(data)]
+    surveys = [found for names in together for found in _surveys({name: data[name] for name in names}, fleet)]
     for found in surveys:
         _show(console, found)
     if as_json:
@@ -49,14 +50,14 @@ def topology(inventory_file: Where, svg: Path | None, as_json: bool) -> None:
     raise SystemExit(verdict.exit_code(finding.verdict for found in surveys for finding in found.fabric()))
 
 
-def _survey(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> Survey:
+def _surveys(data: Mapping[str, Mapping[str, Any]], fleet: Fleet) -> list[Survey]:
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.fabric.io import survey
     from sparkrig.terminal import progress
 
     all_hosts = listed(data)
     with session.connected(data) as found, progress.hosts([all_hosts], "Looking at the cabling") as told:
-        return survey.look(found, fleet, partial(told, all_hosts))
+        return list(survey.look(found, fleet, partial(told, all_hosts)))
 
 
 def _show(console: Console, found: Survey) -> None:

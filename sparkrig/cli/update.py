@@ -77,6 +77,7 @@ def update(
         raise click.UsageError("--json expects --check")
     due = None if check else files.declared(inventory_file, "an update without --check")
     fleet, every = files.inventory(inventory_file)
+    fleet = files.joined(fleet, every)
     with files.refusals():
         data = files.limited(every, limit, fleet)
         parts = only or PARTS

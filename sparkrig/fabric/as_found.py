@@ -2,15 +2,54 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
+from itertools import combinations
 from typing import Any
 
+from sparkrig.fleet import Fleet
 from sparkrig.network.seen import Network, fitting
+from sparkrig.settings import SettingsError
 
 _MOST = 8  # addresses of a fabric; a Spark has four netdevs
 _LONGEST = 64  # characters of a cluster's name
+
+
+def joined(fleet: Fleet, seen: Mapping[str, Network]) -> tuple[Fleet, dict[str, str]]:
+    """The hosts as what was seen joins them, and why a host stands alone that cannot be joined, by its name.
+
+    One that has an address of another host, or two netdevs in one subnet, does not part the others.
+    """
+    kept, alone = dict(seen), dict[str, str]()
+    while True:
+        try:
+            return _of(fleet, kept), alone
+        except SettingsError as error:
+            odd = _odd(fleet, kept)
+            alone[odd] = str(error)
+            del kept[odd]
+
+
+def _of(fleet: Fleet, seen: Mapping[str, Network]) -> Fleet:
+    """Raises SettingsError."""
+    found = settings(seen)
+    own = {name: each.model_dump(exclude_unset=True) for name, each in fleet.items()}
+    return Fleet.parse({name: {**own[name], **found.get(name, {})} for name in fleet}, declared=False)
+
+
+def _odd(fleet: Fleet, seen: Mapping[str, Network]) -> str:
+    """The host without which the others can be joined; else the one that cannot be with the most of them."""
+
+    def refused(names: Iterable[str]) -> bool:
+        try:
+            _of(fleet, {name: seen[name] for name in names})
+        except SettingsError:
+            return True
+        return False
+
+    apart = Counter(name for two in combinations(seen, 2) if refused(two) for name in two)
+    return max(seen, key=lambda name: (not refused(seen.keys() - {name}), apart[name]))
 
 
 def settings(seen: Mapping[str, Network]) -> dict[str, dict[str, Any]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparkrig.cure import LISTED
 from sparkrig.parsing import grammar
 from sparkrig.refusal import Refusal
 from sparkrig.value import Value
@@ -144,13 +145,22 @@ def is_spark(identity: Identity) -> tuple[bool, str]:
     return False, f"{seen} no /etc/dgx-release of a DGX Spark"
 
 
+def must_be_root(identity: Identity) -> None:
+    """Raise Refusal where commands do not run as root."""
+    if identity.uid:
+        raise Refusal(f"commands run as uid {identity.uid}, root is expected", to_root())
+
+
+def to_root() -> str:
+    """What makes commands run as root."""
+    if LISTED[0]:
+        return "set _sudo = True in the inventory's group_data, or log in as root"
+    return "the same at a terminal, which asks for sudo's password once"
+
+
 def judge(identity: Identity, *, allow_non_spark: bool) -> None:
     """Raise Refusal for a host that must not be provisioned: no root, or no Spark."""
-    if identity.uid != 0:
-        raise Refusal(
-            f"commands run as uid {identity.uid}, root is expected",
-            "set _sudo = True in the inventory's group_data, or log in as root",
-        )
+    must_be_root(identity)
     spark, evidence = is_spark(identity)
     if not spark and not allow_non_spark:
         raise Refusal(

@@ -13,8 +13,10 @@ from typing import Any
 
 from sparkrig import inventory_file, login
 from sparkrig.fabric import as_found
+from sparkrig.host.identity import to_root
 from sparkrig.network import environment
 from sparkrig.onboarding import wishes
+from sparkrig.refusal import Refusal
 from sparkrig.resources.state import RESOURCES, State
 from sparkrig.settings import Settings
 from sparkrig.shapes import HERE
@@ -29,6 +31,8 @@ def inventory(file: PurePath, logins: Mapping[str, Mapping[str, Any]], seen: Map
     """
     names: dict[str, str] = {}
     for typed, state in seen.items():
+        if state.identity.uid:
+            raise Refusal(f"{typed} shows root alone all that is to be declared", to_root())
         names[typed] = wishes.own_name(_called(state), names.values())
     joined = as_found.settings({names[typed]: state.network for typed, state in seen.items()})
     text = inventory_file.new(file)

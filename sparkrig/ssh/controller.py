@@ -8,6 +8,7 @@ of sparkrig was run on one.
 from __future__ import annotations
 
 import os
+import platform
 import pwd
 import resource
 import socket
@@ -50,6 +51,11 @@ def user() -> str:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:  # a container may run as a user that its image does not know
         return str(os.geteuid())
+
+
+def name() -> str:
+    """What this machine calls itself, without a domain; `here` where it has no name."""
+    return platform.node().partition(".")[0] or "here"
 
 
 def boot_id() -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from sparkrig.cure import on_host
 from sparkrig.host import apt, driver, preflight, releases
-from sparkrig.host.identity import Identity
+from sparkrig.host.identity import Identity, must_be_root
 from sparkrig.host.releases import Behind, Recipe, Standing
 from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.parsing import debian_version
@@ -155,7 +155,11 @@ def _firmware(seen: Seen, recipe: Recipe | None, limited: bool) -> tuple[Part, .
 
 
 def _unfit(seen: Seen, plan: Plan | None, waits: str) -> list[Refusal]:
-    """Why the host is not fit to be changed, or not now."""
+    """Why the host is not fit to be changed, or not now; the lack of root alone, to whom all looks read-only."""
+    try:
+        must_be_root(seen.identity)
+    except Refusal as refusal:
+        return [refusal]
     more = plan.bytes * _UNPACKED // 1_000_000 if plan else 0
     fit = preflight.judge(seen.preflight, fabric=False, running=True, installs=True, more_mb=more)
     reboots = _before_a_reboot(seen) if plan and (plan.reboots or waits) else []

@@ -1,4 +1,4 @@
-"""T3: a Spark of no inventory, looked at by its address from an empty folder, and as `here` on itself.
+"""T3: the wheel looks at a Spark of no inventory: by its address from an empty folder, and as `here` on itself.
 
 What no other test proves: that a look without a declaration works on a host as it comes, both ways, and writes
 nothing there: every file of it has the same hash before and after. Run it alone by
@@ -8,7 +8,6 @@ nothing there: every file of it has the same hash before and after. Run it alone
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,8 +15,9 @@ from pathlib import Path
 import pytest
 
 from lab import USER, ssh, ssh_data
+from tests.lab import installed
 from tests.lab.carried import INSTALL, archive
-from tests.lab.commands import run
+from tests.lab.commands import Done
 from tests.lab.guests import Guest, Pair
 
 pytestmark = [pytest.mark.exhaustive]  # pip installs thirty wheels under emulation
@@ -51,20 +51,38 @@ def desk(folder: Path) -> dict[str, str]:
     shutil.copy(ssh.known_hosts(), home / ".ssh" / "known_hosts")
     shutil.copy(ssh.known_hosts().with_name("id_ed25519"), home / ".ssh" / "id_ed25519")
     (folder / "empty").mkdir()
-    return {**os.environ, "HOME": str(home), "NO_COLOR": "1"}
+    return installed.environ(home)
+
+
+def looked_at(programs: Path, where: str, folder: Path) -> None:
+    """Every verb that looks, by the package alone; then a project that declares it as it is, which has a plan."""
+    env, empty = desk(folder), folder / "empty"
+    installed.assert_hidden(programs, empty, env)
+
+    def typed(*words: str, place: Path = empty) -> Done:
+        return installed.run(programs / "sparkrig", *words, place=place, env=env)
+
+    done = typed("doctor", where, "--json")
+    judged(done.code, done.stdout)
+    for line in OTHERS:
+        verb, *more = line.split()
+        done = typed(verb, where, *more)
+        assert done.code in (0, 2, 3) and "not read" not in done.stdout, f"{line}: {done.stdout}{done.stderr}"
+    done = typed("init", "sparks", "--from", where)
+    assert done.code == 0, done.stdout + done.stderr
+    inventory = empty / "sparks" / "inventories" / "sparks.py"
+    assert f'"ssh_port": {where.rpartition(":")[2]}' in inventory.read_text()
+    done = typed("plan", "inventories/sparks.py", place=empty / "sparks")
+    assert done.code in (0, 2) and "Traceback" not in done.stderr, done.stdout + done.stderr
+    assert "could not be read" not in done.stdout + done.stderr, done.stdout + done.stderr
 
 
 def test_a_look_without_an_inventory_leaves_no_trace(pristine: Pair, tmp_path: Path) -> None:
     a, _ = pristine
     before = hashes(a)
     assert len(before) > 100, "hashes of nothing prove nothing"
-    env, where = desk(tmp_path), f"{USER}@127.0.0.1:{ssh_data('spark-a')['ssh_port']}"
-    done = run("sparkrig", "doctor", where, "--json", env=env, cwd=tmp_path / "empty")
-    judged(done.code, done.stdout)
-    for line in OTHERS:
-        verb, *more = line.split()
-        done = run("sparkrig", verb, where, *more, env=env, cwd=tmp_path / "empty")
-        assert done.code in (0, 2, 3) and "not read" not in done.stdout, f"{line}: {done.stdout}{done.stderr}"
+    where = f"{USER}@127.0.0.1:{ssh_data('spark-a')['ssh_port']}"
+    looked_at(installed.programs(tmp_path), where, tmp_path)
     assert hashes(a) == before
     carried = archive({"sparks.py": ""})
     subprocess.run(ssh.command(a.node, "tar x"), input=carried, check=True, capture_output=True, timeout=600)

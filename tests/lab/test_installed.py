@@ -7,9 +7,7 @@ checkout. So the main path is walked from `init` to `undo`: in CI by a lone Spar
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +16,11 @@ import pytest
 
 from lab import USER, toolkit_repo
 from tests import wheels
-from tests.lab.commands import ROOT, Done
+from tests.lab import installed
+from tests.lab.commands import Done
 from tests.lab.factory import PASSWORD, Fresh, unpack
 from tests.lab.guests import Guest, Pair
 
-# $1 what is hidden, $2 where it is typed, $3... the command
-HIDDEN = 'mount -t tmpfs tmpfs "$1" && cd "$2" && shift 2 && exec "$@"'
 INVENTORY = "inventories/sparks.py"
 
 
@@ -40,19 +37,8 @@ class Project:
 
     def run(self, program: str, *words: str, place: Path | None = None) -> Done:
         """A command of the installed package, typed in the project, where this checkout is an empty folder."""
-        env = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
-        env |= {"HOME": str(self.folder / "me"), "PYINFRA_PROGRESS": "off", "NO_COLOR": "1"}
-        hidden = ["unshare", "--mount", "--map-root-user", "sh", "-ec", HIDDEN, "hidden", str(ROOT)]
-        done = subprocess.run(
-            [*hidden, str(place or self.place), str(self.programs / program), *words],
-            env=env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=1800,
-            check=False,
-        )
-        return Done(done.returncode, done.stdout, done.stderr)
+        env = installed.environ(self.folder / "me")
+        return installed.run(self.programs / program, *words, place=place or self.place, env=env)
 
     def onboard(self, name: str, fresh: Fresh) -> Done:
         where = f"{USER}@127.0.0.1:{fresh.target.port}"
@@ -64,14 +50,7 @@ class Project:
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment that has the wheel and what it asks for, in the versions of the lock."""
-    folder = tmp_path_factory.mktemp("installed")
-    wheel = wheels.wheel(folder)
-    (folder / "constraints").write_text(wheels.constraints())
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    pip = [str(folder / "venv" / "bin" / "pip"), "--disable-pip-version-check", "install", "--quiet"]
-    subprocess.run([*pip, "-c", "constraints", f"{wheel}[onboard]"], check=True, cwd=folder)
-    return folder / "venv" / "bin"
+    return installed.programs(tmp_path_factory.mktemp("installed"))
 
 
 def test_a_spark_needs_no_compiler(tmp_path: Path) -> None:
@@ -96,8 +75,7 @@ def project(programs: Path, tmp_path: Path) -> Project:
 
 def begin(project: Project) -> None:
     """`init`, by a package that has nothing of this checkout."""
-    hidden = f"import os; assert not os.listdir({str(ROOT)!r})"
-    assert project.run("python", "-c", hidden, place=project.folder).code == 0
+    installed.assert_hidden(project.programs, project.folder, installed.environ(project.folder / "me"))
     done = project.run("sparkrig", "init", "sparks", place=project.folder)
     assert done.code == 0, done.stderr
     as_the_lab_is(project)

@@ -281,6 +281,20 @@ def test_apt_at_work_and_too_little_room_are_refused(desk: Desk) -> None:
     assert "/var has 2900 MB of room, and 2924 MB are expected" in said  # 500, and 4 times 606
 
 
+def test_without_root_nothing_is_taken_for_a_broken_disk(desk: Desk) -> None:
+    """To a user all looks read-only."""
+    texts = sections(recordings.deployed("sparketa", "a"))
+    odd = {
+        "identity": re.sub("(?m)^uid=0$", "uid=1000", texts["identity"]),
+        "preflight": f"read-only /\nread-only /var\n{texts['preflight']}",
+    }
+    seen = (look("sparketa", "a", *every("sparketa"), **odd), look("sparketa", "b", *every("sparketa")))
+    done = desk.has(pair(*seen, ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
+    said = " ".join(done.out.split())
+    assert "would not begin: commands run as uid 1000, root is expected" in said, done
+    assert "read-only" not in said
+
+
 def test_a_kernel_that_is_unknown_after_the_update_is_shown_so(desk: Desk) -> None:
     seen = look("sparketa", "a", *every("sparketa"))
     menu = ["grub", *(f"grub {row}" for row in ("set default=a", "menuentry 'a' {", "linux /boot/x", "}"))]

@@ -67,7 +67,7 @@ DIFFERING = replace(STATE, differs=[Differs("net.enp1s0f0np0.mtu", "drift", "900
 
 
 def looked(found: Mapping[str, Journal | Lost], state: Figures | Unread = STATE) -> dict[str, Seen | Unread]:
-    """What `sparkrig.cli.status._look` returns."""
+    """What `sparkrig.cli.status._look` saw."""
     return {
         name: Unread(str(each)) if isinstance(each, Lost) else Seen(each, state) for name, each in found.items()
     }
@@ -80,7 +80,7 @@ def shown(
     *words: str,
     state: Figures | Unread = STATE,
 ) -> Result:
-    monkeypatch.setattr(status, "_look", lambda *_: looked(found, state))
+    monkeypatch.setattr(status, "_look", lambda fleet, *_: (fleet, looked(found, state)))
     return CliRunner().invoke(status.status, [inventory, *words])
 
 

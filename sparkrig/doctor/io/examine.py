@@ -10,6 +10,7 @@ from pyinfra.api import Host
 
 from sparkrig.checks.reference import kinds
 from sparkrig.doctor.examination import Seen
+from sparkrig.fabric.io import joining
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.examination import Examination as Look
 from sparkrig.facts.together import Part, Together
@@ -70,28 +71,29 @@ def hosts(
     data: Mapping[str, Mapping[str, Any]],
     names: Sequence[str],
     keep: Keep | None = None,
-) -> Seen:
-    """Look at the hosts, and let those of a pair or cluster listen and ping.
+) -> tuple[Fleet, Seen]:
+    """Look at the hosts, and let those of a pair or cluster listen and ping; with what joins them, as found.
 
     names: checks that were asked for, all where there are none; keep: is given what each host printed.
     """
     limits = {name: limit_s(fleet[name]) for name in data}
     wanted = {kind.name for name in names for kind in kinds(name)} or _TOGETHER.keys()
     nouns = {_TOGETHER[name] for name in wanted & _TOGETHER.keys()}
-    paired = [name for name in data if nouns and data.keys() & set(fleet.peers(name))]
+    paired = [name for name in data if nouns and (not fleet.declared or data.keys() & set(fleet.peers(name)))]
     with session.staying(
         data, f"Looking at {title}", lambda at: look(at, fleet, keep), paired, wait_s=0, limits_s=limits
     ) as (looked, stayed):
         seen = {name: state for name, state in looked.items() if isinstance(state, State)}
         unread = {name: str(why) for name, why in looked.items() if isinstance(why, Exception)}
+        fleet = joining.joined(fleet, {name: state.network for name, state in seen.items()})
         groups = {name: at for name, at in stayed.items() if name in seen and seen.keys() & set(fleet.peers(name))}
         if not groups:
-            return Seen(seen, unread)
+            return fleet, Seen(seen, unread)
         which = "the hosts of each cluster" if any(map(fleet.many, groups)) else "the hosts of each pair"
         answers = session.ask(
             groups, f"Looking at {which} together", lambda at: together(at, fleet, seen[at.name], nouns, keep)
         )
-    return _between(seen, unread, answers, nouns)
+    return fleet, _between(seen, unread, answers, nouns)
 
 
 def _between(

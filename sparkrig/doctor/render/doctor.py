@@ -38,8 +38,8 @@ def lines(report: Report, *, everything: bool, ascii_only: bool, width: int | No
     yield Text()
     yield drawn.verdict(report)
     if report.left_out:
-        count = f"{report.left_out} more check{'s need' if report.left_out > 1 else ' needs'}"
-        yield Text(f"{count} an inventory: {enlist()}", style="dim")
+        count = f"{report.left_out} more check{'s need' if report.left_out > 1 else ' needs'} an inventory:"
+        yield Text(f"{count}{_gap(count, enlist(), width)}{enlist()}", style="dim")
 
 
 def _shade(status: Status) -> Shade:
@@ -76,7 +76,9 @@ class _Drawn:
         if self.unread and category != "access":
             said.append(f"{some(self.unread, _NAMED)} not read")
         style = "" if wrong or unknown else "dim"
-        return Text.assemble(self.sign(worst), f" {category:{_WIDE}}  ", (", ".join(said), style))
+        return Text.assemble(
+            self.sign(worst), f" {category:{_WIDE}}  ", (self.hung(", ".join(said), _WIDE + 4), style)
+        )
 
     def sign(self, status: Status) -> tuple[str, str]:
         shade = _shade(status)
@@ -100,7 +102,9 @@ class _Drawn:
     def whole(self, group: Sequence[Told], *, everything: bool) -> Iterator[Text]:
         """What was read and expected, why, and what to do. everything: what else was read, too."""
         first = group[0][1]
-        yield Text.assemble("  ", self.sign(first.status), " ", (f"{first.id}{self.on(group)}", "bold"))
+        yield Text.assemble(
+            "  ", self.sign(first.status), " ", (self.hung(f"{first.id}{self.on(group)}", 4), "bold")
+        )
         told = _telling(group)
         common = len({tuple(row.notes) for _, row in group}) == 1
         for number, alike in enumerate(told[:_NAMED]):
@@ -136,9 +140,13 @@ class _Drawn:
 
     def labelled(self, label: str, text: str, *, style: str = "") -> Iterator[Text]:
         indent = 4 + _LABEL
-        room = self.width - indent if self.width and not cure_of(text).command else None
-        for number, row in enumerate(_wrap(text, room)):
+        room = self.width - indent if self.width else None
+        for number, row in enumerate(_rows(text, room)):
             yield Text.assemble((f"    {'' if number else label:{_LABEL}}", "dim"), (row, style))
+
+    def hung(self, text: str, indent: int) -> str:
+        """A text on as many lines as it takes, the others under the first; indent: where that begins."""
+        return f"\n{' ' * indent}".join(_wrap(text, self.width - indent if self.width else None))
 
     def wrapped(self, sign: tuple[str, str], text: str, notes: Sequence[str]) -> Iterator[Text]:
         room = self.width - 4 if self.width else None
@@ -150,11 +158,10 @@ class _Drawn:
     def verdict(self, report: Report) -> Text:
         rows = [row for host in report.hosts for row in host.rows if row.status != "skipped"]
         worst: Status = "unknown" if report.exit == 3 else "drift" if report.exit else "ok" if rows else "skipped"
-        took = f" ({len(rows)} check{'s' if len(rows) != 1 else ''}, {report.seconds:.0f} s)."
-        said = Text.assemble(self.sign(worst), " ", (report.verdict, "bold"), (took, "dim"))
-        # a command is copied whole from a line of its own, and not from where a terminal broke it
-        fits = self.width is None or said.cell_len + 1 + len(report.next) <= self.width
-        return said.append(f"{' ' if fits else chr(10)}{report.next}")
+        took = f"({len(rows)} check{'s' if len(rows) != 1 else ''}, {report.seconds:.0f} s)."
+        said = Text.assemble(self.sign(worst), " ", (self.hung(report.verdict, 2), "bold"))
+        said.append(f"{_gap(said.plain, took, self.width)}{took}", "dim")
+        return said.append(f"{_gap(said.plain, report.next, self.width)}{report.next}")
 
 
 def _alike(rows: Sequence[Told]) -> list[list[Told]]:
@@ -191,7 +198,22 @@ def _by(group: Sequence[Told], field: str) -> list[tuple[str, list[Told]]]:
     return list(found.items())
 
 
+def _gap(shown: str, more: str, width: int | None) -> str:
+    """What parts more from what is shown: a blank, or a new line, so that no terminal breaks a command."""
+    return " " if width is None or len(shown.rpartition("\n")[2]) + 1 + len(more) <= width else "\n"
+
+
+def _rows(text: str, room: int | None) -> list[str]:
+    """A text in lines; a command stands on one, with what precedes it, and what follows it on the next ones."""
+    command = cure_of(text).command
+    if room is None or len(text) <= room or not command:
+        return _wrap(text, room)
+    before, _, after = text.partition(command)
+    rest = after.lstrip(",; ")
+    return [f"{before}{command}", *(_wrap(rest, room) if rest else [])]
+
+
 def _wrap(text: str, room: int | None) -> list[str]:
     if room is None:
         return [text]
-    return textwrap.wrap(text, max(room, 20), break_on_hyphens=False, break_long_words=False) or [""]
+    return textwrap.wrap(text, max(room, 12), break_on_hyphens=False, break_long_words=False) or [""]

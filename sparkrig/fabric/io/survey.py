@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from pyinfra.api import Host
 
 from sparkrig.fabric import neighbours
+from sparkrig.fabric.io import joining
 from sparkrig.fabric.survey import Survey
 from sparkrig.facts.neighbours import Neighbours
 from sparkrig.facts.survey import Looked
@@ -18,15 +19,20 @@ from sparkrig.ssh.remote import Failed, Lost
 LOOK_S = 60  # times `patience`; a healthy host answers within two
 
 
-def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable[[str], None]) -> Survey:
-    """The survey of one group of sparkrig.fabric.topology.groups.
+def look(hosts: Mapping[str, Host | Failed | Lost], fleet: Fleet, step: Callable[[str], None]) -> Iterator[Survey]:
+    """The survey of each group of these hosts, which are asked at once.
 
-    hosts: each host of it, or why it is not connected. step: receives what begins.
+    hosts: each host of them, or why it is not connected. step: receives what begins.
     """
     which = "both hosts" if len(hosts) == 2 else "all hosts"
     step(f"look at {which}, and see which cage reaches which" if len(hosts) > 1 else "look at the host")
     patience = max(fleet[name].patience for name in hosts)
-    return survey(fleet, ask(hosts, Asked(patience=patience, fan=max(map(fleet.fan, hosts))), patience), {})
+    looked = ask(hosts, Asked(patience=patience, fan=max(map(fleet.fan, hosts))), patience)
+    read = {name: each.found.network for name, each in looked.items() if isinstance(each, Looked)}
+    fleet = joining.joined(fleet, read)
+    for group in fleet.groups():
+        if mine := {name: looked[name] for name in group if name in looked}:
+            yield survey(fleet, mine, {})
 
 
 def ask(

@@ -5,6 +5,7 @@ Every colour has a sign beside it.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from sparkrig.fabric.switch_judge import wanted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Findings, Shade
 from sparkrig.verdict import worst
 
+_TWIN = 6  # where the name of a netdev begins
 _STATES: dict[State, str] = {"missing": "no netdev", "unread": "not read"}
 
 
@@ -41,11 +43,11 @@ class Listing:
         plain = options.ascii_only or options.legacy_windows
         signs, lines = (ASCII_SIGNS, ("--", "..")) if plain else (SIGNS, ("──", "╌╌"))
         for host in self.shown.hosts:
-            yield from _host(host, signs)
+            yield from _host(host, signs, options.max_width)
         for join in joins(self.shown):
             word = f"  {join.word}" if join.word else ""
             text = f"{signs[join.shade]} {join.end} {lines[not join.there]} {join.other}{word}"
-            yield Text(text, STYLES[join.shade])
+            yield Text("\n".join(_hung(text, options.max_width)), STYLES[join.shade])
         yield Text()
         if self.findings:
             yield Findings(self.shown.findings)
@@ -83,13 +85,23 @@ def _port(shown: Topology, end: End) -> Join:
     return Join("healthy" if reached else "unknown", end, "switch", "reached" if reached else "no answer", there)
 
 
-def _host(host: Host, signs: dict[Shade, str]) -> Iterator[Text]:
+def _hung(text: str, width: int) -> list[str]:
+    """A text in lines that fit, the others under the first."""
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
+def _host(host: Host, signs: dict[Shade, str], width: int) -> Iterator[Text]:
     yield Text(host.name, "bold cyan")
     for cage in host.cages:
         yield Text.assemble(f"  {cage.name}  ", (_state(host, cage), "" if cage.rails else "dim"))
         for twin in cage.twins:
             shade = _shade(twin)
-            said = twin.netdev if twin.rail is None else f"{twin.netdev:13}  rail {twin.rail}  {twin.address}"
+            said = twin.netdev
+            if twin.rail is not None:
+                rail = f"rail {twin.rail}  {twin.address}"
+                said = f"{said:13}  {rail}"
+                if len(said) + _TWIN > width:
+                    said = f"{twin.netdev}\n{' ' * _TWIN}{rail}"
             yield Text.assemble("    ", (signs[shade], STYLES[shade]), f" {said}")
 
 

@@ -7,10 +7,9 @@ nothing is asked: what is not known, or not let in, is then told as of a host of
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path, PurePath
 from typing import Any
@@ -19,9 +18,6 @@ from pydantic import SecretStr
 
 from sparkrig import login
 from sparkrig.cure import quoted
-from sparkrig.fabric import as_found
-from sparkrig.facts.fabric import Fabric
-from sparkrig.fleet import Fleet
 from sparkrig.onboarding import address
 from sparkrig.onboarding.io import first_login, newcomer
 from sparkrig.onboarding.io.first_login import Target
@@ -47,10 +43,11 @@ def hosts(words: Sequence[str], again: str) -> Data:
 
     Raises Refusal.
     """
+    asked = Asked(Path(), None, None, None, False, False, False, Wishes(), again=again)
     found: Data = {}
     targets: dict[str, Target] = {}
     for word in words:
-        name, own, at = _here() if word == address.HERE else _over_ssh(word)
+        name, own, at = _here() if word == address.HERE else _over_ssh(word, asked)
         if name in found:
             raise Refusal(f"{word} is given twice", "each host once")
         found[name] = {login.UNLISTED: True, **own}
@@ -60,16 +57,14 @@ def hosts(words: Sequence[str], again: str) -> Data:
     except SettingsError as error:
         raise Refusal(str(error), "each host once") from None
     if sys.stdin.isatty():
-        asked = Asked(Path(), None, None, None, False, False, False, Wishes(), again=again)
         for name, at in targets.items():
             found[name] |= _let_in(at, asked)
     return {name: own | (_root_here(own) if own.get(login.HERE) else {}) for name, own in found.items()}
 
 
-def _over_ssh(word: str) -> tuple[str, dict[str, Any], Target]:
+def _over_ssh(word: str, asked: Asked) -> tuple[str, dict[str, Any], Target]:
     at = first_login.target(address.parse(word), {})
     if sys.stdin.isatty() and at.guessed:
-        asked = Asked(Path(), None, None, None, False, False, False, Wishes())
         at = newcomer.named(at, asked)
     own: dict[str, Any] = {"ssh_hostname": at.typed, "ssh_user": at.user, login.STRICT: "yes"}
     own["ssh_paramiko_connect_kwargs"] = {"transport_factory": transport}  # as group_data/all.py has it
@@ -99,32 +94,6 @@ def _let_in(at: Target, asked: Asked) -> dict[str, Any]:
     return found
 
 
-def fleet(data: Data, overrides: Mapping[str, Any]) -> Fleet:
-    """The hosts, joined as the addresses of their cages say; of one alone nothing else is asked.
-
-    overrides: settings of every host, for this run.
-    """
-    read: dict[str, Any] = {}
-    if len(data) > 1:
-        from sparkrig.ssh import session
-
-        answers = session.asked(
-            data,
-            "Seeing what joins them",
-            lambda at: remote.read(at, Fabric(), seconds=_LOOK_S).network,
-            wait_s=0,
-            limits_s=dict.fromkeys(data, float(_LOOK_S)),
-        )
-        read = {name: each for name, each in answers.items() if not isinstance(each, Exception)}
-    joined = as_found.settings(read)
-    try:
-        return Fleet.parse({name: {**joined.get(name, {}), **overrides} for name in data}, declared=False)
-    except SettingsError as error:
-        said = f"each host is looked at by itself, since what they have cannot be one fabric: {error}"
-        terminal.echo(f"Warning: {said}", err=True)
-        return Fleet.parse(dict.fromkeys(data, overrides), declared=False)
-
-
 def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     """The text of an inventory that declares hosts as they are found. Raises Refusal, as where one is not read."""
     from sparkrig import inventory
@@ -143,11 +112,12 @@ def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     for name in answers.keys() - seen.keys():
         raise Refusal(f"{name} could not be read: {answers[name]}", f"sparkrig doctor {quoted(*words)} access")
-    text = declaring.inventory(file, data, seen)
+    text, place = declaring.inventory(file, data, seen), TEMPLATES / "project" / file
     try:
-        inventory.fleet_of(text, TEMPLATES / "project" / file)
+        inventory.fleet_of(text, place)
     except SettingsError as error:
-        raise Refusal(f"what was found cannot be declared: {error}", f"sparkrig doctor {quoted(*words)}") from None
+        why = str(error).partition(f". Edit {place}")[0]  # there is no such file to edit
+        raise Refusal(f"what was found cannot be declared: {why}", f"sparkrig doctor {quoted(*words)}") from None
     return text
 
 
@@ -160,7 +130,7 @@ def _here() -> tuple[str, dict[str, Any], None]:
             "`here` is the machine that sparkrig runs on, which is no Spark, for it does not run Linux",
             f"an address in its place: {address.EXAMPLE}",
         )
-    return platform.node().partition(".")[0] or address.HERE, {login.HERE: controller.user()}, None
+    return controller.name(), {login.HERE: controller.user()}, None
 
 
 def _root_here(own: dict[str, Any]) -> dict[str, Any]:

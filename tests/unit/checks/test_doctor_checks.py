@@ -352,6 +352,13 @@ def test_why_a_host_was_not_read(why: str, step: str, found: str, cure: str) -> 
     assert [check.status for check in checks].count("skipped") == 2 - before
 
 
+def test_this_machine_is_not_said_to_be_off() -> None:
+    for why in (login.IN_CONTAINER, login.UNDER_SUDO):
+        told, *rest = access.unread(B, {login.HERE: "nvidia"}, str(why))
+        assert told.want == "sparkrig on the Spark itself, typed as its own user" and "container" in told.cause
+        assert {check.status for check in rest} == {"skipped"}
+
+
 def test_who_is_not_root_is_told_once() -> None:
     found = checks_of(declared.identity(uid=1000))
     assert set(told(found)) == {"spark-b access.sudo", "spark-b identity.spark"}

@@ -170,7 +170,7 @@ def inventory(tmp_path: Path) -> str:
 
 
 def test_a_terminal_shows_one_host_below_the_other(monkeypatch: pytest.MonkeyPatch, inventory: str) -> None:
-    monkeypatch.setattr(status, "_look", lambda *_: looked({"spark-a": GOOD, "spark-b": GOOD}))
+    monkeypatch.setattr(status, "_look", lambda fleet, *_: (fleet, looked({"spark-a": GOOD, "spark-b": GOOD})))
     done = CliRunner(env={"FORCE_COLOR": "1", "TERM": "dumb", "COLUMNS": "80"}).invoke(status.status, [inventory])
     said = [unstyle(line).rstrip() for line in done.output.splitlines()]
     assert said[0] == "spark-a"

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 
+from sparkrig.ssh import controller
 from tests import warm
 from tests.plan.examined import changed, examined
 from tests.tables import each_row
@@ -28,6 +30,17 @@ def written(desk: Desk) -> set[str]:
     """What lies in the home folders of both Sparks, and in that of who looks."""
     homes = [desk.home, *(spark.home for spark in desk.sparks.values())]
     return {str(file.relative_to(desk.folder)) for home in homes for file in home.rglob("*") if file.is_file()}
+
+
+def lets_both_in(desk: Desk) -> None:
+    """Both are as a doctor sees them, with a key and a host key that are known, and sudo asks nothing."""
+    a, b = desk.sparks.values()
+    shutil.copytree(a.home / ".ssh", b.home / ".ssh")
+    shutil.copy(a.state / "sudoers.d" / "sparkrig", b.state / "sudoers.d")
+    with (desk.home / ".ssh" / "known_hosts").open("a") as known:
+        known.write(f"[127.0.0.1]:{b.port} {b.public.read_text()}")
+    for name, spark in desk.sparks.items():
+        spark.becomes(f"{examined(name[-1]).rstrip()}\n\n#sparkrig:end heard 0\n")
 
 
 @pytest.fixture
@@ -114,6 +127,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "twice, by two users": ("doctor nvidia@127.0.0.1 me@127.0.0.1", 1, "me@127.0.0.1 is given twice"),
     "a removal": ("storage nvidia@a --remove x", 1, "a removal needs an inventory, and nvidia@a is in none"),
     "an update": ("update nvidia@a", 1, "needs an inventory, and nvidia@a is in none. Try: sparkrig onboard"),
+    "an update of this machine": ("update here", 1, f"Try: sparkrig init sparks --here {controller.name()}"),
     "one for a rail": ("bandwidth nvidia@no.invalid", 1, "names no pair, and a Spark on its own has no rail"),
     "no verb of looking": ("drift nvidia@a", 1, "there is no inventory file nvidia@a; try: "),
     "no check": ("doctor nvidia@a nocheck", 1, "no check is called nocheck"),
@@ -137,3 +151,36 @@ def test_what_cannot_be_is_one_sentence_and_one_command(with_a: Desk) -> None:
     (with_a.sparks["spark-a"].state / "sudoers.d" / "sparkrig").unlink()
     holds(f"doctor {addresses(with_a)[0]}", 3, "try the same at a terminal, which asks for sudo's password once")
     assert written(with_a) == before
+
+
+# by verb: the looks at each of two; of doctor the second is what they show together
+LOOKS = {"status": 1, "topology": 1, "doctor pair": 2, "storage": 1, "blackbox": 1}
+
+
+def test_two_are_read_in_one_look_which_tells_what_joins_them(with_a: Desk) -> None:
+    lets_both_in(with_a)
+    both = addresses(with_a)
+    printed: dict[str, str] = {}
+    for line, looks in LOOKS.items():
+        verb, *rest = line.split()
+        for spark in with_a.sparks.values():
+            (spark.state / "commands").unlink(missing_ok=True)
+        done = warm.run("sparkrig", verb, *both, *rest, "--json", cwd=with_a.folder, env=with_a.environ())
+        assert "Traceback" not in done.stderr and "Warning" not in done.stderr, done.stderr
+        printed[line] = done.stdout
+        counts = {len(re.findall("^sudo -H", spark.commands, re.MULTILINE)) for spark in with_a.sparks.values()}
+        assert counts == {looks}, line
+    rows = {row["id"] for host in json.loads(printed["doctor pair"])["hosts"] for row in host["rows"]}
+    assert "pair.enp1s0f0np0.mtu" in rows
+    (group,) = json.loads(printed["topology"])["groups"]
+    assert len(group["hosts"]) == 2
+
+
+def test_two_that_cannot_be_one_fabric_are_looked_at_alone(with_a: Desk) -> None:
+    lets_both_in(with_a)
+    odd = changed("b", "network", ("192.168.101.12", "192.168.100.22"))  # both twins in one subnet
+    with_a.sparks["spark-b"].becomes(examined("b", network=odd))
+    done = warm.run("sparkrig", "doctor", *addresses(with_a), "--json", cwd=with_a.folder, env=with_a.environ())
+    said = " ".join(done.stderr.split())
+    assert said.count("is looked at by itself, since") == 1 and "share a subnet" in said, said
+    assert [host["read"] for host in json.loads(done.stdout)["hosts"]] == [True, True]

@@ -95,7 +95,7 @@ def cabled(folder: Path, patch: Patch) -> str:
     file.write_text(f"sparks = {list(surveys.SETTINGS.items())!r}\n")
     found = []
     for each in (whole, half):
-        patch.setattr(topology, "_survey", lambda *_, each=each: each)
+        patch.setattr(topology, "_surveys", lambda *_, each=each: [each])
         found.append(json.loads(CliRunner().invoke(topology.topology, [str(file), "--json"]).stdout))
     return json.dumps({**found[0], "groups": [group for each in found for group in each["groups"]]})
 

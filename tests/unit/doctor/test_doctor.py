@@ -339,15 +339,16 @@ def test_of_many_hosts_the_first_are_named() -> None:
     assert "1503 on spark-3\n              and 5 more (--json has them)\n    expected  9000\n" in text
 
 
-def test_a_command_is_never_wrapped_and_all_else_is() -> None:
-    long = Check(
-        "containers.docker", "docker runs", "no daemon " * 20, "drift", local(f"pyinfra {'x ' * 60}docker")
-    )
-    text = drawn(made({A: [long]}))
-    assert f"    try       {long.cure}\n" in text
-    rest = [line for line in text.splitlines() if long.cure not in line]
-    assert max(map(len, rest)) <= 80
-    assert max(map(len, drawn(made({A: [long]}), width=None).splitlines())) > 200
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_command_is_never_wrapped_and_all_else_is(width: int) -> None:
+    command = f"pyinfra {'x ' * 60}docker"
+    cure = local(command, ", once its hosts are up again and each of them answers; else its power")
+    long = Check("containers.docker", "docker runs", "no daemon " * 20, "drift", cure)
+    of = made({name: [replace(MTU, found=name), replace(IDLE, found="x"), long] for name in (A, B, "spark-c")})
+    lines = drawn(of, width=width).splitlines()
+    assert f"    try       {command}" in lines and "              once its hosts" in "\n".join(lines)
+    assert not [line for line in lines if len(line) > width and "pyinfra" not in line and " " in line.strip()]
+    assert max(map(len, drawn(of, width=None).splitlines())) > 200
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,7 @@ def test_each_state_fits_and_says_all_of_it() -> None:
     def holds(name: str, width: int, encoding: str) -> None:
         found, lines = STATES[name], drawn(STATES[name], width, encoding)
         assert max(map(len, lines)) <= width
+        assert not any(line[:1].isdigit() for line in lines), "an address stands below its netdev"
         words = " ".join(" ".join(lines).split())
         for finding in found.findings:
             assert finding.verdict.evidence in words and finding.verdict.cure in words

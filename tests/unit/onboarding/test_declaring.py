@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sparkrig import inventory, login
 from sparkrig.fleet import Fleet
 from sparkrig.onboarding import declaring
 from sparkrig.operations.subject import subjects
+from sparkrig.refusal import Refusal
 from sparkrig.resources.resource import Resource
 from sparkrig.resources.state import RESOURCES, State
 from tests.unit import states
@@ -88,3 +91,9 @@ def test_no_password_is_written_and_this_machine_needs_no_address() -> None:
     assert "hunter2" not in text and "password" not in text
     _, _, text = found({A: SEEN[A]}, **{A: {login.HERE: "nvidia"}})
     assert '"@here/spark-a"' in text and "ssh_hostname" not in text
+
+
+def test_nothing_is_declared_that_was_not_seen_as_root() -> None:
+    other = replace(SEEN[A], identity=replace(SEEN[A].identity, uid=1000))
+    with pytest.raises(Refusal, match=f"{A} shows root alone all that is to be declared"):
+        found({A: other})

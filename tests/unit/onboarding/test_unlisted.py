@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from ipaddress import IPv4Interface
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,32 @@ def test_three_are_a_ring_by_cables_and_else_on_a_switch() -> None:
     assert {each["topology"] for each in as_found.settings(switch).values()} == {"switch"}
     pairs = {"a": switch["a"], "b": switch["b"], "c": host("10.0.8.1/24", ""), "d": host("10.0.8.2/24", "")}
     assert [each["pair"] for each in as_found.settings(pairs).values()] == ["a", "a", "c", "c"]
+
+
+def test_one_host_with_an_odd_address_does_not_part_the_others() -> None:
+    """Wherever it stands: twins in one subnet, an address of another, an MTU that no fabric has."""
+    b = SEEN[B].network
+    fourth = addressed(b, **{NETDEV: "192.168.100.14/24", TWIN: "192.168.101.14/24"})
+    small = {**fourth.links, TWIN: replace(fourth.links[TWIN], mtu=68)}
+    odds = {
+        "share a subnet": addressed(b, **{NETDEV: "192.168.100.31/24", TWIN: "192.168.100.32/24"}),
+        "an address may stand once": addressed(b, **{NETDEV: str(SEEN[A].network.fabric[NETDEV])}),
+        "setting mtu": replace(fourth, links=small),
+    }
+    third = addressed(b, **{NETDEV: "192.168.100.13/24", TWIN: "192.168.101.13/24"})
+
+    def holds(why: str, odd: Network) -> None:
+        for names in permutations(("odd", A, B, "c")):
+            seen = {"odd": odd, A: SEEN[A].network, B: b, "c": third}
+            alone = Fleet.parse({name: {"patience": 2.0} for name in names}, declared=False)
+            assert alone.fan(A) == 3, "a switch may join them all"
+            fleet, said = as_found.joined(alone, {name: seen[name] for name in names})
+            assert said.keys() == {"odd"} or (why == "an address may stand once" and said.keys() == {A}), said
+            assert why in "".join(said.values())
+            assert len(fleet.groups()) == 2 and not fleet.declared
+            assert {settings.patience for settings in fleet.values()} == {2.0}
+
+    each_row({why: (why, odd) for why, odd in odds.items()}, holds)
 
 
 # --- what is judged
