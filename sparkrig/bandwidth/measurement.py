@@ -228,15 +228,13 @@ class PairRun:
 class Run(PairRun):
     """One run of the bandwidth check on two hosts or more.
 
-    rails: each edge once; topology: what joins the hosts; ports: judged by all their edges; at_once: what the
-    edges carried while every host sent to the next one, which no history has; missing: by host, why its edges
-    were not measured, or not to their end.
+    rails: each edge once; topology: what joins the hosts; ports: judged by all their edges; missing: by
+    host, why its edges were not measured, or not to their end.
     """
 
     rails: tuple[Edge, ...]
     topology: Form = "cable"
     ports: tuple[Port, ...] = ()
-    at_once: tuple[Measurement, ...] = ()
     missing: Mapping[str, str] = field(default_factory=dict)
 
     @property

@@ -24,11 +24,3 @@ def rounds(names: Sequence[str]) -> list[list[Meeting]]:
         found.append([(one, other) if order[one] < order[other] else (other, one) for one, other in met])
         seats = [seats[0], seats[-1], *seats[1:-1]]
     return found
-
-
-def cycle(names: Sequence[str]) -> list[Meeting]:
-    """Each host as the sender to the next one, the last to the first: what all do at once.
-
-    So each port sends one flow and receives one, as in a ring of NCCL, and no port has more than it can carry.
-    """
-    return [*zip(names, [*names[1:], *names[:1]], strict=True)]

@@ -37,11 +37,6 @@ if TYPE_CHECKING:
     help="Duration of each measurement. [default: the setting bandwidth_seconds]",
 )
 @click.option(
-    "--all-at-once",
-    is_flag=True,
-    help="Of more than two hosts: at the end, let each send to the next one at the same time.",
-)
-@click.option(
     "--history",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -53,7 +48,6 @@ def bandwidth(
     inventory_file: Where,
     quick: bool,
     seconds: int | None,
-    all_at_once: bool,
     history: Path | None,
     html: Path | None,
     as_json: bool,
@@ -70,35 +64,30 @@ def bandwidth(
     fleet, data = files.inventory(inventory_file, bandwidth_seconds=seconds)
     fleet = files.joined(fleet, data)
     why = f"sparkrig bandwidth {files.typed(inventory_file)}"
-    groups = _groups(inventory_file, fleet, why, all_at_once=all_at_once)
+    groups = _groups(inventory_file, fleet)
     console = Screen(stderr=as_json)
     report = Report()
     codes = list[int]()
     for group in groups:
-        many = len(group) > 2
-        measure = partial(_measure, thorough=not quick, at_once=all_at_once and many)
+        measure = partial(_measure, thorough=not quick)
         name = fleet[group[0]].group_name or ""
         page = files.one_of(html, name, len(groups)) if html else None
         members = {name: data[name] for name in group}
         document, code = _group(console, partial(measure, console, members, fleet, why), group, history, page)
-        (report.clusters if many else report.pairs).append(document)
+        (report.clusters if len(group) > 2 else report.pairs).append(document)
         codes.append(code)
     if as_json:
         files.print_json(report)
     raise SystemExit(max(codes))
 
 
-def _groups(inventory_file: Where, fleet: Fleet, why: str, *, all_at_once: bool) -> list[tuple[str, ...]]:
+def _groups(inventory_file: Where, fleet: Fleet) -> list[tuple[str, ...]]:
     """Those that have rails; exit code 1 where there is nothing to measure."""
     groups = [group for group in fleet.groups() if len(group) > 1]
     if not groups:
         raise click.ClickException(
             f"{inventory_file} names no pair, and a Spark on its own has no rail to measure. "
             f"Try: sparkrig topology {files.typed(inventory_file)}"
-        )
-    if all_at_once and not any(len(group) > 2 for group in groups):
-        raise click.ClickException(
-            f"--all-at-once is for a cluster of three or more, and {inventory_file} has pairs alone. Try: {why}"
         )
     return groups
 
@@ -158,7 +147,6 @@ def _measure(
     why: str,
     *,
     thorough: bool,
-    at_once: bool,
 ) -> tuple[Run, Topology]:
     """One pair or cluster, under the locks of those of its hosts that can be reached. Raises Refusal."""
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
@@ -175,7 +163,7 @@ def _measure(
             raise Refusal(unreached, verb("doctor", "access"))
         try:
             with journal.locked(journal.Run(why), hosts):
-                run = check(found, fleet, progress, thorough=thorough, at_once=at_once)
+                run = check(found, fleet, progress, thorough=thorough)
         except (Failed, Lost) as error:
             raise Refusal(str(error), "the same again, once that is mended") from None
         return run, progress.topology

@@ -15,7 +15,6 @@ from tests.plan.clustered import ENDS, MEASURES, SERVES, Cluster, lost, trials
 from tests.plan.conftest import REBOOTED, Deploy, Host, Run, converged, pair, run_deploy
 from tests.plan.conftest import B as PAIRS_B
 from tests.plan.desk import Desk, Done, commands, noted
-from tests.plan.states import settled
 from tests.tables import each_row
 
 RING, SWITCH = Cluster(3, "ring"), Cluster(4, "switch")
@@ -188,7 +187,7 @@ def test_a_dark_port_of_a_switch_leaves_the_other_edges(desk: Desk) -> None:
 
 def test_in_full_each_edge_is_measured_both_ways_and_the_page_shows_it(desk: Desk) -> None:
     page = desk.folder / "page.html"
-    words = ("--html", str(page), "--seconds", "2", "--all-at-once")
+    words = ("--html", str(page), "--seconds", "2")
     done, found = measured(desk, RING.measuring(slow(B)), *words)
     assert done.code == 2 and [each[2] for each in wrong(found)] == ["port-slow"]
     kinds = {
@@ -196,7 +195,6 @@ def test_in_full_each_edge_is_measured_both_ways_and_the_page_shows_it(desk: Des
     }
     ways = {(one, other) for one in (A, B, C) for other in (A, B, C) if one != other}
     assert kinds >= {(*way, pairs, False) for way in ways for pairs in (1, 4)} | {(*way, 4, True) for way in ways}
-    assert {(each["sender"], each["receiver"]) for each in found["at_once"]} == {(A, B), (B, C), (C, A)}
     assert "3 Sparks in a ring" in page.read_text() and "13.3✗" in page.read_text()
     text = " ".join(done.said.split())
     assert "rails 0, 2 and 4 Gb/s, row to column" in text and "2 of 6 rails between 3 hosts are healthy" in text
@@ -211,12 +209,6 @@ def test_the_history_of_a_cluster_is_one_file_with_each_edge(desk: Desk) -> None
     assert "in 3 healthy runs before" in done.said and len(file.read_text().splitlines()) == 4, done.said
 
 
-def test_what_is_for_clusters_alone_is_refused_for_pairs(desk: Desk) -> None:
-    done = desk.has(settled()).typed("bandwidth", "--all-at-once")
-    assert done.code == 1 and "--all-at-once is for a cluster of three or more" in done.said
-    assert "Try: sparkrig bandwidth" in done.said
-
-
 def test_pairs_and_a_cluster_in_one_inventory_are_two_lists(desk: Desk) -> None:
     """The document of a pair has no field more."""
     own = Cluster(3, "switch", 2)
@@ -227,7 +219,6 @@ def test_pairs_and_a_cluster_in_one_inventory_are_two_lists(desk: Desk) -> None:
     assert {*done.report["clusters"][0]} - {*done.report["pairs"][0]} == {
         "topology",
         "ports",
-        "at_once",
         "missing",
     }
     done = desk.has([one, other]).typed("bandwidth", "--quick", "--json")

@@ -18,8 +18,8 @@ import gevent
 from pyinfra.api import Host
 
 from sparkrig import text
-from sparkrig.bandwidth import all_at_once, bands, measurement, ports, tournament
-from sparkrig.bandwidth.io import fabric_cases, measure, nccl_run
+from sparkrig.bandwidth import bands, measurement, ports, tournament
+from sparkrig.bandwidth.io import fabric_cases, nccl_run
 from sparkrig.bandwidth.io.measure import Bench
 from sparkrig.bandwidth.measurement import Case, Edge, End, Measurement, Run
 from sparkrig.bandwidth.perftest_run import Pace
@@ -97,13 +97,12 @@ def check(
     *,
     thorough: bool,
     known: Known = NOTHING,
-    at_once: bool = False,
 ) -> Run:
     """Survey a pair or a cluster and measure every edge that can be; the hosts are left as they were.
 
     hosts: all, the leading one first, or why one is not connected. A host that is not there, or is lost on the
     way, leaves the edges of the others. thorough: see sparkrig.bandwidth.bands.cases, and NCCL is asked too, on a
-    pair; at_once: at the end every host sends to the next one at the same time.
+    pair.
     Raises Failed where sparkrig measures there already, or fewer than two hosts can be read.
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -120,8 +119,7 @@ def check(
     for number, met in enumerate(played, 1):
         progress.round(number, met)
         _side_by_side({pair: partial(_meet, made, pair, progress) for pair in met})
-    shares, together = _at_once(made, progress) if at_once else ([], [])
-    return replace(_whole(made, started_at, [*others, *together], progress), at_once=tuple(shares))
+    return _whole(made, started_at, others, progress)
 
 
 def _begun(
@@ -286,32 +284,6 @@ def _beside(made: _Check) -> list[Finding]:
         return []
     said = "healthy beside other rails; what is reached alone, and the other way, was not measured"
     return [Finding(text.rails(numbers), Verdict("healthy", "not-alone", said, verb("bandwidth")))]
-
-
-# --- all hosts
-
-
-def _at_once(made: _Check, progress: Progress) -> tuple[list[Measurement], list[Finding]]:
-    """What the edges carry while each host sends to the next one, of those that are there."""
-    there = [name for name in made.names if name not in made.lost]
-    flows = {way: case for way in tournament.cycle(there) if (case := _flow(made, *way))}
-    if len(there) < 3 or not flows:
-        return [], []
-    progress.step(f"all at once: {len(flows)} hosts send at the same time, each to the next one")
-    found = _side_by_side(
-        {way: partial(measure.run, _bench(made, _pair(made, *way)), case) for way, case in flows.items()}
-    )
-    shares = [share for each in found.values() for share in each]
-    return all_at_once.judge(shares, made.all_edges, bands.expected(made.fleet[there[0]]))
-
-
-def _flow(made: _Check, sender: str, receiver: str) -> Case | None:
-    """All rails of two hosts that can be at full speed at once, from one to the other."""
-    return next(iter(_cases(made, _pair(made, sender, receiver), sender, receiver, thorough=False)), None)
-
-
-def _pair(made: _Check, sender: str, receiver: str) -> Meeting:
-    return (sender, receiver) if (sender, receiver) in made.edges else (receiver, sender)
 
 
 def _side_by_side(jobs: Mapping[K, Callable[[], T]]) -> dict[K, T]:

@@ -234,33 +234,8 @@ def test_what_a_pair_and_a_cluster_have_in_their_documents(desk: Callable[..., D
     document = TypeAdapter(Report).dump_python(report, mode="json")
     [pair], [cluster] = document["pairs"], document["clusters"]
     assert [*pair] == [each.name for each in fields(PairRun)] and "rails" in pair
-    assert {*cluster} - {*pair} == {"topology", "ports", "at_once", "missing"}
+    assert {*cluster} - {*pair} == {"topology", "ports", "missing"}
     assert [[*rail] for rail in pair["rails"]] == [["number", "ends", "verdict"]] * 2
-
-
-def test_all_at_once_is_one_flow_from_each_and_comes_last(
-    desk: Callable[..., Desk], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = desk()
-    cases: list[Case] = []
-
-    def run(bench: Bench, case: Case) -> list[Measurement]:
-        """Every host is in two flows at a time then, once as the sender and once as the receiver."""
-        cases.append(case)
-        assert {*bench.hosts} == {case.sender, case.receiver}
-        made.answer = lambda _: 70.0 if len(cases) > 6 and case.sender == B else 97.0
-        return [made._share(case, rail, gone=False) for rail in case.rails]
-
-    monkeypatch.setattr(measure, "run", run)
-    found = made.check(at_once=True)
-    assert [(case.sender, case.receiver) for case in cases[6:]] == [(A, B), (B, C), (C, D), (D, A)]
-    assert [each.verdict.cause for each in found.at_once if each.sender == B] == ["cluster-reduced"] * 2
-    (finding,) = [each for each in found.findings if each.subject == "all at once"]
-    assert (
-        finding.verdict.cause == "cluster-reduced"
-        and "rail 0, spark-b to spark-c 70.00 Gb/s" in finding.verdict.evidence
-    )
-    assert len(found.measurements) == 12, "it is no figure of an edge by itself"
 
 
 def test_the_others_stop_what_they_started_where_one_fails() -> None:
