@@ -183,6 +183,8 @@ def update(source: str | None, back: bool, yes: bool) -> None:
     if not source:
         raise click.ClickException("no SOURCE is named. Try: sparkrig models update FOLDER")
     files.must_answer(yes)
+    if "://" in source and sys.stderr.isatty():
+        terminal.echo(f"Fetching {source} ...", err=True)
     with files.refusals():
         offer = table_update.offer(source)
         now = table_update.loaded(catalogue_files.used())

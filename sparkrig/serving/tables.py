@@ -56,7 +56,5 @@ def changes(before: Tables, after: Tables) -> Iterator[str]:
 
 def age(day: date, today: date) -> str:
     """That tables are old, and what to do; empty where they are not."""
-    days = (today - day).days
-    if days <= _OLD_DAYS:
-        return ""
-    return f"The tables of models are of {day}, {days} days old. Try: sparkrig models update SOURCE"
+    old = (today - day).days > _OLD_DAYS
+    return f"Tables are of {day}. Try: sparkrig models update SOURCE" if old else ""

@@ -53,7 +53,7 @@ def offer(source: str) -> Offer:
         except Refusal as refusal:
             what = refusal.what.replace(f"{folder}/", "").replace(str(folder), source)
             raise Refusal(f"{source}: {what}", "a newer sparkrig, or another SOURCE") from None
-    _judge_day(tables.day, source)
+    _judge_age(tables, source)
     kept = source if "://" in source else str(Path(source).resolve())
     return Offer(Set(digest=whole.hexdigest()[:16], day=tables.day, source=kept), tables, content)
 
@@ -77,10 +77,13 @@ def _texts(found: Any) -> Iterator[str]:
         yield found
 
 
-def _judge_day(day: date, source: str) -> None:
-    now = catalogue_files.newest(catalogue_files.used())
-    if day < now:
-        what = f"{source} is older than the tables in use: of {day}, and those are of {now}"
+def _judge_age(offered: Tables, source: str) -> None:
+    """Of two sets of one day, the older is the one that knows a part of the other's sources."""
+    day, now = offered.day, catalogue_files.newest(catalogue_files.used())
+    known, own = catalogue_files.catalogue().sources.keys(), offered.catalogue.sources.keys()
+    if day < now or (day == now and own < known):
+        why = f"of {day}, and those are of {now}" if day < now else f"it lacks {len(known - own)} of their sources"
+        what = f"{source} is older than the tables in use: {why}"
         raise Refusal(what, "sparkrig models update --back goes back to the ones before")
     if day > datetime.now(UTC).date() + timedelta(days=1):
         raise Refusal(f"{source} has a source of {day}, a day that is still to come", "date")

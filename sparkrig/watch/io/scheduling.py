@@ -17,7 +17,8 @@ from sparkrig.watch.render import schedule as picture
 from sparkrig.watch.render.schedule import Command
 from sparkrig.watch.schedule import RUN_S, Schedule, hello, spoken
 
-_KEPT = ("XDG_STATE_HOME", "XDG_CONFIG_HOME")  # a user manager need not have what this shell has
+# a user manager need not have what this shell has
+_KEPT = ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")
 
 
 class Order(NamedTuple):

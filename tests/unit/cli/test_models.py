@@ -107,6 +107,14 @@ MIXED = {
     "Qwen/Qwen3.8-27B-FP8": (8.5, 9.5),
     "nvidia/Qwen3.8-Flash-Next-NVFP4": (3.5, 4),
     "RadixArk/Qwen3.8-Flash-Next-NVFP4": (5.5, 6.5),
+    "Inferact/Muse-Glimmer-30B-NVFP4-W4A4": (6.5, 7),
+    "RedHatAI/Muse-Glimmer-30B-FP8-block": (8.5, 9),
+    "nvidia/NVIDIA-Nemotron-Labs-3-Puzzle-75B-A9B-NVFP4": (5.5, 6),
+    "deepseek-ai/DeepSeek-V4.1-Flash": (5, 5.2),
+    "bot-lab-21/DeepSeek-V4.1-Flash-EXL3-3.5bpw-Pollard": (3.5, 4),
+    "sfxnz/DeepSeek-V4.1-Flash-EXL3": (1.8, 2.2),
+    "Mia-AiLab/GLM-5.3-Flash-EXL3-TR3-4bpw": (4.1, 4.6),
+    "0xSero/deepseek-v4-flash-0731-spark": (5, 5.5),
 }
 MODELS_AND_CHECKPOINTS = {each.id: (model, each) for model in KNOWN.models.values() for each in model.checkpoints}
 
@@ -283,9 +291,13 @@ def test_the_list_says_what_fits_where() -> None:
             "Needs the pair",
             " qwen3-235b-a22b ",
             " qwen3.5-397b-a17b ",
+            "Fits neither",
+            " glm-5.2 ",
         )
     ]
-    assert order == sorted(order) and "Fits neither" not in "".join(lines)
+    assert order == sorted(order)
+    four = run("--sparks", "4").stdout.partition("Needs 4 Sparks")[2]
+    assert " deepseek-v4.1-flash " in four.partition("Fits none of these")[0]
     assert "397b" in run("--utilization", "0.7").stdout.partition("Fits neither")[2]
     assert max(map(len, lines)) <= 80
     assert all(any(f" {name} " in line for line in lines) for name in KNOWN.models)

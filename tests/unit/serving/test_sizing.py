@@ -38,8 +38,8 @@ def refused(*given: Any, **flags: Any) -> Refusal:
 def test_every_model_that_fits_gets_both_flags_and_passes_vllms_own_check() -> None:
     """With what is free at the start of a Spark: 101 to 111 GiB, and 116 without a desktop."""
 
-    def holds(id: str, free: float) -> None:
-        wish = asked(id, serve_image="image:1")
+    def holds(id: str, sparks: int, free: float) -> None:
+        wish = asked(id, sparks, serve_image="image:1")
         room = Room(TOTAL, free)
         try:
             made = plan.size(wish, mine(model=id), room)
@@ -53,7 +53,7 @@ def test_every_model_that_fits_gets_both_flags_and_passes_vllms_own_check() -> N
 
     each_row(
         {
-            f"{each.id}, {free}": (each.id, free)
+            f"{each.id}, {free}": (each.id, max(2, model.nodes, each.nodes), free)
             for model in CATALOGUE.models.values()
             for each in model.checkpoints
             for free in (50.0, 101.0, 111.0, 116.0)

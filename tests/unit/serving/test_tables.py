@@ -22,7 +22,7 @@ from click.testing import CliRunner, Result
 from sparkrig.cli import lint
 from sparkrig.cli import models as verb
 from sparkrig.serving import tables
-from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, table_update, taken_tables, vllm_flags
+from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, taken_tables, vllm_flags
 from tests.tables import each_row
 
 CARRIED = catalogue_files.newest(catalogue_files.FOLDER)
@@ -30,9 +30,22 @@ DAY = datetime.now(UTC).date()
 NEWER = f"newer-page:\n  title: a page\n  where: https://example.com/\n  day: {DAY}\n"
 
 
+@pytest.fixture(scope="module")
+def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of the repository with three models, which are as good as all and read sooner."""
+    made = tmp_path_factory.mktemp("carried") / "models"
+    for room in ("lint", "vllm"):
+        shutil.copytree(catalogue_files.FOLDER / room, made / room)
+    for name in ("gpt-oss-120b", "gpt-oss-20b", "hy3", "sources", "errors"):
+        shutil.copy(catalogue_files.FOLDER / f"{name}.yaml", made)
+    return made
+
+
 @pytest.fixture(autouse=True)
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def data(tmp_path: Path, carried: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The user's folder for data, and a current folder that is in no project."""
+    monkeypatch.setattr(catalogue_files, "FOLDER", carried)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("SPARKRIG_TABLES", raising=False)
     (tmp_path / "here").mkdir()
@@ -44,12 +57,10 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def newer(tmp_path: Path) -> Path:
     """A set of tables: one model less, one changed, a source and a rule more."""
     made = tmp_path / "newer" / "models"
-    for room in ("lint", "vllm"):
-        shutil.copytree(catalogue_files.FOLDER / room, made / room)
-    for file in catalogue_files.FOLDER.glob("*.yaml"):
-        shutil.copy(file, made)
+    shutil.copytree(catalogue_files.FOLDER, made)
     (made / "hy3.yaml").unlink()
     changed(made / "gpt-oss-120b.yaml", "\nparameters_b: 117\n", "\nparameters_b: 118\n")
+    changed(made / "vllm" / "images.yaml", "'26.10': 0.31.0", "'26.10': 0.32.0")
     sources = made / "sources.yaml"
     sources.write_text(sources.read_text() + NEWER)
     rows = made / "lint" / "memory.yaml"
@@ -104,12 +115,13 @@ def test_newer_tables_are_shown_asked_for_used_and_gone_back_from(newer: Path, d
         "images that launches start: 1 gone (ghcr.io/miaai-lab/hy3-dual-dgx-spark:vllm-probe-modded)",
         "sources: 1 new (newer-page)",
         "rules of lint: 1 new (own-row)",
+        "images of NVIDIA: 1 changed (26.10)",
         f"In use: tables of {DAY}. Go back with: sparkrig models update --back",
     ]
     known = catalogue_files.catalogue()
     assert "hy3" not in known.models and known.models["gpt-oss-120b"].parameters_b == 118
     assert "own-row" in {rule.id for rule in lint_rules.rules()}
-    assert "hy3" not in catalogue_files.names()
+    assert "hy3" not in catalogue_files.names() and vllm_flags.knowledge().images["26.10"] == (0, 32, 0)
     assert run(str(newer), "--yes").stdout == f"The tables in use, of {DAY}, hold the same.\n"
     back = run("--back")
     assert back.stdout == f"In use: tables of {CARRIED}, that sparkrig carries.\n"
@@ -147,19 +159,15 @@ def test_an_archive_of_a_project_has_them_too(
         assert run("--back").exit_code == 0
 
 
-def test_carried_tables_that_are_newer_are_used(newer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_of_the_project_and_carried_tables_that_are_newer_are_used(
+    newer: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run(str(newer), "--yes").exit_code == 0
     assert catalogue_files.used() != catalogue_files.FOLDER
+    above = catalogue_files.catalogue(beside=catalogue_files.FOLDER)  # as a row of a project is
+    assert above.models["gpt-oss-120b"].parameters_b == 117
     monkeypatch.setattr(catalogue_files, "newest", lambda _: DAY + timedelta(days=1))
     assert catalogue_files.used() == catalogue_files.FOLDER
-
-
-def test_a_row_of_the_project_stands_above_those_of_an_update(newer: Path, tmp_path: Path) -> None:
-    assert run(str(newer), "--yes").exit_code == 0
-    own = tmp_path / "own"
-    own.mkdir()
-    shutil.copy(catalogue_files.FOLDER / "gpt-oss-120b.yaml", own)
-    assert catalogue_files.catalogue(beside=own).models["gpt-oss-120b"].parameters_b == 117
 
 
 # --- refused
@@ -177,19 +185,9 @@ def test_a_table_that_cannot_stand_is_named_and_none_is_taken(newer: Path) -> No
             file.write_text(kept[file])
 
     rows = {
-        "field": (
-            "gpt-oss-120b.yaml",
-            "\nnodes: 1\n",
-            "\nnodes: many\n",
-            "newer: gpt-oss-120b.yaml: nodes: ",
-        ),
+        "field": ("gpt-oss-120b.yaml", "\nnodes: 1\n", "\nnodes: many\n", "newer: gpt-oss-120b.yaml: nodes: "),
         "unknown": ("gpt-oss-120b.yaml", "\nnodes: 1\n", "\nnodes: 1\nrun: x\n", "run: Extra inputs are not"),
-        "name": (
-            "gpt-oss-20b.yaml",
-            "name: gpt-oss-20b",
-            "name: other",
-            "the name is other, gpt-oss-20b",
-        ),
+        "name": ("gpt-oss-20b.yaml", "name: gpt-oss-20b", "name: other", "the name is other, gpt-oss-20b"),
         "source": ("sources.yaml", "shape-gpt-oss:", "other:", "nothing is known of the source shape-gpt-oss"),
         "rule": (
             "lint/memory.yaml",
@@ -198,20 +196,10 @@ def test_a_table_that_cannot_stand_is_named_and_none_is_taken(newer: Path) -> No
             "memory.yaml: own-row.severity: ",
         ),
         "computed": ("lint/memory.yaml", "  when: {flags: {seed: given}}\n", "", "own-row: `when` expected"),
-        "flags": (
-            "vllm/flags.yaml",
-            "\nread: ",
-            "\nread: x",
-            "vllm/flags.yaml: read: Input",
-        ),
+        "flags": ("vllm/flags.yaml", "\nread: ", "\nread: x", "vllm/flags.yaml: read: Input"),
         "yaml": ("sources.yaml", "newer-page:", "newer-page: [", "sources.yaml is no YAML"),
         "escape": ("sources.yaml", "title: a page", 'title: "a \\e[31m page"', "a character that cannot be shown"),
-        "to come": (
-            "sources.yaml",
-            f"day: {DAY}",
-            "day: 2099-01-01",
-            "of 2099-01-01, a day that is",
-        ),
+        "to come": ("sources.yaml", f"day: {DAY}", "day: 2099-01-01", "of 2099-01-01, a day that is"),
     }
     each_row(rows, holds)
     shutil.rmtree(newer / "models" / "vllm")
@@ -224,6 +212,12 @@ def test_older_tables_are_refused(newer: Path, tmp_path: Path) -> None:
     assert run(str(newer), "--yes").exit_code == 0
     changed(old / "models" / "sources.yaml", f"day: {DAY}", f"day: {DAY - timedelta(days=1)}")
     refused(old, f"is older than the tables in use: of {DAY - timedelta(days=1)}, and those are of {DAY}")
+    changed(old / "models" / "sources.yaml", f"day: {DAY - timedelta(days=1)}", f"day: {DAY}")
+    changed(old / "models" / "sources.yaml", NEWER, "")
+    changed(old / "models" / "sources.yaml", f"day: {CARRIED}", f"day: {DAY}")
+    rule = old / "models" / "lint" / "memory.yaml"
+    rule.write_text(rule.read_text().partition("own-row:")[0])
+    refused(old, "is older than the tables in use: it lacks 1 of their sources")
 
 
 def test_a_torn_archive_is_refused_wherever_it_ends(newer: Path, tmp_path: Path) -> None:
@@ -283,13 +277,12 @@ def test_a_hostile_archive_is_refused(newer: Path, tmp_path: Path, monkeypatch: 
 def test_a_full_disk_leaves_the_ones_before(newer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(str(newer), "--yes").exit_code == 0
     changed(newer / "models" / "gpt-oss-120b.yaml", "_b: 118\n", "_b: 119\n")
-    real, left = os.fsync, [0]
+    left = [0]
 
-    def full(handle: int) -> None:
+    def full(_: int) -> None:
         left[0] -= 1
         if left[0] < 0:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        real(handle)
 
     monkeypatch.setattr(os, "fsync", full)
     files = len(table_archive.read(str(newer)))
@@ -326,8 +319,8 @@ def test_a_taken_table_that_a_newer_sparkrig_cannot_read_leads_back(newer: Path)
 
 
 @pytest.fixture
-def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, tuple[int, bytes, dict[str, str]]]]]:
-    answers: dict[str, tuple[int, bytes, dict[str, str]]] = {}
+def web(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, dict[str, Any]]]:
+    answers: dict[str, Any] = {}
 
     class Answering(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -382,7 +375,7 @@ def test_tables_of_an_address(newer: Path, tmp_path: Path, web: Any) -> None:
 
 def test_old_tables_are_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None:
     assert tables.age(date(2026, 9, 1), date(2026, 10, 31)) == ""
-    said = "The tables of models are of 2026-09-01, 61 days old. Try: sparkrig models update SOURCE"
+    said = "Tables are of 2026-09-01. Try: sparkrig models update SOURCE"
     assert tables.age(date(2026, 9, 1), date(2026, 11, 1)) == said
     monkeypatch.setattr(catalogue_files, "newest", lambda _: date(2026, 1, 31))
     asked: list[Callable[[], Result]] = [
@@ -391,12 +384,5 @@ def test_old_tables_are_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None:
         lambda: CliRunner().invoke(lint.lint, ["--", "vllm", "serve", "openai/gpt-oss-20b"]),
     ]
     for ask in asked:
-        assert "The tables of models are of 2026-01-31" in ask().stderr
-    assert "tables" not in CliRunner().invoke(verb.models, ["--json"]).stderr
-
-
-def test_flags_of_taken_tables_are_used(newer: Path) -> None:
-    assert run(str(newer), "--yes").exit_code == 0
-    changed(catalogue_files.used() / "vllm" / "images.yaml", "'26.10': 0.31.0", "'26.10': 0.32.0")
-    assert vllm_flags.knowledge(folder=None).images["26.10"] == (0, 32, 0)
-    assert table_update.loaded(catalogue_files.FOLDER).knowledge.images["26.10"] == (0, 31, 0)
+        assert "Tables are of 2026-01-31" in ask().stderr
+    assert "Tables" not in CliRunner().invoke(verb.models, ["--json"]).stderr
