@@ -15,7 +15,18 @@ from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import another, draft, launch_text, layout, parsers, recipe_launch, runtimes, served, sizing
+from sparkrig.serving import (
+    another,
+    draft,
+    launch_text,
+    layout,
+    parsers,
+    recipe_launch,
+    runtimes,
+    served,
+    sizing,
+    steps,
+)
 from sparkrig.serving.budget import GIB, MOST_UTILIZATION, Use, budget, fewest_nodes
 from sparkrig.serving.flags import Knowledge, Version
 from sparkrig.serving.layout import Layout
@@ -80,6 +91,7 @@ def wish(find: Find, settings: Settings, sparks: int, recipe: Recipe | None = No
         drafts if (drafts := draft.wanted(settings) or draft.of(flags)) != checkpoint.id else "",
         engine.id,
         (settings.serve_gguf or "") if engine.file else "",
+        steps.agreed(recipe.source, recipe.steps, settings) if recipe else "",
     )
 
 
@@ -375,7 +387,7 @@ def lint_of(
     }
     words = ["docker", *docker_words(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
-    (launch,) = launch_text.typed(words)
+    (launch,) = (replace(each, mods=bool(asked.steps)) for each in launch_text.typed(words))
     return judgement.judge(Case(launch, find, asked.nodes, vllm, tables), rules)
 
 

@@ -52,7 +52,8 @@ class Wish:
 
     image: as it is asked for; notes: what a person should know before it is served, in sentences; draft:
     OWNER/NAME of a model that speculates for it, empty for none of its own; engine: its id; gguf: OWNER/NAME/FILE
-    of the weights, where they are such a file.
+    of the weights, where they are such a file; steps: what runs in the container before it, as a document of
+    sparkrig.serving.steps.
     """
 
     model: Model
@@ -65,6 +66,7 @@ class Wish:
     draft: str = ""
     engine: str = VLLM.id
     gguf: str = ""
+    steps: str = ""
 
     @property
     def runtime(self) -> Runtime:
@@ -86,7 +88,7 @@ class Wish:
     @property
     def digest(self) -> str:
         """Of model, flags, nodes and image as they are asked for: what a sizing was decided for."""
-        told = json.dumps([self.words, self.nodes, self.image])
+        told = json.dumps([self.words, self.nodes, self.image, *([self.steps] if self.steps else [])])
         return hashlib.sha256(told.encode()).hexdigest()
 
     def sized(self, sizing: Sizing | None) -> Wish:
