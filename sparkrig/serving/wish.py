@@ -95,6 +95,11 @@ class Wish:
         """The same with the memory and the context that were decided."""
         return replace(self, flags={**self.flags, **sizing.flags}) if sizing else self
 
+    def use(self, memory_gib: float) -> Use:
+        """The budget's view of the flags, the utilization aside; the engine's defaults where one is not given."""
+        context = self.model.context or Use.context
+        return self.runtime.use(self.flags, Use(context=context, sequences=1, memory=memory_gib, nodes=self.nodes))
+
     @property
     def names(self) -> list[str]:
         """What the API calls the model."""
