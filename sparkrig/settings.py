@@ -27,6 +27,7 @@ from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.redaction.secret_names import names_a_secret
 from sparkrig.shapes import (
     DefinitionName,
+    Digest,
     DraftName,
     Fingerprint,
     FlagName,
@@ -282,6 +283,11 @@ class Settings(BaseModel):
         "as the weights are; a folder /srv/models/OWNER/NAME is taken as it lies on the first host. serve_flags "
         "may add to its speculative-config. False (or `none`) for no draft at all; None for what the catalogue "
         "has.",
+    )
+    serve_mods: Digest | None = Field(
+        None,
+        description="Consent to what a recipe runs in its container before the server, by the digest of all that "
+        "text, which `sparkrig models show FILE` shows; None for none.",
     )
     serve_seconds: int = Field(
         2700,

@@ -53,6 +53,8 @@ RecipeName = Annotated[str, StringConstraints(pattern=r"^[^\s-].*$")]
 
 Revision = Annotated[str, StringConstraints(pattern=rf"^{hub.REVISION.pattern}$")]
 
+Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+
 # Where a secret comes from on the machine that runs pyinfra: never the secret itself.
 Source = Annotated[str, StringConstraints(pattern=r"^(env:[A-Za-z_][A-Za-z0-9_]*|file:(/|~/)[^\x00\r\n]+)$")]
 
@@ -75,5 +77,6 @@ SHAPES: dict[Any, str] = {
     ModelName: "the name of a model or checkpoint (letters, digits and . _ / -)",
     RecipeName: "the path of a file, with # and a variant behind it where it has several",
     Revision: "a commit of 40 hex digits in small letters",
+    Digest: "sha256: and 64 hex digits in small letters",
     Source: "a source (env:NAME, or file:/path)",
 }

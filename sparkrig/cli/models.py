@@ -114,7 +114,7 @@ def models(ctx: click.Context, /, purpose: str | None, as_json: bool, **asked: A
 
 
 @models.command(
-    short_help="Show what is known of one model.",
+    short_help="Show what is known of one model, or whether a recipe would start.",
     epilog="\b\nExample: sparkrig models show Qwen/Qwen3-8B --context 32768 --save",
 )
 @click.argument("name", type=_Name())
@@ -128,7 +128,15 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
 
     A checkpoint that is not in the catalogue is computed from its own small files, and is not verified by anyone:
     NAME is then OWNER/NAME on the hub, or a folder. For one that is not public, set HF_TOKEN in the environment.
+
+    Where NAME is the file of a recipe (FILE, or FILE#VARIANT), it shows whether it would start on one Spark and on
+    several, and all that it runs in its container; exit code 2 where it would start on none.
     """
+    from pathlib import Path
+
+    if Path(name.partition("#")[0]).is_file():
+        _recipe(name, {**asked, "save": save, "id": id_, "json": as_json})
+        return
     sizes, known = _sizes(asked), files.catalogue()
     model = _kept(name, known) if id_ is None else None
     further = "" if model is None or model.obstacle else _served(model.name)
@@ -209,6 +217,27 @@ def _go_back() -> None:
         folder = catalogue_files.used()
     whose = f"from {taken.source}" if taken and folder == taken.folder else "that sparkrig carries"
     terminal.echo(f"In use: tables of {catalogue_files.newest(folder)}, {whose}.")
+
+
+def _recipe(name: str, asked: dict[str, Any]) -> None:
+    """Whether a recipe would start; its own values decide on what the options ask for a model."""
+    from sparkrig.fleet import Fleet
+    from sparkrig.refusal import Refusal
+    from sparkrig.serving import recipe_report
+    from sparkrig.serving.io import recipe_file
+
+    if given := [option for option, value in asked.items() if value and option != "sparks"]:
+        raise click.UsageError(f"--{given[0].replace('_', '-')} is not for a recipe, whose own values count")
+    known = files.catalogue()
+    try:
+        recipe = recipe_file.read(name)
+    except Refusal as refusal:
+        terminal.echo(f"{refusal.what}. Try: {refusal.cure}")
+        sys.exit(2)
+    told, starts = recipe_report.page(recipe, known.find, Fleet.parse({"x": {}})["x"], _sizes(asked))
+    terminal.echo("\n".join(told))
+    if not starts:
+        sys.exit(2)
 
 
 def _served(model: str) -> str:

@@ -9,7 +9,7 @@ from sparkrig.cure import advice, on_host, quoted
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import Value
-from sparkrig.serving.model import Scalar
+from sparkrig.serving.model import Launch, Scalar
 from sparkrig.serving.runtimes.runtime import Flags
 from sparkrig.serving.served import Serving, Weights
 from sparkrig.serving.wish import MODELS
@@ -85,11 +85,13 @@ def of(flags: Flags) -> str:
     return next((each[1] for each in there if each), "")
 
 
-def speculation(mine: Settings, launched: Scalar | dict[str, Scalar] = "{}") -> dict[str, Scalar]:
-    """What vLLM is told of a draft model: where it is, and what else serve_flags has, or else the launch.
+def speculation(mine: Settings, base: Launch | None) -> dict[str, Scalar]:
+    """What vLLM is told of a draft model: where it is, and what else serve_flags has, or a recipe of its own.
 
-    launched: of a launch with another draft model. Raises Refusal.
+    Raises Refusal.
     """
+    recipe_s = base is not None and base.source == "recipe" and of(base.flags)
+    launched = base.flags[SPECULATION] if base and recipe_s and SPECULATION in base.flags else "{}"
     given = mine.serve_flags.get(SPECULATION, launched)
     try:
         found = bounds.loads(str(given))

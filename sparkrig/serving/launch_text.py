@@ -84,7 +84,7 @@ def of_recipe(made: Recipe, command: str) -> list[Launch]:
     if not found:
         raise Unreadable(f"the command of the recipe for {engines.name(made.engine)} has no server that is known")
     image = Container(made.image, whole=False) if made.image else None
-    mended = "mods" in made.foreign  # they replace files of vLLM, as [@flash-next-tp-2]'s do
+    mended = bool(made.steps)  # they replace files of vLLM, as [@flash-next-tp-2]'s do
     return [
         replace(
             each,

@@ -27,6 +27,7 @@ from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model, Nodes, Scal
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.runtimes.runtime import Flags, Runtime
 from sparkrig.serving.served import Serving
+from sparkrig.serving.steps import agreed
 from sparkrig.serving.unit_files import docker_words
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.settings import Settings
@@ -80,6 +81,7 @@ def wish(find: Find, settings: Settings, sparks: int, recipe: Recipe | None = No
         drafts if (drafts := draft.wanted(settings) or draft.of(flags)) != checkpoint.id else "",
         engine.id,
         (settings.serve_gguf or "") if engine.file else "",
+        agreed(recipe.source, recipe.steps, settings) if recipe else "",
     )
 
 
@@ -203,12 +205,7 @@ def _flags(model: Model, checkpoint: Checkpoint, base: Launch | None, nodes: Nod
     if settings.serve_draft == draft.NONE:
         flags.pop(draft.SPECULATION, None)
     elif settings.serve_draft:
-        told = (
-            base.flags.get(draft.SPECULATION)
-            if base and base.source == "recipe" and draft.of(base.flags)
-            else None
-        )
-        flags[draft.SPECULATION] = draft.speculation(settings, told or "{}")
+        flags[draft.SPECULATION] = draft.speculation(settings, base)
     return flags
 
 
@@ -271,14 +268,12 @@ def _runs_here(name: str, image: Image | None, machine: str) -> None:
 
 def size(asked: Wish, settings: Settings, room: sizing.Room) -> Sizing:
     """What a server takes of the memory, where none was decided for it yet. Raises Refusal with the figures."""
-    return sizing.decide(
-        asked, _use(asked, room.total), settings.serve_flags, room, named=bool(settings.serve_name)
-    )
+    return sizing.decide(asked, asked.use(room.total), settings.serve_flags, room, named=bool(settings.serve_name))
 
 
 def larger(asked: Wish, sparks: int, memory_gib: float) -> str:
     """The cure where a model does not fit, and more Sparks of a cluster hold it; empty where they do not."""
-    most = _use(asked, memory_gib)
+    most = asked.use(memory_gib)
     for nodes in (node for node in NODES if asked.nodes < node <= sparks):
         shared = layout.usual(nodes)
         if layout.divides(shared.tensor, asked.model.shape):
@@ -286,12 +281,6 @@ def larger(asked: Wish, sparks: int, memory_gib: float) -> str:
             if budget(asked.model, asked.checkpoint, use).fit == "fits":
                 return f"the same with --data serve_nodes={nodes}, on which it fits"
     return ""
-
-
-def _use(asked: Wish, memory_gib: float) -> Use:
-    """The budget's view of the flags, the utilization aside; the engine's own defaults where one is not given."""
-    base = Use(context=asked.model.context or Use.context, sequences=1, memory=memory_gib, nodes=asked.nodes)
-    return asked.runtime.use(asked.flags, base)
 
 
 def _reachable(have: served.Weights, folder: str) -> None:
@@ -375,7 +364,7 @@ def lint_of(
     }
     words = ["docker", *docker_words(asked, "/srv/models", [])]
     words = [*words[:2], *given, *words[2:], asked.image, *asked.words, *(more[form] if asked.nodes > 1 else [])]
-    (launch,) = launch_text.typed(words)
+    (launch,) = (replace(each, mods=bool(asked.steps)) for each in launch_text.typed(words))
     return judgement.judge(Case(launch, find, asked.nodes, vllm, tables), rules)
 
 

@@ -16,12 +16,11 @@ from typing import Any
 
 from sparkrig.serving import engines
 from sparkrig.serving.launch import Unreadable
+from sparkrig.serving.steps import Step
 
 SPARK = "dgx_spark_gb10"  # vllm-project's name for it (taxonomy.yaml)
 _GENERATION = ("blackwell", "nvidia", "default")  # of which the first holds, as its builder has it
 _CUDA = ("cu130", "cu129")  # of a table of images, the first as its builder takes it
-# what its launchers run in the container before the server
-FOREIGN = ("mods", "pre_exec")
 # what they run once the server answers, in its container or on the machine that they are typed on
 _AFTER = ("post_exec", "post_commands")
 # options of build-and-copy.sh with which it takes the image that its makers built, instead of building one
@@ -33,6 +32,8 @@ _NAMES = {
     "data_parallel": "data-parallel-size",
 }
 _HOLES = re.compile(r"\{\{|\}\}|\{(\w+)\}")
+_NAMED = re.compile(r"\{(\w+)\}")
+_FOLDER = re.compile(r"[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*")  # of a mod, so neither hidden nor `..`
 _SPARK_GB = 128
 _ROUNDS = 4  # a value may name another one
 _LONG = 10_000  # characters of one value
@@ -45,8 +46,8 @@ class Recipe:
 
     source: in words; engine: its id; model: as it is named, empty where the command alone has it; image:
     empty where none is named; template: the command with `{name}` for values; values: by those names; environment:
-    of the container; fewest, most: Sparks, None for any number; foreign: its fields with programs of its authors
-    that change the container before the server starts; built: whether its image is built with options of its own;
+    of the container; fewest, most: Sparks, None for any number; steps: what its authors run in the container
+    before the server, a mod without its files; built: whether its image is built with options of its own;
     draft: the model that drafts for it, as a field names it; revision: of the model, empty for any; told: what
     else a person should know, in sentences.
     """
@@ -60,7 +61,7 @@ class Recipe:
     environment: Mapping[str, str] = field(default_factory=dict)
     fewest: int = 1
     most: int | None = None
-    foreign: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = ()
     built: bool = False
     draft: str = ""
     revision: str = ""
@@ -125,7 +126,7 @@ def _value(name: str, values: Mapping[str, str]) -> str:
     for _ in range(_ROUNDS):
         if text is None:
             break
-        text = re.sub(r"\{(\w+)\}", lambda found: values.get(found[1], found[0]), text)
+        text = _NAMED.sub(lambda found: values.get(found[1], found[0]), text)
         if len(text) > _LONG:
             raise Unreadable(f"{name} of the recipe is longer than {_LONG:,} characters")
     return f"${{{name}}}" if text is None else text
@@ -152,7 +153,7 @@ def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
         environment={str(name): _plain(each) for name, each in variables.items()},
         fewest=fewest,
         most=most,
-        foreign=tuple(name for name in FOREIGN if document.get(name)),
+        steps=tuple(_steps(document, {"model": model, **values})),
         built=not {*map(_plain, _list(document.get("build_args")))} <= _PULLED,
         draft=_text(document, "draft_model"),
         revision=_text(document, "model_revision"),
@@ -188,6 +189,22 @@ def _sparks(document: Mapping[str, Any]) -> tuple[int, int | None]:
     fewest, most = _whole(document.get("min_nodes")), _whole(document.get("max_nodes"))
     alone = 2 if document.get("cluster_only") is True or document.get("mode") == "cluster" else 1
     return max(alone, fewest or 1), most
+
+
+def _steps(document: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[Step]:
+    """In the order in which its launchers run them: sparkrun puts the mods behind the commands."""
+    for number, each in enumerate(_list(document.get("pre_exec")), 1):
+        if not isinstance(each, str):
+            raise Unreadable("its pre_exec copies files of its author's machine, which are not here")
+        # a brace of a shell is none of its own
+        command = _NAMED.sub(lambda found: _value(found[1], values) if found[1] in values else found[0], each)
+        if len(command) > COMMAND_CHARS:
+            raise Unreadable(f"a command of its pre_exec has more than {COMMAND_CHARS:,} characters")
+        yield Step(f"pre_exec {number}", command)
+    for each in _list(document.get("mods")):
+        if not isinstance(each, str) or not _FOLDER.fullmatch(each):
+            raise Unreadable("one of its mods is no path of a folder")
+        yield Step(each)
 
 
 def _told(document: Mapping[str, Any]) -> Iterator[str]:

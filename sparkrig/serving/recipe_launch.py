@@ -54,11 +54,8 @@ def read(text: str, variant: str = "") -> Recipe:
         raise Refusal(f"{found.source} is for {called}, which deploys/serve.py does not start", "another recipe")
     if served is not runtimes.VLLM and not document.get("command"):
         raise Refusal(f"{found.source} is for {called}, and has no command of its own", "another recipe")
-    if found.foreign:
-        raise Refusal(
-            f"{found.source} has {' and '.join(found.foreign)}: programs of its authors, which are not run here",
-            _MEND,
-        )
+    if found.steps and engine(found).file:
+        raise Refusal(f"{found.source} runs more in its container, and an image of {called} has no Python", _MEND)
     if more:
         raise Refusal(
             f"{found.source} starts more than {called} ({', '.join(more[:3])}), which is not run here", _MEND

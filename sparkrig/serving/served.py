@@ -20,6 +20,7 @@ RECORD = "/etc/sparkrig/serve/serve.json"
 ENVIRONMENT = "/etc/sparkrig/serve/serve.env"
 START = "/usr/local/lib/sparkrig/serve/start.sh"
 WATCHER = "/usr/local/lib/sparkrig/serve/watch.py"
+STEPS = "/usr/local/lib/sparkrig/serve/steps.py"  # of a recipe that runs more than its server
 SERVICE = f"/etc/systemd/system/{UNIT}.service"
 SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
 PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
@@ -30,7 +31,7 @@ BEFORE = ("/usr/local/lib/sparkrig/serve/memory.sh", f"/etc/systemd/system/{MEMO
 # The token that nodes of Ray show each other. A deploy makes it; no record keeps it, and only its digest is shown.
 RAY_ENV = "/etc/sparkrig/serve/ray.env"
 _VARIABLE = "RAY_AUTH_TOKEN"
-PATHS = (RECORD, ENVIRONMENT, START, WATCHER, SERVICE, SOCKET, PROXY, WATCH, *BEFORE)
+PATHS = (RECORD, ENVIRONMENT, START, STEPS, WATCHER, SERVICE, SOCKET, PROXY, WATCH, *BEFORE)
 KEPT = (*PATHS, RAY_ENV)  # on the host alone, until a trial is over
 
 STATE = "/var/lib/sparkrig/serve"
@@ -112,7 +113,7 @@ def usable(name: str) -> bool:
 _SERVICE = re.compile(r"[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?")
 _OWNED = re.compile(
     r"/etc/sparkrig/serve/([a-z0-9-]+)/serve\.(?:json|env)"
-    r"|/usr/local/lib/sparkrig/serve/([a-z0-9-]+)/(?:start\.sh|watch\.py)"
+    r"|/usr/local/lib/sparkrig/serve/([a-z0-9-]+)/(?:start\.sh|steps\.py|watch\.py)"
     rf"|/etc/systemd/system/{UNIT}-([a-z0-9-]+?)(?:(?:-port|-watch)?\.service|-port\.socket)"
 )
 

@@ -34,6 +34,7 @@ _FIELDS = (
     "serve_form",
     "serve_flags",
     "serve_draft",
+    "serve_mods",
     "serve_watch_seconds",
     *_PLACE,
 )

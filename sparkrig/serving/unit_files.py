@@ -12,7 +12,7 @@ from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
-from sparkrig.serving import last_deploy, listen, served, service_settings
+from sparkrig.serving import last_deploy, listen, served, service_settings, steps
 from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import VLLM
 from sparkrig.serving.served import Service, Serving
@@ -20,6 +20,7 @@ from sparkrig.serving.wish import MODELS, Chosen, Node, Sizing, Wish
 from sparkrig.settings import Settings
 
 _SCRIPT = "/sparkrig/start.sh"
+_STEPS = "/sparkrig/steps.py"
 _CACHE = "/var/cache/sparkrig/serve"  # compiled kernels: without them a start takes 40 s more [@docai-122b]
 _CACHES = {
     "vllm": "/root/.cache/vllm",
@@ -55,6 +56,8 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]
         File(at(served.ENVIRONMENT), _environment(asked, how, node, mine)),
         File(at(served.SERVICE), _service(sized, chosen, how, node, mine)),
     ]
+    if asked.steps:
+        made.append(File(at(served.STEPS), steps.program(asked.steps), "0755"))
     if node.rank == 0:
         made += [File(at(served.SOCKET), _socket(mine, node)), File(at(served.PROXY), _proxy(mine))]
     if words := _watched(asked, how, node, mine):
@@ -184,6 +187,7 @@ def docker_words(
     mounts = [
         *(f"{weights}/{path}:{MODELS}/{path}:ro" for path in asked.ids),
         f"{service.of(served.START)}:{_SCRIPT}:ro",
+        *([f"{service.of(served.STEPS)}:{_STEPS}:ro"] if asked.steps else []),
         *(f"{service.of(_CACHE)}/{name}:{inside}" for name, inside in _CACHES.items()),
     ]
     return [
@@ -193,8 +197,13 @@ def docker_words(
         *rdma,
         *(word for file in files for word in ("--env-file", file)),
         *(word for mount in mounts for word in ("--volume", mount)),
-        *(() if through else ("--entrypoint", _SCRIPT)),
+        *(() if through else ("--entrypoint", _first(asked))),
     ]
+
+
+def _first(asked: Wish) -> str:
+    """The program that a container begins with."""
+    return _STEPS if asked.steps else _SCRIPT
 
 
 def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) -> str:
@@ -205,7 +214,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         *([service.of(served.RAY_ENV)] if served.makes_token(how, mine.secrets) else []),
     ]
     begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)
-    script = [_SCRIPT] if chosen.entrypoint else []
+    script = [_first(asked)] if chosen.entrypoint else []
     words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
     wants = [f"{service.port_unit}.socket"] if node.rank == 0 else []
     wants += [f"{service.watch_unit}.service"] if _watched(asked, how, node, mine) else []

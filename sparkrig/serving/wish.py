@@ -54,7 +54,8 @@ class Wish:
 
     image: as it is asked for; notes: what a person should know before it is served, in sentences; draft:
     OWNER/NAME of a model that speculates for it, empty for none of its own; engine: its id; gguf: OWNER/NAME/FILE
-    of the weights, where they are such a file.
+    of the weights, where they are such a file; steps: what runs in the container before it, as a document of
+    sparkrig.serving.steps.
     """
 
     model: Model
@@ -67,6 +68,7 @@ class Wish:
     draft: str = ""
     engine: str = VLLM.id
     gguf: str = ""
+    steps: str = ""
 
     @property
     def runtime(self) -> Runtime:
@@ -88,12 +90,17 @@ class Wish:
     @property
     def digest(self) -> str:
         """Of model, flags, nodes and image as they are asked for: what a sizing was decided for."""
-        told = json.dumps([self.words, self.nodes, self.image])
+        told = json.dumps([self.words, self.nodes, self.image, *([self.steps] if self.steps else [])])
         return hashlib.sha256(told.encode()).hexdigest()
 
     def sized(self, sizing: Sizing | None) -> Wish:
         """The same with the memory and the context that were decided."""
         return replace(self, flags={**self.flags, **sizing.flags}) if sizing else self
+
+    def use(self, memory_gib: float) -> Use:
+        """The budget's view of the flags, the utilization aside; the engine's defaults where one is not given."""
+        context = self.model.context or Use.context
+        return self.runtime.use(self.flags, Use(context=context, sequences=1, memory=memory_gib, nodes=self.nodes))
 
     @property
     def names(self) -> list[str]:

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from sparkrig.serving import served
+from sparkrig.serving import served, steps
 from sparkrig.serving.checkpoint import files as checkpoint_files
-from sparkrig.serving.io import catalogue_files
+from sparkrig.serving.io import catalogue_files, recipe_file
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import A, B, Deploy, Host, Run, barred
 from tests.plan.desk import Desk
@@ -169,9 +169,26 @@ def test_a_recipe_is_served_on_trial_like_any_other_wish(deploy: Deploy) -> None
 def test_a_recipe_with_programs_of_strangers_is_refused_before_any_change(deploy: Deploy, tmp_path: Path) -> None:
     file = tmp_path / "recipe.yaml"
     file.write_text("recipe_version: '2'\nmodel: openai/gpt-oss-120b\nruntime: vllm\nmods: [mods/fix]\n")
+    (tmp_path / "mods/fix").mkdir(parents=True)
+    (tmp_path / "mods/fix/run.sh").write_text("touch /tmp/x\n")
     run = served_by(deploy, ready(), Spark(), "-y", "--data", f"recipe={file}")
     assert run.code == 1 and run.changes == []
-    assert "Refused: recipe has mods: programs of its authors, which are not run here" in run.stderr, tail(run)
+    assert "Refused: recipe runs programs of its authors in its container: mods/fix" in run.stderr, tail(run)
+    assert f"sparkrig models show {file}, read them, then the same with --data serve_mods=sha256:" in run.stderr
+
+
+def test_a_recipe_with_programs_of_strangers_that_a_person_agreed_to_is_served(
+    deploy: Deploy, tmp_path: Path
+) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text(
+        "recipe_version: '2'\nmodel: openai/gpt-oss-120b\ncontainer: a/b:1\npre_exec: [touch /tmp/x]\n"
+    )
+    agreed = f"serve_mods={steps.digest(recipe_file.read(str(file)).steps)}"
+    hosts = started(ready(SOLO), ready(SOLO), "gpt-oss-120b")
+    run = deploy(hosts, "-y", "--data", f"recipe={file}", "--data", agreed, file=FILE)
+    assert run.code == 0, tail(run)
+    order(run, "spark-a", WRITE, "systemctl start sparkrig-serve.service")
 
 
 @pytest.mark.slow

@@ -35,6 +35,7 @@ PATHS = """
 /usr/local/lib/sparkrig/refresh_gid.py
 /usr/local/lib/sparkrig/serve/memory.sh
 /usr/local/lib/sparkrig/serve/start.sh
+/usr/local/lib/sparkrig/serve/steps.py
 /usr/local/lib/sparkrig/serve/watch.py
 /var/lib/sparkrig/bandwidth.json
 /var/lib/sparkrig/declared.json

@@ -143,7 +143,7 @@ def test_its_words_reach_the_unit() -> None:
 
 def test_a_builder_is_no_obstacle_where_a_registry_has_the_image() -> None:
     found = recipe_launch.read(v2(builder="eugr", container="ghcr.io/spark-arena/vllm:1"))
-    assert (found.foreign, found.image) == ((), "ghcr.io/spark-arena/vllm:1")
+    assert (found.steps, found.image) == ((), "ghcr.io/spark-arena/vllm:1")
     assert "its builder eugr is not run: the image is pulled" in found.told
 
 

@@ -148,7 +148,7 @@ def test_values_of_eight_bits_halve_the_cache() -> None:
 
 def _cache(model: Model, flags: dict[str, Any]) -> float:
     engine = runtimes.LLAMA
-    use = engine.use(flags, pooled(plan._use(asked(sparks=1, **LLAMA), 121.7)))
+    use = engine.use(flags, pooled(asked(sparks=1, **LLAMA).use(121.7)))
     found = engine.budget(model, model.best(), replace(use, sequences=1)).needed
     assert found
     return found
@@ -158,7 +158,7 @@ def test_recurrent_and_sliding_layers_take_the_part_that_sglang_gives_them() -> 
     def needed(name: str) -> float:
         model = CATALOGUE.models[name]
         wish = asked(name, sparks=1, **SGLANG)
-        use = replace(runtimes.SGLANG.use(wish.flags, plan._use(wish, 121.7)), context=32768)
+        use = replace(runtimes.SGLANG.use(wish.flags, wish.use(121.7)), context=32768)
         return runtimes.SGLANG.budget(model, wish.checkpoint, use).needed or 0.0
 
     # 36 layers of 2 x 8 x 64 values in 16 bit, half of them by 0.8

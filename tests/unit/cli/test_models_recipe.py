@@ -1,0 +1,64 @@
+"""`sparkrig models show FILE`: whether a recipe of others would start, and all that it runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from sparkrig.cli.models import models
+from sparkrig.serving import steps
+from sparkrig.serving.io import recipe_file
+from tests.unit.recipes import v2
+
+
+def shown(folder: Path, *words: str, **values: Any) -> Result:
+    file = folder / "recipe.yaml"
+    file.write_text(v2(**values))
+    return CliRunner().invoke(models, ["show", str(file), *words])
+
+
+def test_it_says_on_how_many_sparks_it_would_start(tmp_path: Path) -> None:
+    both = shown(tmp_path, defaults={"dtype": "auto", "tensor_parallel": 2}, container="vllm-node")
+    lines = both.output.splitlines()
+    assert both.exit_code == 0
+    assert lines[:3] == ["recipe", "engine  vLLM", "model   openai/gpt-oss-120b"]
+    assert lines[3].startswith("image   eugr/spark-vllm@sha256:") and "serve_image=vllm-node" in lines[4]
+    one, two = lines[5:7]
+    assert one.startswith("on one Spark: would start, served by one; weights 6") and " GiB each" in one
+    assert two.startswith("on 2 Sparks: would start, served by 2; weights 3")
+    named = shown(tmp_path, name="x\non one Spark: would start", cluster_only=True)
+    assert "x on one Spark: would start" in named.output.splitlines()[0], "a name makes no line of its own"
+    assert "on 4 Sparks: would start" in shown(tmp_path, "--sparks", "4").output
+
+
+def test_what_is_refused_is_said_with_one_thing_to_try(tmp_path: Path) -> None:
+    pair = shown(tmp_path, cluster_only=True)
+    assert pair.exit_code == 0, "it would on two"
+    assert "on one Spark: refused. openai/gpt-oss-120b is for 2 Sparks" in pair.output
+    unknown = shown(tmp_path, model="someone/new")
+    assert unknown.exit_code == 2 and "Try: sparkrig models show someone/new --save" in unknown.output
+    other = shown(tmp_path, runtime="atlas")
+    assert other.exit_code == 2 and "is for Atlas" in other.output and "Try: " in other.output
+    large = shown(tmp_path, command="vllm serve {model} --dtype {dtype} --gpu-memory-utilization 0.3")
+    assert large.exit_code == 2 and "so that no sequence of" in large.output
+    wrong = shown(tmp_path, "--context", "4096")
+    assert wrong.exit_code == 2 and "--context is not for a recipe" in wrong.output
+
+
+def test_all_that_it_runs_is_shown_with_the_digest_that_agrees_to_it(tmp_path: Path) -> None:
+    (tmp_path / "mods/fix/sub").mkdir(parents=True)
+    (tmp_path / "mods/fix/run.sh").write_text("cp a b\x1b[2J\n")
+    (tmp_path / "mods/fix/sub/a").write_text("first\nlast\n")
+    run = shown(tmp_path, mods=["mods/fix"], pre_exec=["pip install {dtype}"])
+    told = run.output.split("It runs this in its container before the server")[1]
+    for part in (
+        "--- pre_exec 1\npip install auto\n",
+        "--- mods/fix/run.sh\ncp a b [2J\n",
+        "/sub/a\nfirst\nlast\n",
+    ):
+        assert part in told, "in full, and cleaned"
+    found = recipe_file.read(str(tmp_path / "recipe.yaml"))
+    assert run.output.endswith(f"To have it run: --data serve_mods={steps.digest(found.steps)}\n")
+    assert run.exit_code == 0
