@@ -115,6 +115,11 @@ _VERBS = {
         "Run drift by a timer, and send a notice when something changes.",
         "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
     ),
+    "serve": _Verb(
+        "sparkrig.cli.serve",
+        "Serve a model: choose one that fits, ask once, and print how a client reaches it.",
+        "sparkrig serve inventories/pair.py --for coding --lan",
+    ),
     "startup": _Verb(
         "sparkrig.cli.startup",
         "Follow the start of a served model, and say why it fails or hangs.",

@@ -268,7 +268,7 @@ def _unknown(name: str, known: Catalogue) -> str:
     near = known.near(name)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
     if name in PURPOSES:
-        cure = f"sparkrig models --for {name}"
+        cure = f"sparkrig models --for {quoted(name)}"
     if Path(name).is_dir():
         cure = f"{_shown(f'./{name}', None)}, for the folder of that name"
     return f"the catalogue has no model and no checkpoint {name}. Try: {cure}"
