@@ -1,14 +1,17 @@
-"""What serving would do, in few lines, before it is done: of the host that answers. Pure."""
+"""What `sparkrig serve` is asked for, and what it would do, in few lines, of the host that answers. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
 
 from sparkrig.checks.server import Server
-from sparkrig.serving import listen
+from sparkrig.serving import listen, service_settings
 from sparkrig.serving.budget import GIB
 from sparkrig.serving.model import Figure, Source
 from sparkrig.serving.purposes import Proposal, rate
+from sparkrig.serving.runtimes import runtime
 from sparkrig.text import bare_name, listed
 
 Sources = Mapping[str, Source]
@@ -67,3 +70,21 @@ def ports(server: Server) -> dict[str, int]:
         taken |= {record.port, record.trial_port}
     free = next((port for port in _PORTS if not {port, port + _TRIAL} & taken), _PORTS[0])
     return {"serve_port": free, "serve_trial_port": free + _TRIAL}
+
+
+def given(
+    model: str | None, name: str, context: int | None, own: Mapping[str, Any], *, lan: bool, stop: bool
+) -> dict[str, Any]:
+    """The settings that were typed. own: the data of a host of the inventory."""
+    found: dict[str, Any] = {"serve_name": name} if name else {}
+    if stop:
+        return {**found, "model": service_settings.NONE}
+    if model:
+        file = PurePath(model.partition("#")[0])
+        found["recipe" if file.suffix in (".yaml", ".yml") else "model"] = model
+    if context:
+        flag = runtime(own.get("serve_engine") or runtime("").id).context
+        found["serve_flags"] = {**({} if name else own.get("serve_flags", {})), flag: context}
+    if lan and (name or own.get("serve_listen")):
+        found["serve_listen"] = listen.MANAGEMENT
+    return found

@@ -76,11 +76,12 @@ def serve(
     _, data = files.inventory(inventory)
     known = files.catalogue(inventory)
     with files.refusals():
+        from sparkrig.checks import server_plan
         from sparkrig.cli import serve_run
         from sparkrig.drift.render.plan import Sheet
         from sparkrig.terminal.screen import Screen
 
-        given = serve_run.given(model, name, context, next(iter(data.values())), lan=lan, stop=stop)
+        given = server_plan.given(model, name, context, next(iter(data.values())), lan=lan, stop=stop)
         run, sheet = serve_run.Run(inventory, data, known, given, lan), Sheet(Screen())
         way = _stopped if stop else partial(_served, purpose=purpose)
         code = way(run, sheet, again, dry=dry, yes=yes)

@@ -23,7 +23,7 @@ from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.resources.state import State
 from sparkrig.runs.applied import Applied
-from sparkrig.serving import listen, plan, service_settings, smoke
+from sparkrig.serving import listen, plan, smoke
 from sparkrig.serving.client import Client
 from sparkrig.serving.model import Catalogue, Model
 from sparkrig.serving.purposes import Proposal, proposed
@@ -250,24 +250,6 @@ class Run:
             return ""
         found = self.known.find(declared)
         return "" if not server.goes and found and found.name == server.wish.model.name else str(declared)
-
-
-def given(
-    model: str | None, name: str, context: int | None, own: Mapping[str, Any], *, lan: bool, stop: bool
-) -> dict[str, Any]:
-    """The settings that were typed. own: the data of a host of the inventory."""
-    found: dict[str, Any] = {"serve_name": name} if name else {}
-    if stop:
-        return {**found, "model": service_settings.NONE}
-    if model:
-        file = Path(model.partition("#")[0])
-        found["recipe" if file.suffix in (".yaml", ".yml") else "model"] = model
-    if context:
-        flag = runtime(own.get("serve_engine") or runtime("").id).context
-        found["serve_flags"] = {**({} if name else own.get("serve_flags", {})), flag: context}
-    if lan and (name or own.get("serve_listen")):
-        found["serve_listen"] = listen.MANAGEMENT
-    return found
 
 
 def _typed(value: Any) -> str:

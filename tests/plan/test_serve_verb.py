@@ -11,7 +11,8 @@ import pytest
 
 from sparkrig.serving.wish import Sizing
 from tests.attacks.texts import WORST
-from tests.plan.conftest import A, B, Host
+from tests.plan.clean import CLEAN
+from tests.plan.conftest import JOURNAL, A, B, Host
 from tests.plan.desk import Desk, Done, commands, noted
 from tests.plan.serving import BOTH, SOLO, Spark, answering, files, hosts, ready, serving
 from tests.plan.walk import harmless
@@ -19,6 +20,7 @@ from tests.tables import each_row
 
 GPT = "gpt-oss-120b"
 START = "systemctl start sparkrig-serve.service"
+OWNER = json.dumps({"by": {"run": "1", "who": "ann"}, "since": 4102444799, "boot": "b"})
 KEY = Path(".config", "sparkrig", "keys", "spark-a")
 
 
@@ -89,7 +91,8 @@ def test_the_lan_is_answered_with_a_key_that_only_its_owner_can_read(desk: Desk,
     assert 'curl -H "Authorization: Bearer $(cat ~/.config/sparkrig/keys/spark-a)" http://10.0.2.11' in done.out
     sent = "\n".join(commands(desk))
     assert key not in done.out + done.said + sent + desk.inventory.read_text()
-    assert sent.index("secrets.env") < sent.index(START)
+    steps = re.findall("✓ (Secrets|Serve): ", done.said)
+    assert steps == ["Secrets", "Serve"], done.said
     again = desk.typed("serve", GPT, "--lan", "--dry")
     assert "it is made" not in said(again) and file.read_text().strip() == key
 
@@ -144,8 +147,13 @@ def test_a_host_that_was_not_set_up_is_told_how(desk: Desk, home: Path) -> None:
 def test_one_that_answers_nonsense_is_rolled_back(desk: Desk, home: Path) -> None:
     (host,) = solo(ready())
     answers = {**host.responses, "VLLM_API_KEY": ["no", "500"]}
-    done = noted(desk, [Host(host.name, host.seen, data=host.data, responses=answers)]).typed("serve", GPT, "-y")
-    assert done.code == 1 and "The run ended on" in done.out and "curl" not in done.out
+    run = "20991231T235959Z-1"  # which the host notes meanwhile
+    journal = [CLEAN, f"run {run} {OWNER}", "step 1 begun Serve | server", "trial it answered nonsense"]
+    rows = {JOURNAL: journal}
+    bad = Host(host.name, host.seen, data=host.data, responses=answers, first=rows)
+    done = noted(desk, [bad]).typed("serve", GPT, "-y")
+    assert done.code == 4, done.out + done.said
+    assert "Changed and rolled back; what served before serves" in said(done) and "curl" not in done.out
     assert "Changed and rolled back" in done.said
 
 
