@@ -30,7 +30,7 @@ _RECIPES = (".yaml", ".yml")
 
 
 @click.command()
-@files.FIRST
+@files.SERVED
 @click.argument("model", required=False, metavar="[MODEL|RECIPE]")
 @click.option(
     "--for",
