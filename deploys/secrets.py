@@ -15,4 +15,4 @@ def apply(spark: Spark) -> None:
         secrets.place(name="variables for root alone", found=spark.found.secrets, wanted=spark.secrets)
 
 
-alone(__name__, apply)
+alone(__name__, apply, network=False)

@@ -109,7 +109,7 @@ def refusals(spark: Spark, service: str | None = None) -> list[Refusal]:
 
 
 # pyinfra executes this file without a name of its own; drift imports it
-if __name__ == "builtins" and (spark := look()):
+if __name__ == "builtins" and (spark := look(network=False)):
     server = _server(spark, None)
     if found := server.refusals():
         refuse(found, spark.fleet)

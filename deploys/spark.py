@@ -145,21 +145,21 @@ def remember(spark: Spark) -> None:
     of_run(_Looked)[spark.name] = spark
 
 
-def alone(name: str, deploy: Callable[..., Any], **arguments: Any) -> None:
+def alone(name: str, deploy: Callable[..., Any], *, network: bool = True, **arguments: Any) -> None:
     """Apply one noun by itself, where pyinfra was given its file: pyinfra INVENTORY deploys/driver.py
 
     pyinfra executes such a file without a name of its own; imported by another deploy it has one, and
-    nothing happens here.
+    nothing happens here. network: as of `look`.
     """
-    if name == "builtins" and (spark := look()):
+    if name == "builtins" and (spark := look(network=network)):
         deploy(spark=spark, **arguments)
         close(name="close the run", unkept=lambda: spark.unkept, simulated=lambda: spark.found.driver.kept)
 
 
-def look() -> Spark | None:
+def look(*, network: bool = True) -> Spark | None:
     """This host's Spark, or None where it is refused; its peer is refused with it.
 
-    Everything is judged before the first change of the run.
+    Everything is judged before the first change of the run. network: whether the run may change it.
     """
     fleet = _fleet()
     mine = fleet[host.name]
@@ -172,10 +172,11 @@ def look() -> Spark | None:
     spark = Spark(host.name, fleet, over(found, mine))
     for line in preflight.warnings(found.preflight, found.time.synchronised):
         host.log_styled(line, fg="yellow", log_func=logger.warning)
-    refusals = judge(spark, absent=[peer for peer in spark.peers if not inventory.get_host(peer).connected])
+    absent = [peer for peer in spark.peers if not inventory.get_host(peer).connected]
+    refusals = judge(spark, absent=absent, network=network)
     if not refusals:
         remember(spark)
-        refusals = [*_twice(spark), *_cabling(spark), *_unwitnessed(spark)]
+        refusals = [*_twice(spark), *_cabling(spark), *(_unwitnessed(spark) if network else [])]
     if refusals:
         refuse(refusals, fleet)
     return None if refusals else spark
@@ -296,10 +297,10 @@ def declaration(spark: Spark) -> str:
     return last_declaration.dump(kept)
 
 
-def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
+def judge(spark: Spark, *, absent: Sequence[str], network: bool = True) -> list[Refusal]:
     """Every reason why nothing may be done to this host; the first alone where it is no Spark.
 
-    absent: its peers that are not in this run.
+    absent: its peers that are not in this run; network: as of `look`.
     """
     mine, state = spark.settings, spark.found
     try:
@@ -323,7 +324,7 @@ def judge(spark: Spark, *, absent: Sequence[str]) -> list[Refusal]:
         )
         for peer in absent
     ]
-    if not spark.peers and _is_here(spark) and spark.network_moves and not mine.allow_unwitnessed:
+    if network and not spark.peers and _is_here(spark) and spark.network_moves and not mine.allow_unwitnessed:
         refusals.append(unwitnessed(spark.name))
     return [*refusals, *resources.refusals(spark.subject)]
 

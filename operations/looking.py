@@ -26,11 +26,12 @@ def look(
     *,
     timeout: float | None = None,
     wait_s: float | None = 0,
+    serving: bool = False,
 ) -> tuple[dict[str, State], dict[str, str]]:
     """What was seen of each host that could be read, and why the others could not.
 
     meanwhile: modules that are loaded while hosts are waited for; timeout: in seconds, for each host; wait_s: for
-    how long a host may be rebooting, None for the usual time.
+    how long a host may be rebooting, None for the usual time; serving: with what a new server needs to know.
     """
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.ssh import remote
@@ -41,7 +42,8 @@ def look(
         from sparkrig.facts.spark import Spark
 
         mine = fleet[at.name]
-        return remote.read(at, Spark(), mine.weights if mine.model else "", seconds=int(limits[at.name]))
+        given = (mine.weights, mine.serve_name) if serving else (mine.weights if mine.model else "",)
+        return remote.read(at, Spark(), *given, seconds=int(limits[at.name]))
 
     answers = session.asked(data, title, read, wait_s=wait_s, limits_s=limits, meanwhile=meanwhile)
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}

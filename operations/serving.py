@@ -302,19 +302,20 @@ def _last_words(group: Group, name: str) -> str:
 
 def _asked(group: Group) -> str | None:
     """One question. In words, what is wrong with the answer."""
-    at, names = inventory.get_host(group.head), _names(group)
-    seconds = group.seconds(_ASK_S)
-    for path in smoke.PATHS:
-        words = (str(group.mine.serve_trial_port), path, smoke.request(names[0], path), str(seconds))
-        printed = remote.shell(at, ASK, *words, seconds=seconds + 20)
-        if not smoke.other_way(smoke.status(printed)):
-            break
+    at, names = inventory.get_host(group.head), group.wish.called
+    _, printed = ask(at, group.mine.serve_trial_port, names[0], group.seconds(_ASK_S))
     return smoke.amiss(printed, names)
 
 
-def _names(group: Group) -> list[str]:
-    given = group.wish.flags.get(group.wish.runtime.names)
-    return [str(given)] if given else group.wish.names
+def ask(at: Host, port: int, model: str, seconds: int = _ASK_S) -> tuple[str, str]:
+    """One of smoke.PATHS, and what the API of a host answers there, as ASK prints it. Raises Failed or Lost."""
+    for path in smoke.PATHS:
+        printed = remote.shell(
+            at, ASK, str(port), path, smoke.request(model, path), str(seconds), seconds=seconds + 20
+        )
+        if not smoke.other_way(smoke.status(printed)):
+            break
+    return path, printed
 
 
 def _roll_back(group: Group, reason: str) -> None:

@@ -191,6 +191,10 @@ class Server:
         addresses = [address.ip for link in network.links.values() for address in link.addresses]
         return listen.management(self.record, addresses, network.management[1].ip if network.management else None)
 
+    def at(self) -> tuple[str, ...]:
+        """ADDRESS:PORT of each place where it answers. Raises Refusal."""
+        return listen.sockets(self.mine, self._management)
+
     @property
     def parts(self) -> str:
         """Which hosts of a cluster serve, and which are left free."""
@@ -226,7 +230,7 @@ class Server:
         neighbours.judge(self.found, self.mine, others, leads=leads)
         plan.judge(wish, self.found, machine, self.mine, leads=leads)
         if self.rank == 0:
-            listen.sockets(self.mine, self._management)
+            self.at()
         known = unit_files.chosen(wish, self.found, self.record)
         lacks = wish.nodes > 1 and environment.CONTAINER_ENV not in found.files
         if lacks or not found.containers.registered:
@@ -314,7 +318,7 @@ class Server:
     def told(self) -> Iterator[str]:
         """What a person should know before it is so; of the host that answers. Raises Refusal."""
         yield from plan.told(self.wish, self.lint(None))
-        yield from listen.warnings(self.mine, self.record, listen.sockets(self.mine, self._management))
+        yield from listen.warnings(self.mine, self.record, self.at())
 
     @property
     def members(self) -> list[Server]:

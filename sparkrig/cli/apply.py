@@ -78,13 +78,11 @@ def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
         next_ = f"sparkrig doctor {quoted_path(project.as_typed(made.inventory))}"
         left = " The others are left as they are." if left_out else ""
         return _Outcome([f"Done: {_counted(made, due)}.{left} Next: {next_}"], left_out)
-    said: dict[str, list[str]] = {}  # hosts of a pair often hear the same
-    for name, told in applied.sentences.items():
-        for text in dict.fromkeys(told):
-            said.setdefault(text, []).append(name)
-    lines = [f"✗ {listed(names)}: {text}" for text, names in said.items()]
     back = applying.rolled_back({name: made.data[name] for name in hosts}, began) if applied.step else False
-    return _Outcome([*lines, _ended(made, applied, again, back=back)], max(_code(applied, back=back), left_out))
+    typed = quoted_path(project.as_typed(made.inventory))
+    last = f"The network was put back to what it was. Try: sparkrig topology {typed}, then {again}" if back else ""
+    lines = [*sentences(applied), last or ended(typed, applied, again)]
+    return _Outcome(lines, max(exit_code(applied, back=back), left_out))
 
 
 def _nothing(left_out: int, made: Plan) -> str:
@@ -110,7 +108,17 @@ def _counted(made: Plan, due: Sequence[str]) -> str:
     return f"changed {listed(counts)}"
 
 
-def _code(applied: Applied, *, back: bool) -> int:
+def sentences(applied: Applied) -> list[str]:
+    """Why nothing more was done: hosts of a pair often hear the same."""
+    said: dict[str, list[str]] = {}
+    for name, told in applied.sentences.items():
+        for text in dict.fromkeys(told):
+            said.setdefault(text, []).append(name)
+    return [f"✗ {listed(names)}: {text}" for text, names in said.items()]
+
+
+def exit_code(applied: Applied, *, back: bool) -> int:
+    """That of a run that did not get to its end. back: whether what it changed was put back."""
     if back:
         return 4
     if applied.lost:
@@ -118,11 +126,8 @@ def _code(applied: Applied, *, back: bool) -> int:
     return 2 if applied.checked and not applied.interrupted else 1
 
 
-def _ended(made: Plan, applied: Applied, again: str, *, back: bool) -> str:
-    """How a run that did not get to its end stands, and the one command to type."""
-    typed = quoted_path(project.as_typed(made.inventory))
-    if back:
-        return f"The network was put back to what it was. Try: sparkrig topology {typed}, then {again}"
+def ended(typed: str, applied: Applied, again: str, deploy: str = plan.DEPLOY) -> str:
+    """How a run that did not get to its end stands, and the one command to type. typed: the inventory, quoted."""
     if applied.interrupted:
         where = f" at {applied.step}" if applied.step else ""
         return f"Interrupted{where}; what was done before stays. It goes on with: {again}"
@@ -136,7 +141,7 @@ def _ended(made: Plan, applied: Applied, again: str, *, back: bool) -> str:
     if applied.sentences:
         return "Refused; nothing was changed."
     why = f": {applied.trouble}" if applied.trouble else ""
-    return f"pyinfra did not get to its end{why}. Try: pyinfra {typed} {plan.DEPLOY} --dry"
+    return f"pyinfra did not get to its end{why}. Try: pyinfra {typed} {quoted_path(deploy)} --dry"
 
 
 def _show(console: Console, outcome: _Outcome) -> None:

@@ -28,13 +28,16 @@ _EXTRAS: dict[Name, _Extra] = {
 }
 
 
-def need(name: Name) -> None:
-    """Exit code 1, in one sentence, where an extra is not installed; a verb asks before it does anything."""
+def need(name: Name, what: str = "") -> None:
+    """Exit code 1, in one sentence, where an extra is not installed; a verb asks before it does anything.
+
+    what: needs it, where that is not what the extra is for.
+    """
     modules, use = _EXTRAS[name]
     absent = [module for module in modules if find_spec(module) is None]
     if absent:
         raise click.ClickException(
-            f"{use} needs {' and '.join(absent)}, which sparkrig installs on demand; nothing was done. "
+            f"{what or use} needs {' and '.join(absent)}, which sparkrig installs on demand; nothing was done. "
             f"Try: pip install {quoted(f'sparkrig[{name}]')}"
         )
 

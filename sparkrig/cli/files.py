@@ -70,6 +70,9 @@ HOSTS = click.argument(
 )
 """The same of a verb that only looks, which takes addresses, too."""
 
+SERVED = click.argument("inventory_file", metavar="INVENTORY", type=_File(path_type=Path))
+"""The same of a verb that has a sentence of its own about addresses."""
+
 FIRST = click.argument("inventory_file", metavar=_EITHER, type=_File(path_type=Path))
 """The same where other words may follow; `addresses` takes from these what is one, too."""
 

@@ -128,6 +128,11 @@ _GROUPS = {
         ),
     },
     "Serve models": {
+        "serve": _Verb(
+            "sparkrig.cli.serve",
+            "Serve a model: one that fits, one question, its address.",
+            "sparkrig serve inventories/pair.py --for coding --lan",
+        ),
         "models": _Verb(
             "sparkrig.cli.models",
             "Show which models fit one Spark, a pair or more.",

@@ -110,6 +110,16 @@ def status(printed: str) -> int:
     return int(code) if code.isdigit() else 0
 
 
+def answer(printed: str) -> str:
+    """What was answered, in words. printed: what `amiss` has nothing against."""
+    found = bounds.loads(printed.rstrip().rpartition("\n")[0])
+    if "data" in found:
+        return f"a vector of {len(found['data'][0]['embedding'])} numbers for each of two texts"
+    if "results" in found:
+        return "of two texts the one that answers, first"
+    return " ".join(_text(found["choices"][0]).split())
+
+
 def _text(choice: Any) -> str:
     """The text of an answer; a model that thinks may write only its thoughts in so few tokens."""
     message = choice.get("message")

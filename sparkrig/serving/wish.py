@@ -104,8 +104,14 @@ class Wish:
 
     @property
     def names(self) -> list[str]:
-        """What the API calls the model."""
+        """What the API calls the model, where no flag says otherwise."""
         return [self.model.name, self.checkpoint.id]
+
+    @property
+    def called(self) -> list[str]:
+        """What the API calls the model."""
+        given = self.flags.get(self.runtime.names)
+        return [str(given)] if given else self.names
 
     @property
     def gib(self) -> float | None:

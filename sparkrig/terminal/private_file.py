@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import stat
 from pathlib import Path
+from secrets import token_hex
 
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
+from sparkrig.terminal import atomic_write
 from sparkrig.text import reason
 
+_BYTES = 32  # of a key that is made here
 _MOST = 65536  # bytes; a key or a few addresses
+
+
+def make_key(file: Path) -> None:
+    """Put a new key into a file where there is none yet. Raises Refusal where it cannot be written."""
+    if not file.exists():
+        atomic_write.folder(file)
+        atomic_write.create(file, f"{token_hex(_BYTES)}\n".encode(), 0o600)
 
 
 def read(file: Path) -> str:

@@ -21,6 +21,6 @@ LOOKS = {
 }
 # the other verbs: one changes what plan shows, one loads the link and says so, one frees a lock, one sets a host
 # up, one loads what is served; two start others of these; the rest ask no host
-NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench"} | {
+NOT_LOOKS = {"apply", "bandwidth", "unlock", "onboard", "bench", "serve"} | {
     *("accept", "completion", "docs", "explain", "init", "lab", "mcp", "models", "lint", "schedule")
 }

@@ -119,6 +119,15 @@ def test_a_spark_alone_changes_its_own_network_by_consent_alone(deploy: Deploy) 
         assert asked(run, START) == ["spark-a"]
 
 
+def test_what_changes_no_network_needs_no_witness(deploy: Deploy) -> None:
+    """A lone Spark that serves on itself met allow_unwitnessed, which has nothing to do with a model."""
+    for file, words in (("secrets", ()), ("serve", ("--data", "model=gpt-oss-120b"))):
+        run = deploy(lone(), "-y", *words, file=f"deploys/{file}.py", head=HERE)
+        assert "sparkrig runs on" not in run.stderr, run.stderr
+        assert (run.code == 0) == (file == "secrets"), run.stderr
+    assert "the nvidia runtime of docker is missing" in " ".join(run.stderr.split())
+
+
 def test_one_machine_is_not_two_hosts(deploy: Deploy) -> None:
     """An inventory with @here/spark-a that was carried to spark-b, say."""
     case = hosts()

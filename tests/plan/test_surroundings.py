@@ -45,6 +45,7 @@ INSTEAD = {
     "support": ["inventories/pair.py", "--yes", "--output", "NEW"],
     "unlock": ["inventories/pair.py", "--yes"],
     "explain": [],
+    "serve": ["inventories/pair.py", "--for", "coding", "--dry"],
     "schedule": ["inventories/pair.py", "--remove"],
     "mcp": ["NOWHERE"],
 }

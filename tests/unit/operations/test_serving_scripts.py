@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import subprocess
@@ -277,10 +278,15 @@ def test_a_download_is_given_the_file_of_secrets_and_no_secret(spark: Spark) -> 
     assert f"--entrypoint python3 {ID} -c {DOWNLOAD[:20]}" in call and call.endswith(f" a/b /weights/a/b {COMMIT}")
 
 
+WHOLE = hashlib.sha256(b"whole").hexdigest()
 HUB = f"""import json
 def snapshot_download(*words, **more): print(json.dumps([words, more]))
+class Of:
+    def __init__(self, **fields): self.__dict__ |= fields
 class HfApi:
-    def model_info(self, name): return type("Info", (), {{"sha": {LATER!r}}})
+    def model_info(self, name, revision=None, files_metadata=False):
+        large = [Of(rfilename=name, lfs=Of(sha256={WHOLE!r})) for name in ("model.safetensors", "metal/model.bin")]
+        return Of(sha={LATER!r}, siblings=[Of(rfilename="config.json", lfs=None), *large])
 """
 
 
@@ -320,6 +326,21 @@ def test_a_download_names_a_commit_and_stays_with_it(spark: Spark, hub: Callable
     beside.write_text(f"{COMMIT}\n")
     assert hub("")[1]["revision"] == COMMIT, "the one that it was begun with"
     assert hub(LATER)[1]["revision"] == LATER and beside.read_text() == f"{LATER}\n", "the one that is declared"
+
+
+def test_a_large_file_that_is_not_the_hubs_is_removed_and_told(spark: Spark, hub: Callable[[str], Any]) -> None:
+    """The library compares sizes, and a torn page of a disk or a proxy keeps those."""
+    file = spark.at(FOLDER) / "model.safetensors"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"whole")
+    hub("")
+    assert file.exists()
+    file.write_bytes(b"hwole")
+    (file.parent / "config.json").write_text("{}")
+    words = (ID, "/var/lib/sparkrig/models", "a/b", "/none", "", DOWNLOAD)
+    done = spark.sh(weights.DOWNLOAD, *words)
+    assert done.returncode == 1 and "model.safetensors of a/b came with another SHA-256" in done.stderr, done
+    assert not file.exists() and (file.parent / "config.json").exists()
 
 
 def test_the_commit_crosses_with_the_weights_and_is_seen(spark: Spark, peer: Spark) -> None:

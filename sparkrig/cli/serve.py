@@ -1,0 +1,260 @@
+"""`sparkrig serve`: one command with which a model answers, from the choice of it to the first answer."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from sparkrig.cli import files
+from sparkrig.cure import local, quoted, quoted_path, verb
+from sparkrig.refusal import Refusal
+from sparkrig.serving.purposes import PURPOSES
+from sparkrig.terminal import project, terminal
+from sparkrig.terminal.project import Addresses, Where
+from sparkrig.text import bare_name, listed
+
+if TYPE_CHECKING:
+    from sparkrig.checks.server import Server
+    from sparkrig.cli.serve_run import Run
+    from sparkrig.drift.render.plan import Sheet
+    from sparkrig.serving.purposes import Proposal
+
+_HANGING = 11  # columns: where the sentences of a plan begin
+_RECIPES = (".yaml", ".yml")
+
+
+@click.command()
+@files.SERVED
+@click.argument("model", required=False, metavar="[MODEL|RECIPE]")
+@click.option(
+    "--for",
+    "purpose",
+    metavar="PURPOSE",
+    type=click.Choice(tuple(PURPOSES)),
+    help=f"Propose models for that: {listed(PURPOSES)}.",
+)
+@click.option("--lan", is_flag=True, help="Answer the management network, with a key that is made for it.")
+@click.option("--name", default="", metavar="NAME", help="Of a server beside the first one.")
+@click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens.")
+@click.option("--stop", is_flag=True, help="Take the server away; its image and weights stay.")
+@click.option("--dry", is_flag=True, help="Show the plan and change nothing.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation; of several models take the first.")
+def serve(
+    inventory_file: Where,
+    model: str | None,
+    purpose: str | None,
+    lan: bool,
+    name: str,
+    context: int | None,
+    stop: bool,
+    dry: bool,
+    yes: bool,
+) -> None:
+    """Serve a model: choose one that fits, show the plan, ask once, and print how a client reaches it.
+
+    It runs `pyinfra INVENTORY deploys/serve.py` in a process of its own; plain pyinfra does the same. The server
+    is tried before a client reaches it, and what served before comes back where the new one does not answer.
+    Without a MODEL, and where the inventory declares none, it asks what the model is for.
+
+    Exit code 1: refused, declined, or the run did not finish; 2: it answers nothing that makes sense; 3: a host
+    could not be reached; 4: it was changed and rolled back (sparkrig docs serving).
+    """
+    inventory = _inventory(inventory_file)
+    again = _again(inventory)
+    if stop and (model or purpose or context or lan):
+        raise click.UsageError("--stop goes with --name alone")
+    if model and purpose:
+        raise click.UsageError("--for proposes a model, and one is named")
+    if not dry:
+        files.must_answer(yes, f"{again} --dry, which shows the plan; then {again} --yes")
+    _, data = files.inventory(inventory)
+    known = files.catalogue(inventory)
+    with files.refusals():
+        from sparkrig.checks import server_plan
+        from sparkrig.cli import serve_run
+        from sparkrig.drift.render.plan import Sheet
+        from sparkrig.terminal.screen import Screen
+
+        given = server_plan.given(model, name, context, next(iter(data.values())), lan=lan, stop=stop)
+        run, sheet = serve_run.Run(inventory, data, known, given, lan), Sheet(Screen())
+        way = _stopped if stop else partial(_served, purpose=purpose)
+        code = way(run, sheet, again, dry=dry, yes=yes)
+    raise SystemExit(code)
+
+
+def _inventory(target: Where) -> Path:
+    """Raises Refusal for an address: what is served has to be declared where its owner keeps it."""
+    if isinstance(target, Addresses):
+        with files.refusals():
+            raise Refusal(
+                f"what {target} serves is to be declared, and no inventory has it",
+                local(
+                    f"sparkrig init sparks --from {quoted(target.words[0])}",
+                    ", then in the folder sparks: sparkrig serve inventories/sparks.py",
+                ),
+            )
+    return target
+
+
+def _again(inventory: Path) -> str:
+    """The command as it was typed, less --dry and --yes."""
+    given = click.get_current_context().params
+    words = ["sparkrig", "serve", project.as_typed(inventory), *filter(None, [given["model"]])]
+    for option, name in {"--for": "purpose", "--name": "name", "--context": "context"}.items():
+        words += [option, str(given[name])] if given[name] else []
+    return shlex.join([*words, *(f"--{name}" for name in ("lan", "stop") if given[name])])
+
+
+# --- a model
+
+
+def _served(run: Run, sheet: Sheet, again: str, *, purpose: str | None, dry: bool, yes: bool) -> int:
+    run.judge()
+    if unread := run.look():
+        return _unread(sheet, unread)
+    if purpose or not (run.named or run.serving):
+        chosen = _proposal(run, sheet, purpose or _purpose(), yes=yes or dry)
+        run.given["model"] = chosen.wish.model.name
+    run.find_ports()
+    if refused := run.refusals():
+        for text, names in refused.items():
+            sheet.put(f"✗ {listed(map(bare_name, names))}: {text}", "red", 0, 2)
+        return 1
+    for server in run.leaders:
+        _plan(run, sheet, server)
+    if dry:
+        return 0
+    if run.settled:
+        sheet.put("It is so already; nothing is to be done.")
+    elif not yes and not files.agreed("Serve this?"):
+        sheet.put("Declined; nothing was changed.", "bold")
+        return 1
+    elif code := _run(run, sheet, again):
+        return code
+    return max(_answered(run, sheet, server) for server in run.leaders)
+
+
+def _purpose() -> str:
+    """What it is for, as the terminal says. Raises Refusal where there is none."""
+    if not sys.stdin.isatty():
+        raise Refusal(
+            "no model is named, and there is no terminal to ask at what it is for",
+            verb("serve", "--for", "coding", "--yes").then(", or with a MODEL (sparkrig models)"),
+        )
+    for number, words in enumerate(PURPOSES.values(), 1):
+        terminal.echo(f"  {number}  {words}", err=True)
+    given: int = terminal.prompt("What is it for", type=click.IntRange(1, len(PURPOSES)))
+    return [*PURPOSES][given - 1]
+
+
+def _proposal(run: Run, sheet: Sheet, purpose: str, *, yes: bool) -> Proposal:
+    """Raises Refusal where nothing fits."""
+    from sparkrig.checks import server_plan
+
+    found = run.proposed(purpose)
+    if not found:
+        raise Refusal(
+            f"no model of the catalogue for {PURPOSES[purpose]} fits as the hosts are now",
+            local(f"sparkrig models --for {quoted(purpose)}", "; named, each says what is in its way"),
+        )
+    sheet.put(f"For {PURPOSES[purpose]}, and fit to be served now:", "bold")
+    for number, each in enumerate(found, 1):
+        sheet.put(f"{number}  {server_plan.offered(each, run.known.sources)}", "", 2, 5)
+    if yes or len(found) == 1:
+        return found[0]
+    given: int = terminal.prompt("Which one", type=click.IntRange(1, len(found)), default=1)
+    return found[given - 1]
+
+
+def _plan(run: Run, sheet: Sheet, server: Server) -> None:
+    from sparkrig.checks import server_plan
+
+    for word, text in server_plan.lines(server, run.known.sources):
+        sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
+    if (client := run.client(server)).key:
+        new = f"; it is made, and {run.inventory} names it" if run.makes_key else ""
+        sheet.put(f"{'key':<{_HANGING}}in {client.lies}{new}", "", 0, _HANGING)
+    for text in server.told():
+        sheet.put(f"! {text}", "yellow", 0, 2)
+    if other := run.other(server):
+        sheet.put(f"! {run.inventory} declares {other}; drift says so until it has this model", "yellow", 0, 2)
+    sheet.blank()
+
+
+def _run(run: Run, sheet: Sheet, again: str) -> int:
+    """Carry it out; the exit code, 0 where it got to its end."""
+    from sparkrig.cli import apply
+
+    ended = run.carry_out()
+    if ended is None:
+        return 0
+    for text in apply.sentences(ended.applied):
+        sheet.put(text, "red", 0, 2)
+    typed = quoted_path(project.as_typed(run.inventory))
+    said = apply.ended(typed, ended.applied, again, ended.deploy)
+    if ended.back:
+        said = f"Changed and rolled back; what served before serves, if anything did. Try: {verb('status')}"
+    sheet.put(said, "bold", 0, 2)
+    return apply.exit_code(ended.applied, back=ended.back)
+
+
+def _answered(run: Run, sheet: Sheet, server: Server) -> int:
+    """Ask the first question, and say how a client reaches the server."""
+    said = run.first_answer(server)
+    if said.amiss:
+        host = bare_name(server.host.name)
+        sheet.put(f"✗ {host}: {said.amiss}. Try: {verb('startup')}", "red", 0, 2)
+        return 3 if said.lost else 2
+    client = run.client(server, said.path)
+    rows = [
+        ("answer", said.text),
+        ("URL", f"{client.base}, model {client.model}"),
+        ("key", client.lies if client.key else "none is asked for"),
+        ("tunnel", run.tunnel(server)),
+    ]
+    for word, text in rows:
+        if text:
+            sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
+    for word, line in (("curl", client.curl), ("Python", client.python), ("editor", client.editor)):
+        sheet.whole(f"{word:<{_HANGING}}{line}")
+    stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
+    sheet.whole(f"{'stop':<{_HANGING}}{stop}")
+    return 0
+
+
+# --- the end of one
+
+
+def _stopped(run: Run, sheet: Sheet, again: str, *, dry: bool, yes: bool) -> int:
+    if unread := run.look():
+        return _unread(sheet, unread)
+    there = {bare_name(server.host.name): server.record for server in run.leaders if server.record}
+    if not there:
+        sheet.put("Nothing is served; nothing was done.", "bold")
+        return 0
+    for host, record in there.items():
+        sheet.put(f"{record.model} on {host} goes; its image and weights stay.")
+    if dry:
+        return 0
+    if not yes and not files.agreed("Stop it?"):
+        sheet.put("Declined; nothing was changed.", "bold")
+        return 1
+    if code := _run(run, sheet, again):
+        return code
+    sheet.put(f"Nothing is served any more on {listed(there)}.", "bold")
+    for other in filter(None, map(run.other, run.leaders)):
+        sheet.put(f"! {run.inventory} still declares {other}; drift says so until it does not", "yellow", 0, 2)
+    return 0
+
+
+def _unread(sheet: Sheet, unread: Mapping[str, str]) -> int:
+    for host, why in unread.items():
+        sheet.put(f"✗ {bare_name(host)}: {why}", "red", 0, 2)
+    files.try_doctor()
+    return 3

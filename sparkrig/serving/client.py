@@ -1,0 +1,75 @@
+"""How a client reaches a server: its address, where the key lies, and a line to paste for each kind of client.
+
+The key itself stands in none of these lines: each reads it where it lies.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from sparkrig.cure import quoted, quoted_path
+from sparkrig.serving import smoke
+
+
+@dataclass(frozen=True)
+class Client:
+    """What a client needs.
+
+    base: of the API, http://ADDRESS:PORT/v1; model: as it is asked for; key: the source of VLLM_API_KEY on this
+    machine, as the setting secrets has it, empty where the API asks for none; path: one of smoke.PATHS.
+    """
+
+    base: str
+    model: str
+    key: str = ""
+    path: str = smoke.CHAT
+
+    @property
+    def _kind(self) -> str:
+        return self.key.partition(":")[0]
+
+    @property
+    def _where(self) -> str:
+        return self.key.partition(":")[2]
+
+    @property
+    def curl(self) -> str:
+        header = [f'-H "Authorization: Bearer {self._in_shell}"'] if self.key else []
+        return " ".join(["curl", *header, quoted(f"{self.base}/models")])
+
+    @property
+    def _in_shell(self) -> str:
+        """The key as a shell reads it, within double quotes."""
+        if self._kind == "env":
+            return f"${self._where}"
+        file = f"~/{quoted(self._where[2:])}" if self._where.startswith("~/") else quoted_path(self._where)
+        return "$(cat " + file + ")"
+
+    @property
+    def python(self) -> str:
+        """With the client of OpenAI (package openai)."""
+        asked = f'OpenAI(base_url="{self.base}", api_key={self._in_python})'
+        if self.path == smoke.EMBED:
+            return f'{asked}.embeddings.create(model={json.dumps(self.model)}, input="Hello")'
+        said = '[{"role": "user", "content": "Hello"}]'
+        return f"{asked}.chat.completions.create(model={json.dumps(self.model)}, messages={said})"
+
+    @property
+    def _in_python(self) -> str:
+        if not self.key:
+            return '"none"'
+        if self._kind == "env":
+            return f'os.environ["{self._where}"]'
+        return f"open(os.path.expanduser({self._where!r})).read().strip()"
+
+    @property
+    def editor(self) -> str:
+        """For Continue, Zed, VS Code and others, which call this kind of provider OpenAI-compatible."""
+        key = f"the API key from {self.lies}" if self.key else "any API key"
+        return f"an OpenAI-compatible provider with base URL {self.base}, model {self.model} and {key}"
+
+    @property
+    def lies(self) -> str:
+        """Where the key lies, in words."""
+        return f"the variable {self._where}" if self._kind == "env" else self._where

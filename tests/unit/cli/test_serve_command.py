@@ -1,0 +1,83 @@
+"""What `sparkrig serve` asks at a terminal, and what of its words becomes a setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from sparkrig.checks import server_plan
+from sparkrig.cli import serve
+from sparkrig.drift.render.plan import Sheet
+from sparkrig.refusal import Refusal
+from sparkrig.serving.io.catalogue_files import catalogue
+from sparkrig.serving.purposes import PURPOSES, Proposal, rate
+from sparkrig.serving.wish import Sizing, Wish
+from sparkrig.terminal import private_file, terminal
+from tests.tables import each_row
+
+KNOWN = catalogue()
+
+
+def proposal(name: str) -> Proposal:
+    model = KNOWN.models[name]
+    wish = Wish(model, model.best(), 1, {}, {}, "an-image")
+    return Proposal(wish, Sizing(0.5, 4096), rate(model))
+
+
+def test_the_number_that_is_typed_is_what_is_meant(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    asked: list[str] = []
+
+    def prompt(question: str, **how: Any) -> int:
+        asked.append(question)
+        return int(how["type"].max)
+
+    monkeypatch.setattr(terminal, "prompt", prompt)
+    assert serve._purpose() == [*PURPOSES][-1]
+    run: Any = SimpleNamespace(
+        proposed=lambda _: [proposal("gpt-oss-120b"), proposal("mixtral-8x7b")], known=KNOWN
+    )
+    console = Console(width=80, record=True, file=None, quiet=False)
+    with console.capture() as shown:
+        sheet = Sheet(console)
+        assert serve._proposal(run, sheet, "chat", yes=False).wish.model.name == "mixtral-8x7b"
+        assert serve._proposal(run, sheet, "chat", yes=True).wish.model.name == "gpt-oss-120b"
+    assert asked == ["What is it for", "Which one"]
+    assert "1  gpt-oss-120b: 60.8 GiB, 4096 tokens of context" in shown.get()
+    run.proposed = lambda _: []
+    with pytest.raises(Refusal, match="no model of the catalogue for chat fits"):
+        serve._proposal(run, sheet, "chat", yes=True)
+
+
+def test_words_become_settings() -> None:
+    def holds(words: dict[str, Any], own: dict[str, Any], settings: dict[str, Any]) -> None:
+        asked = {"model": None, "name": "", "context": None, "lan": False, "stop": False, **words}
+        assert server_plan.given(**asked, own=own) == settings
+
+    flags = {"serve_flags": {"max-num-seqs": 4}}
+    each_row(
+        [
+            ({"model": "a"}, {}, {"model": "a"}),
+            ({"model": "r.yaml#b"}, {}, {"recipe": "r.yaml#b"}),
+            ({"stop": True, "name": "n"}, {}, {"serve_name": "n", "model": "none"}),
+            ({"context": 9}, flags, {"serve_flags": {"max-num-seqs": 4, "max-model-len": 9}}),
+            ({"context": 9, "name": "n"}, flags, {"serve_name": "n", "serve_flags": {"max-model-len": 9}}),
+            ({"context": 9}, {"serve_engine": "llama.cpp"}, {"serve_flags": {"ctx-size": 9}}),
+            ({"lan": True}, {}, {}),
+            ({"lan": True}, {"serve_listen": "local"}, {"serve_listen": "management"}),
+        ],
+        holds,
+    )
+
+
+def test_a_key_is_made_once(tmp_path: Path) -> None:
+    file = tmp_path / "keys" / "spark-a"
+    private_file.make_key(file)
+    key = private_file.read(file)
+    private_file.make_key(file)
+    assert private_file.read(file) == key and len(key.strip()) == 64
+    assert file.parent.stat().st_mode & 0o777 == 0o700
