@@ -71,13 +71,15 @@ def server(group: Group) -> None:
     wanted = {
         each.host.name: each.files(replace(chosen, id=ids.get(each.host.name, ""))) for each in group.servers
     }
-    changed = any(each.stale(wanted[each.host.name]) for each in group.servers)
+    stale = [each.host.name for each in group.servers if each.stale(wanted[each.host.name])]
     token = _token(group, chosen)
-    if not changed and not token and not any(each.found.trial for each in group.servers):
+    on_trial = any(each.found.trial for each in group.servers)
+    if not token and not on_trial and all(each.goes_on(wanted[each.host.name]) for each in group.servers):
+        on_all(stale, lambda at: remote.execute(at, write(*wanted[at.name]), group.seconds(STEP_S)))
         _start_again(group)
         return
     restarts = _restarts(group)
-    if changed or token or len(restarts) < len(group.names):
+    if stale or token or len(restarts) < len(group.names):
         _place(group, wanted, token)
         restarts = {}
     _try(group, restarts)

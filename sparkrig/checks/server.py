@@ -296,6 +296,10 @@ class Server:
         standing = self.host.found.files
         return bool(stale(wanted, standing) or unit_files.surplus(wanted, standing, self.service))
 
+    def goes_on(self, wanted: Sequence[File]) -> bool:
+        """Whether what runs may go on under these files."""
+        return unit_files.goes_on(wanted, self.host.found.files, self.service)
+
     def now(self, serving: served.Serving, files: Mapping[str, Found]) -> Server:
         """The same by a newer look at the host."""
         return replace(self, host=self.host.as_seen(replace(self.host.found, serving=serving, files=files)))

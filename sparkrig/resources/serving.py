@@ -10,7 +10,7 @@ from sparkrig.cure import Cure, deploy
 from sparkrig.files import Managed
 from sparkrig.resources.check import Check, Subject, check, there
 from sparkrig.resources.kind import Kind
-from sparkrig.serving import last_deploy, listen, served
+from sparkrig.serving import last_deploy, listen, served, trouble
 from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.served import Service, Serving
 from sparkrig.serving.service_settings import NONE
@@ -95,6 +95,12 @@ class Server(Resource[Serving]):
             "serve.pressure",
             "the watch found enough memory left for the host",
             "a longer context, or another program, took what the budget had left",
+            "it-stays-up",
+        ),
+        _kind(
+            "serve.boots",
+            "the server is started with the host",
+            "it took the host down twice while it loaded, by a hang or a power cut: more memory than there is",
             "it-stays-up",
         ),
         _kind(
@@ -229,15 +235,19 @@ def _of(subject: _Subject) -> Iterator[Check]:
 
 
 def _events(subject: _Subject) -> Iterator[Check]:
-    """What the watch did, and is not forgotten yet."""
-    advice: dict[str, tuple[str, str, str]] = {
-        "stuck": ("serve.stuck", "the engine goes on", of("serving", "stuck").cure),
-        "memory": ("serve.pressure", "the host has memory left", of("serving", "memory").cure),
+    """What the watch or the brake did, and is not forgotten yet."""
+    wants = {
+        "stuck": ("serve.stuck", "the engine goes on"),
+        "memory": ("serve.pressure", "the host has memory left"),
+        "boots": ("serve.boots", "it is started with the host"),
     }
-    for cause, (id, want, change) in advice.items():
+    for cause, (id, want) in wants.items():
+        change = trouble.cure_as(of("serving", cause).cure, subject.service)
+        cure = change if cause == "boots" else subject.serve.then(f"; {change}")
         done = [event for event in subject.serving.events if event.cause == cause]
         found = f"the server was {done[-1]}" if done else "yes"
-        yield check(id, not done, want, found, subject.serve.then(f"; {change}"))
+        way = f"; {change.command} starts it" if done and cause == "boots" else ""  # `status` shows no cure
+        yield check(id, not done, want, f"{found}{way}", cure)
 
 
 def _means(asked: str, record: Record) -> bool:

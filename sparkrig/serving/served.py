@@ -21,6 +21,7 @@ ENVIRONMENT = "/etc/sparkrig/serve/serve.env"
 START = "/usr/local/lib/sparkrig/serve/start.sh"
 WATCHER = "/usr/local/lib/sparkrig/serve/watch.py"
 STEPS = "/usr/local/lib/sparkrig/serve/steps.py"  # of a recipe that runs more than its server
+BRAKE = "/usr/local/lib/sparkrig/serve/brake.sh"
 SERVICE = f"/etc/systemd/system/{UNIT}.service"
 SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
 PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
@@ -31,12 +32,13 @@ BEFORE = ("/usr/local/lib/sparkrig/serve/memory.sh", f"/etc/systemd/system/{MEMO
 # The token that nodes of Ray show each other. A deploy makes it; no record keeps it, and only its digest is shown.
 RAY_ENV = "/etc/sparkrig/serve/ray.env"
 _VARIABLE = "RAY_AUTH_TOKEN"
-PATHS = (RECORD, ENVIRONMENT, START, STEPS, WATCHER, SERVICE, SOCKET, PROXY, WATCH, *BEFORE)
+PATHS = (RECORD, ENVIRONMENT, START, STEPS, WATCHER, BRAKE, SERVICE, SOCKET, PROXY, WATCH, *BEFORE)
 KEPT = (*PATHS, RAY_ENV)  # on the host alone, until a trial is over
 
 STATE = "/var/lib/sparkrig/serve"
 TRIAL = f"{STATE}/trial"  # while it is there, the port stays closed
-EVENTS = f"{STATE}/events"  # what the watch did, and why: templates/serving/watch.py
+EVENTS = f"{STATE}/events"  # what the watch or the brake did, and why: templates/serving/watch.py, brake.sh
+LOADS = f"{STATE}/loads"  # boots that ended while it loaded: templates/serving/brake.sh
 MANIFEST = ".sparkrig-files"  # beside a checkpoint that is whole: size and path of each of its files
 REVISION = ".sparkrig-revision"  # beside a checkpoint: the commit of the hub that it is of; one of its files
 
@@ -113,7 +115,7 @@ def usable(name: str) -> bool:
 _SERVICE = re.compile(r"[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?")
 _OWNED = re.compile(
     r"/etc/sparkrig/serve/([a-z0-9-]+)/serve\.(?:json|env)"
-    r"|/usr/local/lib/sparkrig/serve/([a-z0-9-]+)/(?:start\.sh|steps\.py|watch\.py)"
+    r"|/usr/local/lib/sparkrig/serve/([a-z0-9-]+)/(?:start\.sh|steps\.py|watch\.py|brake\.sh)"
     rf"|/etc/systemd/system/{UNIT}-([a-z0-9-]+?)(?:(?:-port|-watch)?\.service|-port\.socket)"
 )
 
@@ -158,9 +160,10 @@ class Weights:
 
 @dataclass(frozen=True)
 class Event:
-    """What the watch did to a server.
+    """What the watch or the brake did to a server.
 
-    at: in UTC, to the second; cause: stuck or memory; done: restarted or stopped; seen: why, in words.
+    at: in UTC, to the second; cause: stuck, memory or boots; done: restarted, stopped or held, not started with
+    the host; seen: why, in words.
     """
 
     at: str
@@ -172,11 +175,11 @@ class Event:
         return f"{self.done} at {self.at}: {self.seen}"
 
 
-_EVENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (stuck|memory) (restarted|stopped) (.{1,200})")
+_EVENT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ) (stuck|memory|boots) (restarted|stopped|held) (.{1,200})")
 
 
 def events_of(rows: Iterable[str]) -> tuple[Event, ...]:
-    """What the watch did, oldest first. A row that is none of its own counts for nothing."""
+    """What was done to it, oldest first. A row that is none of its own counts for nothing."""
     found = [each for row in rows if (each := _EVENT.fullmatch(row))]
     return tuple(Event(*each.groups()) for each in found)
 

@@ -43,14 +43,15 @@ def judge(hosts: Mapping[str, tuple[Seen, Startup]], service: Service = UNNAMED)
 
 def _called(verdict: Verdict, service: Service) -> Verdict:
     """The same by the unit of that service."""
-    cure = cure_of(verdict.cure)
-    return replace(
-        verdict,
-        evidence=service.of(verdict.evidence),
-        cure=Cure(service.of(cure.line), service.of(cure.after), here=cure.here, at=cure.at, run=cure.run)
-        if service.name
-        else verdict.cure,
-    )
+    return replace(verdict, evidence=service.of(verdict.evidence), cure=cure_as(verdict.cure, service))
+
+
+def cure_as(text: str, service: Service) -> Cure:
+    """A cure that names the unit, as that service has it."""
+    cure = cure_of(text)
+    if not service.name:
+        return cure
+    return Cure(service.of(cure.line), service.of(cure.after), here=cure.here, at=cure.at, run=cure.run)
 
 
 def _judged(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
@@ -128,16 +129,13 @@ def _node(seen: Seen, startup: Startup) -> Verdict:
 
 
 def _watched(seen: Seen, level: Level) -> Verdict | None:
-    """What the watch did last to a server that is up again, or down since."""
-    if not seen.events or (level == "fault" and seen.events[-1].done != "stopped"):
+    """What the watch did last to a server that is up again, or down since; or the brake of a boot loop."""
+    if not seen.events or (level == "fault" and seen.events[-1].done == "restarted"):
         return None
     event = seen.events[-1]
-    return Verdict(
-        level,
-        event.cause,
-        f"the watch {event.done} it at {event.at}: {event.seen}",
-        of("serving", "stuck" if event.cause == "stuck" else "memory").cure,
-    )
+    who = "brake" if event.done == "held" else "watch"
+    evidence = f"the {who} {event.done} it at {event.at}: {event.seen}"
+    return Verdict(level, event.cause, evidence, of("serving", event.cause).cure)
 
 
 def _summary(startup: Startup) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sparkrig import programs
@@ -32,6 +33,7 @@ _CACHES = {
 }
 _MASTER_PORT = 29501  # MASTER_PORT of start.sh
 _PROXYD = "/usr/lib/systemd/systemd-socket-proxyd"
+_SSH_FIRST = "After=ssh.service ssh.socket sshd.service"  # whatever it does to a host, there is a way in
 _HEAD = "# Written by sparkrig: docs/serving.md\n"
 
 
@@ -53,6 +55,7 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]
     how, sized, at = form(asked, chosen, mine), asked.sized(chosen.sizing), Service(mine.serve_name).of
     made = [
         File(at(served.START), at(programs.file("serving/start.sh")), "0755"),
+        File(at(served.BRAKE), at(programs.file("serving/brake.sh")), "0755"),
         File(at(served.ENVIRONMENT), _environment(asked, how, node, mine)),
         File(at(served.SERVICE), _service(sized, chosen, how, node, mine)),
     ]
@@ -145,6 +148,27 @@ def surplus(wanted: Sequence[File], found: Mapping[str, Found], service: Service
     return [path for path in service.paths if path in found and path not in paths]
 
 
+def goes_on(wanted: Sequence[File], found: Mapping[str, Found], service: Service) -> bool:
+    """Whether what runs may go on under these files: they differ from those that stand in the brake at most."""
+    if surplus(wanted, found, service):
+        return False
+    return all(
+        file.path == service.of(served.BRAKE)
+        or _unbraked(file, service) == _unbraked(found.get(file.path), service)
+        for file in wanted
+    )
+
+
+def _unbraked(file: File | Found | None, service: Service) -> object:
+    """A unit without the rows of the brake; a record without the digests, which follow the files."""
+    if file is None:
+        return None
+    if record := last_deploy.load(Found(file.content, "", "")):
+        return replace(record, files={})
+    brake = service.of(served.BRAKE)
+    return [row for row in file.content.splitlines() if row != _SSH_FIRST and brake not in row]
+
+
 def _environment(asked: Wish, how: str, node: Node, settings: Settings) -> str:
     orders = {
         "SPARKRIG_FORM": how,
@@ -222,6 +246,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "[Unit]",
         f"Description={_description(asked, node)}",
         "After=docker.service network-online.target",
+        _SSH_FIRST,
         "Wants=network-online.target",
         "Requires=docker.service",
         f"RequiresMountsFor={unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
@@ -233,10 +258,13 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "",
         "[Service]",
         "Type=exec",
+        f"ExecCondition={service.of(served.BRAKE)} begin",
         f"ExecStartPre=-/usr/bin/docker rm -f {service.unit}",
         "ExecStartPre=/bin/sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'",
         f"ExecStart={command_line(words)}",
+        f"ExecStartPost={service.of(served.BRAKE)} loads{f' {mine.serve_trial_port}' if node.rank == 0 else ''}",
         f"ExecStop=/usr/bin/docker stop -t 30 {service.unit}",
+        f"ExecStopPost={service.of(served.BRAKE)} end",
         "TimeoutStopSec=90",
         "SuccessExitStatus=137 143",  # of docker run, where the container was stopped
         "Restart=always",

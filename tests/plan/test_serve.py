@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -559,6 +560,28 @@ def test_a_deploy_makes_up_for_what_the_watch_did_and_then_has_nothing_to_do(dep
     stopped = replace(STOPPED, events=(STOOD, GONE)), serving(BOTH, "b", 2)
     run = paired(deploy, *stopped)
     order(run, "spark-a", "systemctl start sparkrig-serve.service", "port=$1 before=$2", f"/{served.EVENTS[1:]}")
+
+
+def unbraked(spark: Spark) -> Spark:
+    """The same as an earlier version deployed it, which had no brake."""
+    kept = [each for each in spark.files if each.path != served.BRAKE]
+    brake = re.compile(f".*(?:{served.BRAKE}|ssh\\.service).*\n")
+    return replace(spark, files=[replace(each, content=brake.sub("", each.content)) for each in kept])
+
+
+def test_a_server_that_gets_its_brake_goes_on(deploy: Deploy) -> None:
+    """The unit changes, and what it starts does not; anything else in the same unit is put on trial."""
+    pair = unbraked(serving(BOTH, "a", 2)), unbraked(serving(BOTH, "b", 2))
+    assert served_by(deploy, *pair, "--dry", "--json", *PAIR).plan[SERVER]
+    run = paired(deploy, *pair)
+    assert not [text for _, text in run.commands if "docker rm -f" in text], "it goes on serving"
+    assert {name for name, text in run.commands if "daemon-reload" in text} == {"spark-a", "spark-b"}
+    edited = [
+        replace(each, content=f"{each.content}#\n") if each.path == served.SERVICE else each
+        for each in pair[0].files
+    ]
+    run = paired(deploy, replace(pair[0], files=edited), pair[1])
+    assert {name for name, text in run.commands if "docker rm -f" in text} == {"spark-a", "spark-b"}
 
 
 # --- drift

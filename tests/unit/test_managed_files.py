@@ -33,6 +33,7 @@ PATHS = """
 /usr/local/lib/sparkrig/metrics.py
 /usr/local/lib/sparkrig/node-exporter
 /usr/local/lib/sparkrig/refresh_gid.py
+/usr/local/lib/sparkrig/serve/brake.sh
 /usr/local/lib/sparkrig/serve/memory.sh
 /usr/local/lib/sparkrig/serve/start.sh
 /usr/local/lib/sparkrig/serve/steps.py

@@ -21,7 +21,7 @@ service_names() { services_in "/etc/sparkrig/serve"; }
 service_paths() {
   printf '%s\n' "/etc/sparkrig/serve/$1/serve.json" "/etc/sparkrig/serve/$1/serve.env" \
     "/usr/local/lib/sparkrig/serve/$1/start.sh" "/usr/local/lib/sparkrig/serve/$1/steps.py" \
-    "/usr/local/lib/sparkrig/serve/$1/watch.py"
+    "/usr/local/lib/sparkrig/serve/$1/watch.py" "/usr/local/lib/sparkrig/serve/$1/brake.sh"
   for each in .service -port.socket -port.service -watch.service; do
     printf '%s\n' "/etc/systemd/system/sparkrig-serve-$1$each"
   done

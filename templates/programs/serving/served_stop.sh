@@ -1,5 +1,6 @@
 #!/bin/sh
-# ends whatever of it runs, also what has no file any more; what its watch did is of no concern to the next
+# ends whatever of it runs, also what has no file any more; what its watch did, and boots that it ended, are of no
+# concern to the next
 
 
 for each in \
@@ -9,4 +10,4 @@ for each in \
   systemctl reset-failed "$each" 2>/dev/null || :
 done
 docker rm -f sparkrig-serve >/dev/null 2>&1 || :
-rm -f /var/lib/sparkrig/serve/events
+rm -f /var/lib/sparkrig/serve/events /var/lib/sparkrig/serve/loads

@@ -59,10 +59,10 @@ def test_a_model_that_is_declared_and_not_served_is_missing() -> None:
 
 def test_a_pair_that_serves_holds_in_everything() -> None:
     assert wrong(both("a"), both("b")) == {} == wrong(both("a"), both("b"), B)
-    assert len(found(both("a"), both("b"))) == 11
-    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 12
+    assert len(found(both("a"), both("b"))) == 12
+    assert wrong(ray("a"), ray("b")) == {} and len(found(ray("a"), ray("b"))) == 13
     secrets = {"RAY_AUTH_TOKEN": "env:RAY_AUTH_TOKEN"}
-    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 11, "one of their own"
+    assert len(found(ray("a", token=""), ray("b"), secrets=secrets)) == 12, "one of their own"
     assert wrong(serving(SOLO, "a"), serving(SOLO, "b")) == {} == wrong(serving(SOLO), serving(SOLO, "b"), B)
 
 
@@ -120,6 +120,12 @@ def test_what_moved_is_found_by_its_own_name() -> None:
 def test_what_to_do_about_an_engine_that_stood_still() -> None:
     (cure,) = [each.cure for each in found(both("a", events=(STUCK,)), both("b")) if each.id == "serve.stuck"]
     assert cure.startswith("pyinfra pair.py deploys/serve.py; if it comes again, try another --attention-backend")
+
+
+def test_what_to_do_about_a_server_that_is_held() -> None:
+    held = "2026-11-24T13:00:00Z boots held 2 boots ended while it loaded"
+    (cure,) = [each.cure for each in found(both("a", events=(held,)), both("b")) if each.id == "serve.boots"]
+    assert cure.startswith("sudo systemctl start sparkrig-serve; ")
 
 
 def test_the_weights_of_a_draft_are_looked_after() -> None:

@@ -38,7 +38,7 @@ from sparkrig.serving.io import lint_rules
 from sparkrig.serving.io.vllm_flags import knowledge
 from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.model import IMAGE, Launch, Model
-from sparkrig.serving.served import Serving, Weights
+from sparkrig.serving.served import Service, Serving, Weights
 from sparkrig.serving.service_settings import remembered
 from sparkrig.serving.wish import Chosen, Node, Sizing, Wish
 from tests.tables import each_row, table
@@ -390,6 +390,20 @@ def test_secrets_are_given_as_a_file_and_only_where_there_are_any() -> None:
     assert "secrets.env" not in made(asked())[served.SERVICE]
     words = started(made(asked(), MANAGED, secrets=KEY)[served.SERVICE])
     assert words[words.index("/etc/sparkrig/secrets.env") - 1] == "--env-file"
+
+
+@pytest.mark.parametrize("name", ["", "embed"])
+def test_each_unit_has_its_brake_and_comes_after_ssh(name: str) -> None:
+    service = Service(name)
+    for node, port in ((MANAGED, " 18000"), (Node(1, HEAD, HEAD), "")):
+        rows = made(asked(), node, serve_name=name)[service.of(served.SERVICE)].splitlines()
+        brake = service.of(served.BRAKE)
+        assert [row for row in rows if brake in row] == [
+            f"ExecCondition={brake} begin",
+            f"ExecStartPost={brake} loads{port}",
+            f"ExecStopPost={brake} end",
+        ]
+        assert "After=ssh.service ssh.socket sshd.service" in rows
 
 
 def watched(wish: Wish, node: Node, ray: bool = False, **data: Any) -> str:

@@ -129,6 +129,7 @@ def test_no_unit_and_a_stopped_one_are_not_known_to_be_wrong() -> None:
 
 
 STOOD = "2026-11-24T12:03:00Z stuck restarted the engine stood still for 300 s"
+BOOTS = "2026-11-24T12:30:00Z boots held 2 boots ended while it loaded"
 GONE = "2026-11-24T12:30:00Z stuck stopped the engine stood still for 300 s"
 
 
@@ -141,6 +142,11 @@ def test_what_the_watch_did_is_told_of_a_server_that_is_up_and_of_one_that_it_st
     assert (low.level, low.cause) == ("degraded", "memory") and "--max-num-seqs" in low.cure
     down = alone(seen(active="inactive", image="", events=[STOOD, GONE]))
     assert (down.level, down.cause) == ("fault", "stuck") and "stopped it at 2026-11-24T12:30" in down.evidence
+    held = alone(seen(active="inactive", image="", events=[STOOD, BOOTS]))
+    assert (held.level, held.cause) == ("fault", "boots") and held.cure.startswith(
+        "sudo systemctl start sparkrig-serve;"
+    )
+    assert held.evidence == "the brake held it at 2026-11-24T12:30:00Z: 2 boots ended while it loaded"
     by_hand = alone(seen(active="inactive", image="", events=[STOOD]))
     assert (by_hand.level, by_hand.cause) == ("unknown", "stopped")
 
