@@ -3,48 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 from sparkrig.refusal import Refusal
 from sparkrig.serving import engines, plan, service_settings, steps
-from sparkrig.serving.budget import MEMORY_GIB, Budget, budget, where
+from sparkrig.serving.budget import MEMORY_GIB, budget
 from sparkrig.serving.recipe import Recipe
-from sparkrig.serving.wish import Wish
+from sparkrig.serving.sizing import Room
+from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.settings import Settings
 from sparkrig.text import plain
 
+_IDLE = Room(MEMORY_GIB, MEMORY_GIB, "an idle Spark")
 
-def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int) -> Wish:
-    """What would be served where so many Sparks can share it, once its programs are agreed to. Raises Refusal."""
+
+@dataclass(frozen=True)
+class Start:
+    """What would be served, and what it takes of the memory, as a deploy decides it."""
+
+    wish: Wish
+    sizing: Sizing
+
+
+def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int) -> Start:
+    """On idle Sparks, so many of which can share it, once its programs are agreed to. Raises Refusal."""
     consent = {"serve_mods": steps.digest(recipe.steps)} if recipe.steps else {}
-    wish = plan.wish(find, service_settings.of_engine(mine.model_copy(update=consent), recipe), sparks, recipe)
-    made = _budget(wish)
-    if made.fit == "no":
-        raise Refusal(
-            f"{wish.checkpoint.id} takes {made.weights:.1f} GiB of {where(wish.nodes)} for its weights, and "
-            f"{made.share:.1f} GiB are for all of it, so that no sequence of {made.use.context:,} tokens has room",
-            "a smaller context, --data 'serve_flags={\"max-model-len\": 32768}', or more Sparks",
-        )
-    return wish
+    settings = service_settings.of_engine(mine.model_copy(update=consent), recipe)
+    wish = plan.wish(find, settings, sparks, recipe)
+    return Start(wish, plan.size(wish, settings, _IDLE))
 
 
 def page(recipe: Recipe, find: plan.Find, mine: Settings, sizes: Sequence[int]) -> tuple[Iterator[str], bool]:
     """The lines for a person, and whether it would start on one of so many Sparks."""
-    found: dict[int, Wish | Refusal] = {}
+    found: dict[int, Start | Refusal] = {}
     for sparks in sizes:
         try:
             found[sparks] = starting(recipe, find, mine, sparks)
         except Refusal as refusal:
             found[sparks] = refusal
-    wishes = [each for each in found.values() if isinstance(each, Wish)]
+    wishes = [each.wish for each in found.values() if isinstance(each, Start)]
     told = [*_head(recipe, wishes), *(_line(sparks, each) for sparks, each in found.items())]
     return iter([*map(plain, told), *_programs(recipe)]), bool(wishes)
-
-
-def _budget(wish: Wish) -> Budget:
-    """What becomes of the memory with the share of it that the recipe has for the server, if it has one."""
-    use, share = wish.use(MEMORY_GIB), wish.flags.get("gpu-memory-utilization")
-    return budget(wish.model, wish.checkpoint, replace(use, utilization=float(str(share))) if share else use)
 
 
 def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:
@@ -61,15 +60,15 @@ def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:
     yield from (f"note    {each}" for each in dict.fromkeys(note for wish in wishes for note in wish.notes))
 
 
-def _line(sparks: int, found: Wish | Refusal) -> str:
+def _line(sparks: int, found: Start | Refusal) -> str:
     on = "on one Spark" if sparks == 1 else f"on {sparks} Sparks"
     if isinstance(found, Refusal):
         return f"{on}: refused. {found.what}. Try: {found.cure}"
-    made = _budget(found)
-    known = made.weights is not None and made.kv is not None
-    memory = f"weights {made.weights:.1f} GiB, KV cache {made.kv:.1f} GiB" if known else "memory unknown"
-    parts = f"by {found.nodes}" if found.nodes > 1 else "by one"
-    return f"{on}: would start, served {parts}; {memory} of {made.share:.1f} GiB each"
+    wish = found.wish
+    weights = budget(wish.model, wish.checkpoint, wish.use(MEMORY_GIB)).weights
+    each = f", weights of {weights:.1f} GiB on each" if weights is not None else ""
+    parts = f"{wish.nodes} that share it" if wish.nodes > 1 else "one"
+    return f"{on}: would start, on {parts}{each}, with {found.sizing}"
 
 
 def _programs(recipe: Recipe) -> Iterator[str]:

@@ -26,8 +26,10 @@ def test_it_says_on_how_many_sparks_it_would_start(tmp_path: Path) -> None:
     assert lines[:3] == ["recipe", "engine  vLLM", "model   openai/gpt-oss-120b"]
     assert lines[3].startswith("image   eugr/spark-vllm@sha256:") and "serve_image=vllm-node" in lines[4]
     one, two = lines[5:7]
-    assert one.startswith("on one Spark: would start, served by one; weights 6") and " GiB each" in one
-    assert two.startswith("on 2 Sparks: would start, served by 2; weights 3")
+    assert (
+        one.startswith("on one Spark: would start, on one, weights of 6") and "--gpu-memory-utilization 0." in one
+    )
+    assert two.startswith("on 2 Sparks: would start, on 2 that share it, weights of 3")
     named = shown(tmp_path, name="x\non one Spark: would start", cluster_only=True)
     assert "x on one Spark: would start" in named.output.splitlines()[0], "a name makes no line of its own"
     assert "on 4 Sparks: would start" in shown(tmp_path, "--sparks", "4").output
@@ -41,8 +43,8 @@ def test_what_is_refused_is_said_with_one_thing_to_try(tmp_path: Path) -> None:
     assert unknown.exit_code == 2 and "Try: sparkrig models show someone/new --save" in unknown.output
     other = shown(tmp_path, runtime="atlas")
     assert other.exit_code == 2 and "is for Atlas" in other.output and "Try: " in other.output
-    large = shown(tmp_path, command="vllm serve {model} --dtype {dtype} --gpu-memory-utilization 0.3")
-    assert large.exit_code == 2 and "so that no sequence of" in large.output
+    large = shown(tmp_path, model="cyankiwi/MiniMax-M2.7-AWQ-4bit", solo_only=True)
+    assert large.exit_code == 2 and "cyankiwi/MiniMax-M2.7-AWQ-4bit does not fit: 1" in large.output
     wrong = shown(tmp_path, "--context", "4096")
     assert wrong.exit_code == 2 and "--context is not for a recipe" in wrong.output
 
