@@ -46,7 +46,7 @@ def toolkit(found: containers.Containers, settings: Settings) -> Commands:
     )
 
 
-def _installed(plan: containers.Plan, settings: Settings) -> list[Change]:
+def _installed(plan: containers.Needs, settings: Settings) -> list[Change]:
     found = []
     if plan.add_source:
         key = f"the key {settings.toolkit_key_fingerprint} and no other, fetched from {settings.toolkit_key_url}"
@@ -103,7 +103,7 @@ def runtime(found: containers.Containers, restart_docker: bool) -> Commands:
         host.noop("docker has the nvidia runtime")
 
 
-def _registered(plan: containers.Plan, found: containers.Containers) -> list[Change]:
+def _registered(plan: containers.Needs, found: containers.Containers) -> list[Change]:
     changes = []
     if plan.daemon_json:
         file, old = plan.daemon_json, found.daemon_json

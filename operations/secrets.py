@@ -74,7 +74,7 @@ def place(found: secrets.Secrets, wanted: Mapping[str, SecretStr | None]) -> Com
         yield remove(SECRETS_FILE)
 
 
-def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
+def _changes(plan: secrets.Difference, found: secrets.Secrets) -> list[Change]:
     """By name alone: a value is never shown, neither the old one nor the new one."""
     changes = [
         Change("secret", name, "another value" if name in found.names else None, "set") for name in plan.set
@@ -88,6 +88,6 @@ def _changes(plan: secrets.Plan, found: secrets.Secrets) -> list[Change]:
 WRITE = programs.text("operations/secrets_write.sh")
 
 
-def write(plan: secrets.Plan, wanted: Mapping[str, SecretStr | None]) -> StringCommand:
+def write(plan: secrets.Difference, wanted: Mapping[str, SecretStr | None]) -> StringCommand:
     """One command that replaces the file whole; the values travel on its standard input."""
     return script(WRITE, SECRETS_FILE, _stdin=secrets.told(plan, wanted, token_hex(16)))

@@ -43,7 +43,7 @@ SLOW = ("2.27.7",)  # gave 1.5 to 3 GB/s, as builds from the development branch 
 
 
 @dataclass(frozen=True)
-class Band:
+class BusBand:
     """The verdict on a bus bandwidth from `least` GB/s up."""
 
     least: float
@@ -58,9 +58,9 @@ _RAILS_ALONE = "measure the rails alone with sparkrig bandwidth"
 
 # Published for 16 GB; the bus bandwidth is level from far smaller messages on (18.5 GB/s at 32 MB of 23.2).
 BANDS = (
-    Band(PASS_GBPS, "healthy", "", "", ""),  # expect 22 to 24
+    BusBand(PASS_GBPS, "healthy", "", "", ""),  # expect 22 to 24
     # MTU 1500 gave 18.94 to 20.95 [@playbooks-25]
-    Band(
+    BusBand(
         14.0,
         "degraded",
         "below-pass",
@@ -68,17 +68,17 @@ BANDS = (
         "check MTU 9000 on both, then repeat while idle",
     ),
     # one HCA gives about 11
-    Band(8.0, "degraded", "one-hca", "what one HCA carries", "name both twins in NCCL_IB_HCA (run the deploy)"),
+    BusBand(8.0, "degraded", "one-hca", "what one HCA carries", "name both twins in NCCL_IB_HCA (run the deploy)"),
     # about 3, and 1.5 to 3 with releases that are known to be slow; _SLOW_STARTED is in this band, too
-    Band(1.5, "fault", "nccl-build", "what a bad NCCL build or a missing libibverbs gives", _BUILD),
+    BusBand(1.5, "fault", "nccl-build", "what a bad NCCL build or a missing libibverbs gives", _BUILD),
     # TCP gives 1 to 1.5 at most
-    Band(0.0, "fault", "tcp-speed", "no more than TCP carries", _RAILS_ALONE),
+    BusBand(0.0, "fault", "tcp-speed", "no more than TCP carries", _RAILS_ALONE),
 )
 
 
 # Two twins of 13 Gb/s, 3.3 GB/s raw, gave 2.8 to 3 with releases that work [@playbooks-108, @forum-363461].
 _SLOW_TWINS = (2.6, 3.5)
-_SLOW_STARTED = Band(
+_SLOW_STARTED = BusBand(
     1.5,
     "fault",
     "slow-start",
@@ -329,7 +329,7 @@ def _figure(
     return slow(band, evidence, slowest.version, measured=rails is not None)
 
 
-def band_of(busbw: float, version: str, *, measured: bool) -> Band:
+def band_of(busbw: float, version: str, *, measured: bool) -> BusBand:
     """The band of a figure. Where the rails alone were not measured, a slow start explains 3 GB/s before a build.
 
     version, measured: as for slow().
@@ -340,7 +340,7 @@ def band_of(busbw: float, version: str, *, measured: bool) -> Band:
     return next(band for band in BANDS if busbw >= band.least)
 
 
-def slow(band: Band, evidence: str, version: str, *, measured: bool) -> Verdict:
+def slow(band: BusBand, evidence: str, version: str, *, measured: bool) -> Verdict:
     """The verdict of a band. version: of NCCL, or empty; measured: whether the rails alone are healthy."""
     if band.cause not in ("nccl-build", "slow-start"):
         return Verdict(band.level, band.cause, evidence, band.cure)

@@ -177,7 +177,7 @@ def _restart(subject: Subject) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Needs:
     """What the containers of one host need: the toolkit, a daemon.json, a restart of docker."""
 
     install_toolkit: bool
@@ -189,7 +189,7 @@ class Plan:
         return self.install_toolkit or self.daemon_json is not None or self.restart
 
 
-def plan(containers: Containers, *, restart_docker: bool) -> Plan:
+def plan(containers: Containers, *, restart_docker: bool) -> Needs:
     """What to do so that docker has the nvidia runtime, now and after its next start.
 
     Raises Refusal where docker is absent or dead, its configuration cannot be read, or a restart would stop
@@ -200,7 +200,7 @@ def plan(containers: Containers, *, restart_docker: bool) -> Plan:
     merged = wanted(containers)
     if stops := _stops(containers, restart_docker=restart_docker):
         raise stops
-    return Plan(
+    return Needs(
         install_toolkit=containers.toolkit is None,
         # ours is written anew, for its URL or key may have been wrong
         add_source=containers.toolkit is None and not set(containers.sources) - {SOURCE_PATH},

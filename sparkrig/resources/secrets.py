@@ -119,7 +119,7 @@ class SecretsFile(Resource[Secrets]):
 SECRETS = SecretsFile()
 
 
-def _planned(subject: Subject) -> Plan:
+def _planned(subject: Subject) -> Difference:
     """Raises Refusal where a value cannot be read on this machine, or cannot stand in the file."""
     if isinstance(subject.secrets, Refusal):
         raise subject.secrets
@@ -132,7 +132,7 @@ def digest(salt: str, name: str, value: SecretStr) -> str:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Difference:
     """What is to be done to the file: variables to set, to keep as they are there, and to take off."""
 
     set: tuple[str, ...] = ()
@@ -144,7 +144,7 @@ class Plan:
         return bool(self.set or self.remove or self.rewrite)
 
 
-def plan(secrets: Secrets, wanted: Mapping[str, SecretStr | None]) -> Plan:
+def plan(secrets: Secrets, wanted: Mapping[str, SecretStr | None]) -> Difference:
     """What to do so that the file holds the wanted variables and no other.
 
     wanted: each by name; None where its source has none on the machine that runs this. Raises Refusal where a
@@ -161,7 +161,7 @@ def plan(secrets: Secrets, wanted: Mapping[str, SecretStr | None]) -> Plan:
     setting = tuple(name for name, value in wanted.items() if value is not None and not secrets.holds(name, value))
     keeping = tuple(name for name in wanted if name not in setting)
     standing = bool(secrets.mode)
-    return Plan(
+    return Difference(
         set=setting,
         keep=keeping,
         remove=tuple(name for name in secrets.names if name not in wanted),
@@ -190,7 +190,7 @@ def _fit(name: str, value: SecretStr) -> None:
         )
 
 
-def told(given: Plan, wanted: Mapping[str, SecretStr | None], salt: str) -> str:
+def told(given: Difference, wanted: Mapping[str, SecretStr | None], salt: str) -> str:
     """What the host gets on standard input; a text without the last row `end` is cut off and counts as nothing."""
     rows = [f"salt {salt}"]
     for name, value in wanted.items():

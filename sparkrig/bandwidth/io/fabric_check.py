@@ -170,7 +170,7 @@ def _nccl(made: _Check, progress: Progress) -> nccl_run.Outcome:
     addresses = [edge.ends[lead].address for edge in made.all_edges if edge.ends]
     if made.lost or not addresses:
         return nccl_run.Outcome()
-    bench = nccl_run.Bench(made.hosts, made.fleet, addresses[0], made.run)
+    bench = nccl_run.NcclBench(made.hosts, made.fleet, addresses[0], made.run)
     return nccl_run.check(bench, worst(edge.verdict for edge in made.all_edges), progress.step)
 
 

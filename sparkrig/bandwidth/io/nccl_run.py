@@ -38,7 +38,7 @@ _ATTEMPTS = 4
 
 
 @dataclass(frozen=True)
-class Bench:
+class NcclBench:
     """A pair to check. hosts: rank 0 first; address: where rank 0 is met; run: the run's id."""
 
     hosts: Mapping[str, Host]
@@ -88,7 +88,7 @@ class _Gathered:
     looks: Mapping[str, list[nvidia_smi.Gpu]]
 
 
-def check(bench: Bench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
+def check(bench: NcclBench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
     """Gather with NCCL over both hosts, where the setting nccl_image names an image to do it with.
 
     rails: the verdict on the rails alone; step: receives what begins. Whatever keeps it from being done is a
@@ -118,7 +118,7 @@ def check(bench: Bench, rails: Verdict, step: Callable[[str], None]) -> Outcome:
     return Outcome(fabric, tuple(_clamps(gathered.looks)))
 
 
-def _preflight(bench: Bench, image: str, at: Host) -> Preflight:
+def _preflight(bench: NcclBench, image: str, at: Host) -> Preflight:
     words = nccl_preflight.preflight_words(image)
     printed = remote.shell(at, nccl_preflight.PREFLIGHT, *words, seconds=bench.seconds(_LOOK_S))
     try:
@@ -127,12 +127,12 @@ def _preflight(bench: Bench, image: str, at: Host) -> Preflight:
         raise Failed(str(error)) from None
 
 
-def _counters(bench: Bench) -> dict[str, dict[str, Nic] | Failed | Lost]:
+def _counters(bench: NcclBench) -> dict[str, dict[str, Nic] | Failed | Lost]:
     return remote.each(bench.hosts, lambda at: remote.read(at, Nics(), seconds=bench.seconds(_LOOK_S)))
 
 
 def _moved(
-    bench: Bench,
+    bench: NcclBench,
     before: Mapping[str, dict[str, Nic] | Failed | Lost],
     after: Mapping[str, dict[str, Nic] | Failed | Lost],
 ) -> dict[str, dict[str, int]]:
@@ -145,7 +145,7 @@ def _moved(
     return found
 
 
-def _gather(bench: Bench, words: Mapping[str, list[str]]) -> _Gathered:
+def _gather(bench: NcclBench, words: Mapping[str, list[str]]) -> _Gathered:
     """Both ranks from their start to their end; when one fails, or the user has had enough, both are ended."""
     ranks = {name: gevent.spawn(_rank, bench, at, words[name]) for name, at in bench.hosts.items()}
     looks: dict[str, list[nvidia_smi.Gpu]] = {name: [] for name in bench.hosts}
@@ -165,7 +165,7 @@ def _gather(bench: Bench, words: Mapping[str, list[str]]) -> _Gathered:
     return _Gathered(done, left, looks)
 
 
-def _rank(bench: Bench, at: Host, words: list[str]) -> _Rank:
+def _rank(bench: NcclBench, at: Host, words: list[str]) -> _Rank:
     seconds = nccl.limit(bench.patience) + bench.seconds(_SPARE_S)
     try:
         printed = remote.shell(at, nccl.RANK, *words, seconds=seconds, stdin=programs.file("all_gather.py"))
@@ -182,7 +182,7 @@ def _ended(rank: Greenlet, why: str, *, late: bool) -> _Rank:
     return _Rank(done.printed, None, done.why) if late else done
 
 
-def _watch(bench: Bench, at: Host, ranks: Collection[Greenlet], looks: list[nvidia_smi.Gpu]) -> None:
+def _watch(bench: NcclBench, at: Host, ranks: Collection[Greenlet], looks: list[nvidia_smi.Gpu]) -> None:
     """Look at a GPU until both ranks have ended; of a host that cannot be read, its rank reports."""
     while len(gevent.wait(list(ranks), timeout=_PAUSE_S)) < len(ranks):
         try:
@@ -191,7 +191,7 @@ def _watch(bench: Bench, at: Host, ranks: Collection[Greenlet], looks: list[nvid
             return
 
 
-def _end(bench: Bench, at: Host, rank: Greenlet) -> None:
+def _end(bench: NcclBench, at: Host, rank: Greenlet) -> None:
     """Remove a host's container; again while its rank goes on, for what is still being made cannot be removed."""
     for _ in range(_ATTEMPTS):
         remote.shell(at, nccl.END, nccl.container(bench.run), seconds=bench.seconds(_END_S))
@@ -220,7 +220,7 @@ def _lost(why: Mapping[str, str]) -> Verdict | None:
     return None
 
 
-def _left(bench: Bench, why: Mapping[str, str]) -> Iterator[Finding]:
+def _left(bench: NcclBench, why: Mapping[str, str]) -> Iterator[Finding]:
     container = nccl.container(bench.run)
     for name, said in why.items():
         evidence = f"{container} may still be there for {nccl.limit(bench.patience)} s, {said}"

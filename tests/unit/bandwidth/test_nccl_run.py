@@ -17,7 +17,7 @@ import pytest
 from pyinfra.connectors.util import CommandOutput, OutputLine, run_local_process
 
 from sparkrig.bandwidth.io import nccl_run as checked
-from sparkrig.bandwidth.io.nccl_run import Bench, Outcome
+from sparkrig.bandwidth.io.nccl_run import NcclBench, Outcome
 from sparkrig.bandwidth.nccl_preflight import GIB
 from sparkrig.fleet import Fleet
 from sparkrig.verdict import Verdict
@@ -145,7 +145,7 @@ def check(pair: tuple[Spark, Spark], image: str | None = "nccl:1", rails: Verdic
         {name: {"pair": "sparks", "fabric": fabric, "nccl_image": image} for name, fabric in FABRIC.items()}
     )
     hosts: Any = {each.name: each for each in pair}
-    return checked.check(Bench(hosts, fleet, "192.168.100.11", "7f3a"), rails, lambda _: None)
+    return checked.check(NcclBench(hosts, fleet, "192.168.100.11", "7f3a"), rails, lambda _: None)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from sparkrig.resources.containers import (
     KEYRING,
     SOURCE_PATH,
     Containers,
-    Plan,
+    Needs,
     merge,
     plan,
     source_file,
@@ -136,7 +136,7 @@ def test_a_file_that_nobody_can_merge_is_refused() -> None:
 
 def test_nothing_to_do() -> None:
     made = plan(host(), restart_docker=False)
-    assert made == Plan(install_toolkit=False, add_source=False, daemon_json=None, restart=False) and not made
+    assert made == Needs(install_toolkit=False, add_source=False, daemon_json=None, restart=False) and not made
 
 
 @pytest.mark.parametrize("daemon", [None, "", '{"log-driver": "journald"}'])

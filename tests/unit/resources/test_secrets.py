@@ -15,7 +15,7 @@ from sparkrig.operations.files import REMOVE
 from sparkrig.operations.secrets import WRITE, gathered, write
 from sparkrig.refusal import Refusal
 from sparkrig.resources import secrets
-from sparkrig.resources.secrets import LOOK, Plan, Secrets, plan, told
+from sparkrig.resources.secrets import LOOK, Difference, Secrets, plan, told
 from sparkrig.settings import Settings, SettingsError
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -153,28 +153,32 @@ def found(*names: str, mode: str = "0600", owner: str = "root:root", **values: s
     return Secrets(mode, owner, "s", {name: secrets.digest("s", name, value) for name, value in held.items()})
 
 
-PLANS: dict[str, tuple[Secrets, Mapping[str, SecretStr | None], Plan]] = {
-    "nothing there, nothing wanted": (Secrets(), {}, Plan()),
-    "nothing there": (Secrets(), WANTED, Plan(set=("HF_TOKEN", "NGC_API_KEY"))),
-    "as wanted": (found(*WANTED), WANTED, Plan(keep=tuple(WANTED))),
+PLANS: dict[str, tuple[Secrets, Mapping[str, SecretStr | None], Difference]] = {
+    "nothing there, nothing wanted": (Secrets(), {}, Difference()),
+    "nothing there": (Secrets(), WANTED, Difference(set=("HF_TOKEN", "NGC_API_KEY"))),
+    "as wanted": (found(*WANTED), WANTED, Difference(keep=tuple(WANTED))),
     "one differs": (
         found("HF_TOKEN", NGC_API_KEY="old"),
         WANTED,
-        Plan(set=("NGC_API_KEY",), keep=("HF_TOKEN",)),
+        Difference(set=("NGC_API_KEY",), keep=("HF_TOKEN",)),
     ),
-    "one is no longer wanted": (found(*WANTED, "OLD"), WANTED, Plan(keep=tuple(WANTED), remove=("OLD",))),
-    "the last is no longer wanted": (found("OLD"), {}, Plan(remove=("OLD",), rewrite=True)),
-    "an empty file is no longer wanted": (found(), {}, Plan(rewrite=True)),
-    "others may read it": (found(*WANTED, mode="0644"), WANTED, Plan(keep=tuple(WANTED), rewrite=True)),
-    "owned by somebody": (found(*WANTED, owner="nvidia:root"), WANTED, Plan(keep=tuple(WANTED), rewrite=True)),
-    "its source has none here": (found("HF_TOKEN"), {"HF_TOKEN": None}, Plan(keep=("HF_TOKEN",))),
+    "one is no longer wanted": (found(*WANTED, "OLD"), WANTED, Difference(keep=tuple(WANTED), remove=("OLD",))),
+    "the last is no longer wanted": (found("OLD"), {}, Difference(remove=("OLD",), rewrite=True)),
+    "an empty file is no longer wanted": (found(), {}, Difference(rewrite=True)),
+    "others may read it": (found(*WANTED, mode="0644"), WANTED, Difference(keep=tuple(WANTED), rewrite=True)),
+    "owned by somebody": (
+        found(*WANTED, owner="nvidia:root"),
+        WANTED,
+        Difference(keep=tuple(WANTED), rewrite=True),
+    ),
+    "its source has none here": (found("HF_TOKEN"), {"HF_TOKEN": None}, Difference(keep=("HF_TOKEN",))),
 }
 
 
 def test_plan() -> None:
-    def holds(there: Secrets, wanted: Mapping[str, SecretStr | None], expected: Plan) -> None:
+    def holds(there: Secrets, wanted: Mapping[str, SecretStr | None], expected: Difference) -> None:
         assert plan(there, wanted) == expected
-        assert bool(plan(there, wanted)) == (expected != Plan(keep=expected.keep))
+        assert bool(plan(there, wanted)) == (expected != Difference(keep=expected.keep))
 
     each_row(PLANS, holds)
 
@@ -280,7 +284,7 @@ def test_removed(tmp_path: Path) -> None:
 
 
 def test_the_command_itself_shows_no_value() -> None:
-    command = write(Plan(set=("HF_TOKEN",)), WANTED)
+    command = write(Difference(set=("HF_TOKEN",)), WANTED)
     assert "canary" not in f"{command} {command.get_raw_value()} {command!r}"
 
 
