@@ -88,7 +88,7 @@ class Host:
         return next((cage for cage in self.cages if cage.name == name), Cage(name))
 
 
-class Heard(NamedTuple):
+class Way(NamedTuple):
     """A frame of one netdev came in on another."""
 
     sender: End
@@ -109,7 +109,7 @@ class Cable:
     other: End
     evidence: Evidence
     rails: tuple[int, ...] = ()
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[Way, ...] = ()
     notes: tuple[str, ...] = ()
 
     @property

@@ -16,7 +16,7 @@ from itertools import combinations, product
 
 from sparkrig import clusters
 from sparkrig.fabric import cabling_judge, neighbours, switch_judge
-from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Heard, Host, State, Topology, Twin
+from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Host, State, Topology, Twin, Way
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.switch_judge import Signs
 from sparkrig.fleet import Fleet
@@ -270,15 +270,13 @@ def _silence(seen: Seen | None) -> str:
     return f"it says nothing of {missing[0]}" if missing else ""
 
 
-def _heard(
-    hosts: Sequence[str], seen: Mapping[str, Seen | None], unknown: str
-) -> tuple[set[Heard], dict[End, str]]:
+def _heard(hosts: Sequence[str], seen: Mapping[str, Seen | None], unknown: str) -> tuple[set[Way], dict[End, str]]:
     """Who heard whom among the hosts, and who else is heard at an end, in words.
 
     unknown: what a machine is whose address none of them has.
     """
     owners = _owners(seen)
-    heards: set[Heard] = set()
+    heards: set[Way] = set()
     strangers: dict[End, str] = {}
     all_known = all(seen.get(name) for name in hosts)  # else an address that no one has may be that host's
     for name in hosts:
@@ -295,7 +293,7 @@ def _heard(
             elif senders[0][0].host not in hosts:
                 strangers[listener] = senders[0][0].host
             elif senders[0][0] != listener:
-                heards.update(Heard(end, listener, netdev, row.netdev) for end, netdev in senders)
+                heards.update(Way(end, listener, netdev, row.netdev) for end, netdev in senders)
     return heards, strangers
 
 
@@ -339,7 +337,7 @@ def _wanted(
 
 def _found(
     hosts: Sequence[Host],
-    heard: set[Heard],
+    heard: set[Way],
     serials: Mapping[End, set[str]],
     wanted: Mapping[tuple[End, End], list[int]],
 ) -> Iterator[Cable]:

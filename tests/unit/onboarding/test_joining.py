@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sparkrig import inventory, inventory_file
-from sparkrig.fabric.cabling import Cable, End, Heard
+from sparkrig.fabric.cabling import Cable, End, Way
 from sparkrig.fleet import Fleet
 from sparkrig.onboarding import joining, proposal
 from sparkrig.onboarding.joining import Newcomer
@@ -35,9 +35,7 @@ RULE = {"cluster": "desk", "topology": "cable", "fabric_network": "10.9.0.0/16"}
 def cable(one: tuple[str, str], other: tuple[str, str]) -> Cable:
     """A cable whose ends hear each other."""
     here, there = End(*one), End(*other)
-    return Cable(
-        here, there, "heard both ways", heard=(Heard(here, there, "x", "y"), Heard(there, here, "y", "x"))
-    )
+    return Cable(here, there, "heard both ways", heard=(Way(here, there, "x", "y"), Way(there, here, "y", "x")))
 
 
 def both(data: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
