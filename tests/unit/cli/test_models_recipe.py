@@ -53,6 +53,13 @@ def test_a_recipe_that_is_not_there_is_not_sought_elsewhere() -> None:
     assert missing.output == "no/such.yaml cannot be read: no such file or directory. Try: ls -l no/such.yaml\n"
 
 
+def test_a_file_of_another_form_is_told_who_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text("services: {}")
+    other = CliRunner().invoke(models, ["show", str(file)])
+    assert other.exit_code == 2 and "any other launch: sparkrig lint FILE" in other.output
+
+
 def test_what_lint_refuses_of_a_deploy_is_refused_here(tmp_path: Path) -> None:
     defaults = {"dtype": "auto", "kv_cache_dtype": "nvfp4"}
     command = "vllm serve {model} --kv-cache-dtype {kv_cache_dtype}"
