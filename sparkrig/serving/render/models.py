@@ -71,6 +71,8 @@ class Listing:
         yield Text(f"{'  '.join(standings)}  (50) expected or told, not measured", "dim")
         if any(model.obstacle for model in self.models):
             yield Text("* deploys/serve.py does not start it by its name alone: its page says why", "dim")
+        if groups[None] and self.sizes == _PAIR:
+            yield Text("What fits neither may fit more Sparks: sparkrig models --sparks 4", "dim")
         first = min(
             (model for fitting in groups.values() for model in fitting), key=lambda each: bool(each.obstacle)
         )

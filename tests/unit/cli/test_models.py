@@ -299,6 +299,8 @@ def test_the_list_says_what_fits_where() -> None:
     four = run("--sparks", "4").stdout.partition("Needs 4 Sparks")[2]
     assert " deepseek-v4.1-flash " in four.partition("Fits none of these")[0]
     assert "397b" in run("--utilization", "0.7").stdout.partition("Fits neither")[2]
+    more = "may fit more Sparks: sparkrig models --sparks 4"
+    assert more in run().stdout and more not in run("--for", "coding").stdout + run("--sparks", "4").stdout
     assert max(map(len, lines)) <= 80
     assert all(any(f" {name} " in line for line in lines) for name in KNOWN.models)
 
