@@ -26,6 +26,7 @@ from sparkrig.text import listed
 Host = str | tuple[str, Mapping[str, Any]]
 
 _LONGEST = 253  # characters; a name in DNS has no more (RFC 1035), and a host may be named by its address
+_ONBOARDED = "sparks.py"  # as `sparkrig onboard` calls the one that it writes
 _SHOWN = 20  # characters of a name that is refused
 
 
@@ -171,8 +172,8 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 
 
 def _alike(inventory: Path) -> list[str]:
-    """The file beside it whose name is most like its own, if one is."""
-    beside = [file.name for file in inventory.parent.glob("*.py")]
+    """The file beside it whose name is most like its own, if one is; none for one that is still to be written."""
+    beside = [file.name for file in inventory.parent.glob("*.py") if inventory.name != _ONBOARDED]
     return [quoted_path(inventory.parent / name) for name in difflib.get_close_matches(inventory.name, beside, 1)]
 
 
@@ -183,7 +184,9 @@ def _to_find(inventory: Path) -> str:
         if (folder / inventory).is_file():
             return f"cd {quoted_path(folder)}, where it is"
     if (here / "inventories").is_dir():
-        return "ls inventories"
+        return "ls inventories" + (
+            ", or sparkrig onboard, which writes it" if inventory.name == _ONBOARDED else ""
+        )
     for folder in above:
         if (folder / "inventories").is_dir():
             return f"ls {quoted_path(folder / 'inventories')}"

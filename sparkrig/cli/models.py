@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from sparkrig.serving.budget import Use
+    from sparkrig.serving.lint.judgement import Finding
     from sparkrig.serving.model import Catalogue, Model, Nodes
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
@@ -134,10 +135,11 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     """
     from pathlib import Path
 
-    if Path(name.partition("#")[0]).is_file():
+    recipe = Path(name.partition("#")[0])
+    if recipe.is_file() or (recipe.suffix in (".yaml", ".yml") and not recipe.is_dir()):
         _recipe(name, {**asked, "save": save, "id": id_, "json": as_json})
         return
-    sizes, known = _sizes(asked), files.catalogue()
+    known = files.catalogue()
     model = _kept(name, known) if id_ is None else None
     further = "" if model is None or model.obstacle else _served(model.name)
     if model is None:
@@ -150,7 +152,7 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
         raise click.ClickException(
             f"{model.name} is in the catalogue already. Try: sparkrig models show {quoted(model.name)}"
         )
-    use = _use(asked, model.context if model.assumed else None)
+    use, sizes = _use(asked, model.context if model.assumed else None), _sizes(asked, model.nodes)
     if as_json:
         _print(use, known, [model], sizes)
         return
@@ -223,8 +225,9 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
     """Whether a recipe would start; its own values decide on what the options ask for a model."""
     from sparkrig.fleet import Fleet
     from sparkrig.refusal import Refusal
-    from sparkrig.serving import recipe_report
+    from sparkrig.serving import plan, recipe_report
     from sparkrig.serving.io import recipe_file
+    from sparkrig.serving.wish import Wish
 
     if given := [option for option, value in asked.items() if value and option != "sparks"]:
         raise click.UsageError(f"--{given[0].replace('_', '-')} is not for a recipe, whose own values count")
@@ -234,14 +237,19 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
     except Refusal as refusal:
         terminal.echo(f"{refusal.what}. Try: {refusal.cure}")
         sys.exit(2)
-    told, starts = recipe_report.page(recipe, known.find, Fleet.parse({"x": {}})["x"], _sizes(asked))
+    rules, tables = files.lint_rules(), files.flag_tables()
+
+    def lint(wish: Wish) -> list[Finding]:  # of an image that was not looked into, as a deploy that has to pull it
+        return plan.lint_of(wish, known.find, "multinode", None, "aarch64", rules, tables)
+
+    told, starts = recipe_report.page(recipe, known.find, Fleet.parse({"x": {}})["x"], _sizes(asked), lint)
     terminal.echo("\n".join(told))
     if not starts:
         sys.exit(2)
 
 
 def _served(model: str) -> str:
-    return f"pyinfra INVENTORY deploys/serve.py --data model={quoted(model)}"
+    return f"sparkrig serve INVENTORY {quoted(model)}"
 
 
 def _shown(name: str, id_: str | None) -> str:
@@ -340,13 +348,13 @@ def _use(asked: dict[str, Any], longest: int | None = None) -> Use:
     return Use(**{names.get(name, name): value for name, value in given.items()})
 
 
-def _sizes(asked: dict[str, Any]) -> tuple[Nodes, ...]:
-    """The numbers of Sparks that are shown: one, two, and that of a larger cluster."""
+def _sizes(asked: dict[str, Any], needed: int = 2) -> tuple[Nodes, ...]:
+    """The numbers of Sparks that are shown: one, two, and that of a larger cluster, as asked for or needed."""
     from typing import get_args
 
     from sparkrig.serving.model import Nodes
 
-    sparks = asked["sparks"] or 0
+    sparks = asked["sparks"] or needed
     return tuple(each for each in get_args(Nodes) if each in (1, 2) or each == sparks)
 
 

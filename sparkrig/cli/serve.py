@@ -71,9 +71,9 @@ def serve(
         raise click.UsageError("--stop goes with --name alone")
     if model and purpose:
         raise click.UsageError("--for proposes a model, and one is named")
+    _, data = files.inventory(inventory)
     if not dry:
         files.must_answer(yes, f"{again} --dry, which shows the plan; then {again} --yes")
-    _, data = files.inventory(inventory)
     known = files.catalogue(inventory)
     with files.refusals():
         from sparkrig.checks import server_plan

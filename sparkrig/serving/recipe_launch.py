@@ -49,7 +49,10 @@ def read(text: str, variant: str = "") -> Recipe:
         served, called = runtimes.RUNTIMES.get(found.engine), engines.name(found.engine)
         more = launch_text.others(found.command(), served.id) if served else []
     except Unreadable as error:
-        raise Refusal(str(error), "compare it with docs/serving.md, Recipes") from None
+        raise Refusal(
+            str(error),
+            "sparkrig docs serving#recipes, for the forms that are taken; any other launch: sparkrig lint FILE",
+        ) from None
     if served is None:
         raise Refusal(f"{found.source} is for {called}, which deploys/serve.py does not start", "another recipe")
     if served is not runtimes.VLLM and not document.get("command"):

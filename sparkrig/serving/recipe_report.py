@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sparkrig.refusal import Refusal
 from sparkrig.serving import engines, plan, service_settings, steps
 from sparkrig.serving.budget import MEMORY_GIB, budget
+from sparkrig.serving.lint.judgement import Finding
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Sizing, Wish
 from sparkrig.settings import Settings
-from sparkrig.text import plain
+from sparkrig.text import listed, plain
+
+Lint = Callable[[Wish], Sequence[Finding]]
+"""What lint finds in the command of a wish, as a deploy asks it before it changes anything."""
 
 _IDLE = Room(MEMORY_GIB, MEMORY_GIB, "an idle Spark")
 
@@ -23,22 +27,28 @@ class Start:
 
     wish: Wish
     sizing: Sizing
+    found: Sequence[Finding]
 
 
-def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int) -> Start:
+def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int, lint: Lint) -> Start:
     """On idle Sparks, so many of which can share it, once its programs are agreed to. Raises Refusal."""
     consent = {"serve_mods": steps.digest(recipe.steps)} if recipe.steps else {}
     settings = service_settings.of_engine(mine.model_copy(update=consent), recipe)
     wish = plan.wish(find, settings, sparks, recipe)
-    return Start(wish, plan.size(wish, settings, _IDLE))
+    sizing = plan.size(wish, settings, _IDLE)
+    found = lint(wish.sized(sizing))
+    plan.refuse(found)
+    return Start(wish, sizing, found)
 
 
-def page(recipe: Recipe, find: plan.Find, mine: Settings, sizes: Sequence[int]) -> tuple[Iterator[str], bool]:
+def page(
+    recipe: Recipe, find: plan.Find, mine: Settings, sizes: Sequence[int], lint: Lint
+) -> tuple[Iterator[str], bool]:
     """The lines for a person, and whether it would start on one of so many Sparks."""
     found: dict[int, Start | Refusal] = {}
     for sparks in sizes:
         try:
-            found[sparks] = starting(recipe, find, mine, sparks)
+            found[sparks] = starting(recipe, find, mine, sparks, lint)
         except Refusal as refusal:
             found[sparks] = refusal
     wishes = [each.wish for each in found.values() if isinstance(each, Start)]
@@ -66,9 +76,12 @@ def _line(sparks: int, found: Start | Refusal) -> str:
         return f"{on}: refused. {found.what}. Try: {found.cure}"
     wish = found.wish
     weights = budget(wish.model, wish.checkpoint, wish.use(MEMORY_GIB)).weights
-    each = f", weights of {weights:.1f} GiB on each" if weights is not None else ""
-    parts = f"{wish.nodes} that share it" if wish.nodes > 1 else "one"
-    return f"{on}: would start, on {parts}{each}, with {found.sizing}"
+    shared = wish.nodes > 1
+    part = f" on {wish.nodes} that share it" if shared else " on one of them" if sparks > 1 else ""
+    size = f", weights of {weights:.1f} GiB{' on each' if shared else ''}" if weights is not None else ""
+    warned = [each.rule for each in found.found if each.severity == "warning"]
+    warnings = f"; sparkrig lint warns of {listed(warned)}" if warned else ""
+    return f"{on}: would start{part}{size}, with {found.sizing}{warnings}"
 
 
 def _programs(recipe: Recipe) -> Iterator[str]:

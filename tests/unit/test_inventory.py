@@ -105,6 +105,7 @@ def test_the_way_to_a_missing_file_is_named_from_any_folder(
     place, near = (re.escape(quoted_path(tmp_path / "a b" / name)) for name in ("", "inventories"))
     for folder, name, way in (
         ("a b", "inventories/none.py", "ls inventories$"),
+        ("a b", "inventories/sparks.py", "ls inventories, or sparkrig onboard, which writes it$"),
         ("a b/tests/state", "inventories/none.py", f"ls {near}$"),
         ("a b/tests/state", "inventories/pair.py", f"cd {place}, where it is$"),
         (".", "inventories/pair.py", "sparkrig init sparks, "),

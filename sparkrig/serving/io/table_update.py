@@ -63,7 +63,9 @@ def _judge_text(folder: Path, content: Mapping[str, bytes]) -> None:
     for name in content:
         for text in _texts(catalogue_files.read(folder / name)):
             if plain(text) != text.replace("\n", " "):
-                raise Refusal(f"{name}: {plain(text)[:60]!r} has a character that cannot be shown", "")
+                raise Refusal(
+                    f"{name}: {plain(text)[:60]!r} has a character that cannot be shown", "another SOURCE"
+                )
 
 
 def _texts(found: Any) -> Iterator[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
@@ -16,7 +14,8 @@ from sparkrig.cure import quoted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.serving import layout, purposes
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MOST_UTILIZATION, Budget, Use, budget, fewest_nodes, where
-from sparkrig.serving.model import IMAGE, Checkpoint, Figure, Launch, Model, Nodes, Source, Standing
+from sparkrig.serving.model import IMAGE, Checkpoint, Figure, Model, Nodes, Source, Standing
+from sparkrig.serving.render import launches
 
 _SHADES: dict[Standing, Shade] = {
     "recommended": "healthy",
@@ -25,9 +24,9 @@ _SHADES: dict[Standing, Shade] = {
     "unknown": "unknown",
 }
 _PAIR: tuple[Nodes, ...] = (1, 2)
-_LINE = 72  # what a command's line may have at 80 columns: both indents, and the backslash, come on top
 _COLUMNS = ("", "model", "*", "active", "format", "weights", "KV cache", "at a time", "tok/s")
 _WIDTHS = ((76, _COLUMNS), (44, ("", "model", "*", "weights", "tok/s")), (0, ("", "model", "*", "weights")))
+_MEANT = 32  # columns beside the figures of a memory, for its names and for what each means
 _PREFERENCE: tuple[Standing, ...] = get_args(Standing)
 
 
@@ -72,7 +71,11 @@ class Listing:
         yield Text(f"{'  '.join(standings)}  (50) expected or told, not measured", "dim")
         if any(model.obstacle for model in self.models):
             yield Text("* deploys/serve.py does not start it by its name alone: its page says why", "dim")
-        first = next(model for fitting in groups.values() for model in fitting)
+        if groups[None] and self.sizes == _PAIR:
+            yield Text("What fits neither may fit more Sparks: sparkrig models --sparks 4", "dim")
+        first = min(
+            (model for fitting in groups.values() for model in fitting), key=lambda each: bool(each.obstacle)
+        )
         yield Text.assemble("Next: ", (f"sparkrig models show {quoted(first.name)}", "bold"))
 
 
@@ -170,9 +173,9 @@ class Page:
         drawn, model = _Drawn(options.ascii_only), self.model
         yield self._head(drawn)
         parts = {
-            "Memory": self._memory(drawn),
+            "Memory": self._memory(drawn, options.max_width),
             "Checkpoints": self._checkpoints(drawn),
-            "Launches": _apart(map(_launch, model.launches)) if model.launches else None,
+            "Launches": _apart(map(launches.drawn, model.launches)) if model.launches else None,
             "Figures": _figures(model.figures, drawn) if model.figures else None,
             "Claims": self._claims(drawn) if model.claims else None,
             "Sources": self._sources(),
@@ -201,13 +204,15 @@ class Page:
             )
         return said
 
-    def _memory(self, drawn: _Drawn) -> RenderableType:
+    def _memory(self, drawn: _Drawn, width: int) -> RenderableType:
         made = [budget(self.model, self.checkpoint, self.use.shared(nodes)) for nodes in self.sizes]
         figures = (Column(justify="right", no_wrap=True) for _ in made)
         grid = Table.grid(Column(no_wrap=True), *figures, Column(), padding=(0, 2))
         grid.add_row("", *(Text(where(each.use.nodes), "dim") for each in made), "")
+        room = width - sum(len(where(each.use.nodes)) + 2 for each in made)
         for name, told, meaning in _SHARES:
-            grid.add_row(name, *(told(each) for each in made), Text(meaning.format(use=self.use), "dim"))
+            said = meaning.format(use=self.use) if room >= _MEANT else ""
+            grid.add_row(name, *(told(each) for each in made), Text(said, "dim"))
         assumed = "; ".join(dict.fromkeys((*self.model.assumed, *(each for one in made for each in one.assumed))))
         return Group(
             f"Of {self.checkpoint.id}, {_use(self.use)}:",
@@ -220,18 +225,27 @@ class Page:
     def _checkpoints(self, drawn: _Drawn) -> RenderableType:
         grid = _grid()
         for checkpoint in self.model.checkpoints:
-            nodes = fewest_nodes(self.model, checkpoint, self.use)
-            shade: Shade = "fault" if checkpoint.bad else "healthy" if nodes else "degraded"
+            shade, takes = self._takes(checkpoint)
             weights = _weights(budget(self.model, checkpoint, self.use.shared(1)))
-            facts = [checkpoint.format, weights, {1: "one Spark", 2: "the pair"}.get(nodes or 0, "fits neither")]
+            facts = [checkpoint.format, weights, takes]
             if checkpoint.draft is not None:
                 facts.append("with a draft head" if checkpoint.draft else "no draft head")
-            grid.add_row(drawn.sign(shade), Text.assemble((checkpoint.id, "bold"), " ", drawn.dot.join(facts)))
+            shown = drawn.sign("fault" if checkpoint.bad else shade)
+            grid.add_row(shown, Text.assemble((checkpoint.id, "bold"), " ", drawn.dot.join(facts)))
             if checkpoint.bad:
                 grid.add_row("", Text(f"do not use: {checkpoint.bad} ({checkpoint.source})", "red"))
             if checkpoint.note:
                 grid.add_row("", Text(f"{checkpoint.note} ({checkpoint.source})", "dim"))
         return grid
+
+    def _takes(self, checkpoint: Checkpoint) -> tuple[Shade, str]:
+        """How many Sparks a checkpoint takes, of those that are shown."""
+        nodes = fewest_nodes(self.model, checkpoint, self.use, self.sizes)
+        if nodes:
+            return "healthy", {1: "one Spark", 2: "the pair"}.get(nodes, f"{nodes} Sparks")
+        if budget(self.model, checkpoint, self.use).fit == "unknown":
+            return "unknown", "fits or not: its size is not known"
+        return "degraded", _group(None, self.sizes).lower()
 
     def _claims(self, drawn: _Drawn) -> RenderableType:
         grid = _grid()
@@ -286,76 +300,25 @@ def _verdict(model: Model, made: Budget, drawn: _Drawn) -> Text:
     said = {
         "fits": f"fits {on}: {wanted}",
         "tight": f"tight on {on}: {'its shape is not known' if made.needed is None else wanted}",
-        "no": f"does not fit {on}: {_lacking(made)}{each}",
+        "no": f"does not fit {on}: {_lacking(made, each)}",
         "unknown": f"fits {on} or not: no source says how large the weights are",
     }[made.fit]
     return Text.assemble(drawn.sign(shades[made.fit]), f" {said}")
 
 
-def _lacking(made: Budget) -> str:
+def _lacking(made: Budget, each: str) -> str:
     if made.kv is not None and made.kv > 0 and made.paging:
         one = made.paging.sequence_blocks * made.paging.block_bytes / GIB
-        return f"a sequence of {made.use.context:,} tokens takes {_gib(one)}"
-    return "the weights leave no KV cache"
+        return f"a sequence of {made.use.context:,} tokens takes {_gib(one)}{each}"
+    more = (made.kv or 0) + (MOST_UTILIZATION - made.use.utilization) * made.use.memory
+    larger = f"; --utilization {MOST_UTILIZATION:g} leaves {_gib(more)}" if more > 0 else ""
+    return f"the weights leave no KV cache{each}{larger}"
 
 
 def _apart(parts: Iterable[RenderableType]) -> RenderableType:
     """One below the other, with a line between two."""
     first, *others = parts
     return Group(first, *(line for part in others for line in ("", part)))
-
-
-def _launch(launch: Launch) -> RenderableType:
-    parts: list[RenderableType] = [Text.assemble((launch.title, "bold"), f" ({launch.source})")]
-    if launch.image:
-        version = f"vLLM {launch.vllm}" if launch.vllm else "its vLLM is not stated"
-        parts.append(Text(f"image {launch.image} ({version})", "dim"))
-        digest = launch.digest or "not stated; the deploy records the ID of what it pulled"
-        parts.append(Text(f"digest {digest}", "dim"))
-    if launch.obstacle:
-        parts.append(Text(f"not by its name: {launch.obstacle}", STYLES["degraded"]))
-    if launch.typed:
-        parts.append(Text(f"typed: {launch.typed}", "dim"))
-    if launch.container:
-        options = re.split(r" (?=-)", launch.container)
-        parts.append(Text(" \\\n  ".join(_lines(["docker run", *options])), "dim"))
-    if launch.flags:
-        parts.append(Text(" \\\n  ".join(_lines(_words(launch)))))
-    if launch.parsers:
-        parts.append(Text(f"its parsers are from {launch.parsers}", "dim"))
-    if launch.note:
-        parts.append(Text(launch.note, "dim"))
-    return Group(*parts)
-
-
-def _words(launch: Launch) -> Iterator[str]:
-    """Variables, command and flags, a flag with its value in one piece where both fit on a line."""
-    yield from (shlex.quote(f"{name}={value}") for name, value in launch.environment.items())
-    yield f"vllm serve {launch.checkpoint}"
-    for words in launch.flag_words():
-        whole = shlex.join(words)
-        yield from [whole] if len(whole) <= _LINE else map(_cut, words)
-
-
-def _cut(word: str) -> str:
-    """A word in quotes; JSON that is too long for a line goes on in the next one, where a blank means nothing."""
-    quoted_word = shlex.quote(word)
-    if len(quoted_word) <= _LINE or not word.startswith("{"):
-        return quoted_word
-    pieces = re.split(r"(?<=,)(?=[\"{])", quoted_word)
-    return "\n  ".join(_lines(pieces, ""))
-
-
-def _lines(pieces: Iterable[str], between: str = " ") -> Iterator[str]:
-    """Pieces packed into lines, none of which is cut."""
-    line = ""
-    for piece in pieces:
-        if line and len(line) + len(piece) >= _LINE:
-            yield line
-            line = piece
-        else:
-            line = f"{line}{between}{piece}" if line else piece
-    yield line
 
 
 def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
@@ -369,7 +332,8 @@ def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
             f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()
         )
         where = f"{kind}, {source}" if kind != "measured" else source
-        grid.add_row(metric, Text.assemble(told, (f" ({where}{', pair' if nodes == 2 else ''})", "dim")))
+        on = {1: "", 2: ", pair"}.get(nodes, f", {nodes} Sparks")
+        grid.add_row(metric, Text.assemble(told, (f" ({where}{on})", "dim")))
     return grid
 
 

@@ -299,6 +299,8 @@ def test_the_list_says_what_fits_where() -> None:
     four = run("--sparks", "4").stdout.partition("Needs 4 Sparks")[2]
     assert " deepseek-v4.1-flash " in four.partition("Fits none of these")[0]
     assert "397b" in run("--utilization", "0.7").stdout.partition("Fits neither")[2]
+    more = "may fit more Sparks: sparkrig models --sparks 4"
+    assert more in run().stdout and more not in run("--for", "coding").stdout + run("--sparks", "4").stdout
     assert max(map(len, lines)) <= 80
     assert all(any(f" {name} " in line for line in lines) for name in KNOWN.models)
 
@@ -394,6 +396,12 @@ def test_errors_say_what_to_try() -> None:
     each_row(table(__file__, "errors say what to try"), holds)
 
 
+def test_next_is_a_model_that_starts_by_its_name() -> None:
+    listed = run("--for", "coding").stdout
+    assert listed.splitlines()[2].startswith("✓ qwen3.5-35b-a3b     *"), "which does not"
+    assert listed.endswith("Next: sparkrig models show qwen3.6-35b-a3b\n")
+
+
 def test_show_may_be_left_out() -> None:
     assert run("gpt-oss-120b").stdout == run("show", "gpt-oss-120b").stdout
     assert "Try: sparkrig models show gpt-oss-120b" in run("gpt-oss-120").stderr
@@ -454,6 +462,19 @@ def test_a_folder_is_computed(tmp_path: Path, user: Path) -> None:
         assert text in shown
 
 
+def test_a_checkpoint_whose_size_nobody_states_is_not_said_to_fit_or_not(tmp_path: Path, user: Path) -> None:
+    known = {"model_type": "qwen3", "torch_dtype": "bfloat16", "hidden_size": 1024, "num_hidden_layers": 28}
+    heads = {
+        "num_attention_heads": 16,
+        "num_key_value_heads": 8,
+        "head_dim": 128,
+        "max_position_embeddings": 40960,
+    }
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["Qwen3ForCausalLM"], **known, **heads}))
+    shown = " ".join(run("show", str(tmp_path)).stdout.split())
+    assert "fits or not: its size is not known" in shown and "fits neither" not in shown
+
+
 def test_json_of_a_folder(tmp_path: Path, user: Path) -> None:
     folder = checkpoint(tmp_path, "openai/gpt-oss-120b")
     document = json.loads(run("show", str(folder), "--id", "someone/gpt-oss-120b", "--json").stdout)
@@ -473,7 +494,7 @@ def test_a_context_is_no_longer_than_the_model_s(tmp_path: Path, user: Path) -> 
 def test_a_page_ends_with_the_command_to_type_next(tmp_path: Path, user: Path) -> None:
     id = "Qwen/Qwen3-8B"
     folder = checkpoint(tmp_path, id)
-    serve = "pyinfra INVENTORY deploys/serve.py --data model="
+    serve = "sparkrig serve INVENTORY "
     for words, further in {
         (str(folder),): f"sparkrig models show {folder} --id OWNER/NAME --save",
         (str(folder), "--id", id): f"sparkrig models show {folder} --id {id} --save",

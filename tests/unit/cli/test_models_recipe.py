@@ -26,10 +26,8 @@ def test_it_says_on_how_many_sparks_it_would_start(tmp_path: Path) -> None:
     assert lines[:3] == ["recipe", "engine  vLLM", "model   openai/gpt-oss-120b"]
     assert lines[3].startswith("image   eugr/spark-vllm@sha256:") and "serve_image=vllm-node" in lines[4]
     one, two = lines[5:7]
-    assert (
-        one.startswith("on one Spark: would start, on one, weights of 6") and "--gpu-memory-utilization 0." in one
-    )
-    assert two.startswith("on 2 Sparks: would start, on 2 that share it, weights of 3")
+    assert one.startswith("on one Spark: would start, weights of 6") and "--gpu-memory-utilization 0." in one
+    assert two.startswith("on 2 Sparks: would start on 2 that share it, weights of 3")
     named = shown(tmp_path, name="x\non one Spark: would start", cluster_only=True)
     assert "x on one Spark: would start" in named.output.splitlines()[0], "a name makes no line of its own"
     assert "on 4 Sparks: would start" in shown(tmp_path, "--sparks", "4").output
@@ -47,6 +45,31 @@ def test_what_is_refused_is_said_with_one_thing_to_try(tmp_path: Path) -> None:
     assert large.exit_code == 2 and "cyankiwi/MiniMax-M2.7-AWQ-4bit does not fit: 1" in large.output
     wrong = shown(tmp_path, "--context", "4096")
     assert wrong.exit_code == 2 and "--context is not for a recipe" in wrong.output
+
+
+def test_a_recipe_that_is_not_there_is_not_sought_elsewhere() -> None:
+    missing = CliRunner().invoke(models, ["show", "no/such.yaml#fast"])
+    assert missing.exit_code == 2
+    assert missing.output == "no/such.yaml cannot be read: no such file or directory. Try: ls -l no/such.yaml\n"
+
+
+def test_a_file_of_another_form_is_told_who_reads_it(tmp_path: Path) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text("services: {}")
+    other = CliRunner().invoke(models, ["show", str(file)])
+    assert other.exit_code == 2 and "any other launch: sparkrig lint FILE" in other.output
+
+
+def test_what_lint_refuses_of_a_deploy_is_refused_here(tmp_path: Path) -> None:
+    defaults = {"dtype": "auto", "kv_cache_dtype": "nvfp4"}
+    command = "vllm serve {model} --kv-cache-dtype {kv_cache_dtype}"
+    stock = shown(tmp_path, defaults=defaults, command=command, container="vllm/vllm-openai:v0.28.0")
+    assert stock.exit_code == 2 and stock.output.count("refused. nvfp4-kv: ") == 2, stock.output
+    defaults |= {"kv_cache_dtype": "fp8", "gpu_memory_utilization": "0.9"}
+    command += " --gpu-memory-utilization {gpu_memory_utilization}"
+    warned = shown(tmp_path, defaults=defaults, command=command, container="vllm/vllm-openai:v0.28.0")
+    assert warned.exit_code == 0 and "; sparkrig lint warns of utilization-high" in warned.output
+    assert "on 2 Sparks: would start on one of them" in shown(tmp_path, max_nodes=1).output
 
 
 def test_all_that_it_runs_is_shown_with_the_digest_that_agrees_to_it(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
 from sparkrig.checks import server_plan
@@ -51,6 +52,11 @@ def test_the_number_that_is_typed_is_what_is_meant(monkeypatch: pytest.MonkeyPat
     run.proposed = lambda _: []
     with pytest.raises(Refusal, match="no model of the catalogue for chat fits"):
         serve._proposal(run, sheet, "chat", yes=True)
+
+
+def test_an_inventory_that_is_missing_is_said_before_a_question_is_asked(tmp_path: Path) -> None:
+    done = CliRunner().invoke(serve.serve, [str(tmp_path / "none.py"), "--for", "coding"])
+    assert done.exit_code == 1 and "there is no inventory file" in done.output, "and not that nobody can be asked"
 
 
 def test_words_become_settings() -> None:

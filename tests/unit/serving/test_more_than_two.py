@@ -445,6 +445,9 @@ def test_sparkrig_models_shows_a_cluster_beside_one_and_two() -> None:
     assert sorted({room["nodes"] for room in told["models"][0]["rooms"]}) == [1, 2, 4]
     usual = json.loads(CliRunner().invoke(verb.models, ["show", "gpt-oss-120b", "--json"]).output)
     assert sorted({room["nodes"] for room in usual["models"][0]["rooms"]}) == [1, 2], "as ever"
+    large = CliRunner().invoke(verb.models, ["show", "glm-5.2"]).output
+    assert "each of 4" in large and "cache on each; --utilization 0.9 leaves 4.0 GiB" in " ".join(large.split())
+    assert "199 GiB · 4 Sparks" in CliRunner().invoke(verb.models, ["show", "minimax-m3"]).output
     listed = CliRunner().invoke(verb.models, ["--sparks", "4", "--context", "262144"])
     assert "Needs 4 Sparks" in listed.output and "Fits neither" not in listed.output
     odd = CliRunner().invoke(verb.models, ["show", "qwen3-next-80b-a3b", "--sparks", "6"])
