@@ -64,8 +64,9 @@ def _unknown(name: str, known: Catalogue) -> Refusal:
 
 def shown(name: str, id_: str | None) -> str:
     """The command that computes a model; a folder does not say whose checkpoint it has."""
-    whose = f" --id {quoted(id_ or 'OWNER/NAME')}" if Path(name).is_dir() else ""
-    return f"sparkrig models show {quoted(name)}{whose}"
+    if Path(name).is_dir():
+        return f"sparkrig models show {quoted(name)} --id {quoted(id_ or 'OWNER/NAME')}"
+    return f"sparkrig models show {quoted(name)}"
 
 
 def save(made: Model, revision: str) -> Path:
