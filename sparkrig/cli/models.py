@@ -228,7 +228,6 @@ def _go_back() -> None:
 
 def _recipe(name: str, asked: dict[str, Any]) -> None:
     """Whether a recipe would start; its own values decide on what the options ask for a model."""
-    from sparkrig.fleet import Fleet
     from sparkrig.serving import recipe_report
     from sparkrig.serving.io import recipe_file
 
@@ -240,7 +239,7 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
     except Refusal as refusal:
         terminal.echo(f"{refusal.what}. Try: {refusal.cure}")
         sys.exit(2)
-    told, starts = recipe_report.page(recipe, known.find, Fleet.parse({"x": {}})["x"], _sizes(asked))
+    told, starts = recipe_report.page(recipe, known.find, _sizes(asked))
     terminal.echo("\n".join(told))
     if not starts:
         sys.exit(2)

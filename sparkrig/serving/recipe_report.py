@@ -3,47 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from sparkrig.fleet import Fleet
 from sparkrig.refusal import Refusal
 from sparkrig.serving import engines, plan, service_settings, steps
 from sparkrig.serving.budget import MEMORY_GIB, budget
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.sizing import Room
 from sparkrig.serving.wish import Sizing, Wish
-from sparkrig.settings import Settings
 from sparkrig.text import plain
+
+_Start = tuple[Wish, Sizing]
+"""What would be served, and what it takes of the memory, as a deploy decides it."""
 
 _IDLE = Room(MEMORY_GIB, MEMORY_GIB, "an idle Spark")
 
 
-@dataclass(frozen=True)
-class Start:
-    """What would be served, and what it takes of the memory, as a deploy decides it."""
-
-    wish: Wish
-    sizing: Sizing
-
-
-def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int) -> Start:
-    """On idle Sparks, so many of which can share it, once its programs are agreed to. Raises Refusal."""
-    consent = {"serve_mods": steps.digest(recipe.steps)} if recipe.steps else {}
-    settings = service_settings.of_engine(mine.model_copy(update=consent), recipe)
-    wish = plan.wish(find, settings, sparks, recipe)
-    return Start(wish, plan.size(wish, settings, _IDLE))
-
-
-def page(recipe: Recipe, find: plan.Find, mine: Settings, sizes: Sequence[int]) -> tuple[Iterator[str], bool]:
+def page(recipe: Recipe, find: plan.Find, sizes: Sequence[int]) -> tuple[Iterator[str], bool]:
     """The lines for a person, and whether it would start on one of so many Sparks."""
-    found: dict[int, Start | Refusal] = {}
+    found: dict[int, _Start | Refusal] = {}
     for sparks in sizes:
         try:
-            found[sparks] = starting(recipe, find, mine, sparks)
+            found[sparks] = _starting(recipe, find, sparks)
         except Refusal as refusal:
             found[sparks] = refusal
-    wishes = [each.wish for each in found.values() if isinstance(each, Start)]
+    wishes = [each[0] for each in found.values() if not isinstance(each, Refusal)]
     told = [*_head(recipe, wishes), *(_line(sparks, each) for sparks, each in found.items())]
     return iter([*map(plain, told), *_programs(recipe)]), bool(wishes)
+
+
+def _starting(recipe: Recipe, find: plan.Find, sparks: int) -> _Start:
+    """On idle Sparks, so many of which can share it, once its programs are agreed to. Raises Refusal."""
+    consent = {"serve_mods": steps.digest(recipe.steps)} if recipe.steps else {}
+    settings = service_settings.of_engine(Fleet.parse({"x": consent})["x"], recipe)
+    wish = plan.wish(find, settings, sparks, recipe)
+    return wish, plan.size(wish, settings, _IDLE)
 
 
 def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:
@@ -60,15 +54,15 @@ def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:
     yield from (f"note    {each}" for each in dict.fromkeys(note for wish in wishes for note in wish.notes))
 
 
-def _line(sparks: int, found: Start | Refusal) -> str:
+def _line(sparks: int, found: _Start | Refusal) -> str:
     on = "on one Spark" if sparks == 1 else f"on {sparks} Sparks"
     if isinstance(found, Refusal):
         return f"{on}: refused. {found.what}. Try: {found.cure}"
-    wish = found.wish
+    wish, sizing = found
     weights = budget(wish.model, wish.checkpoint, wish.use(MEMORY_GIB)).weights
     each = f", weights of {weights:.1f} GiB on each" if weights is not None else ""
     parts = f"{wish.nodes} that share it" if wish.nodes > 1 else "one"
-    return f"{on}: would start, on {parts}{each}, with {found.sizing}"
+    return f"{on}: would start, on {parts}{each}, with {sizing}"
 
 
 def _programs(recipe: Recipe) -> Iterator[str]:
