@@ -22,8 +22,6 @@ from sparkrig.text import listed, plain
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sparkrig.runs.applied import Applied
-
 
 @dataclass
 class _Outcome:
@@ -81,8 +79,8 @@ def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
     back = applying.rolled_back({name: made.data[name] for name in hosts}, began) if applied.step else False
     typed = quoted_path(project.as_typed(made.inventory))
     last = f"The network was put back to what it was. Try: sparkrig topology {typed}, then {again}" if back else ""
-    lines = [*sentences(applied), last or ended(typed, applied, again)]
-    return _Outcome(lines, max(exit_code(applied, back=back), left_out))
+    lines = [*applied.why(), last or applied.ended(typed, again, plan.DEPLOY)]
+    return _Outcome(lines, max(applied.exit_code(back=back), left_out))
 
 
 def _nothing(left_out: int, made: Plan) -> str:
@@ -106,42 +104,6 @@ def _words(made: Plan, hosts: Sequence[str]) -> list[str]:
 def _counted(made: Plan, due: Sequence[str]) -> str:
     counts = [f"{made.hosts[name].count} on {name}" for name in due]
     return f"changed {listed(counts)}"
-
-
-def sentences(applied: Applied) -> list[str]:
-    """Why nothing more was done: hosts of a pair often hear the same."""
-    said: dict[str, list[str]] = {}
-    for name, told in applied.sentences.items():
-        for text in dict.fromkeys(told):
-            said.setdefault(text, []).append(name)
-    return [f"✗ {listed(names)}: {text}" for text, names in said.items()]
-
-
-def exit_code(applied: Applied, *, back: bool) -> int:
-    """That of a run that did not get to its end. back: whether what it changed was put back."""
-    if back:
-        return 4
-    if applied.lost:
-        return 3
-    return 2 if applied.checked and not applied.interrupted else 1
-
-
-def ended(typed: str, applied: Applied, again: str, deploy: str = plan.DEPLOY) -> str:
-    """How a run that did not get to its end stands, and the one command to type. typed: the inventory, quoted."""
-    if applied.interrupted:
-        where = f" at {applied.step}" if applied.step else ""
-        return f"Interrupted{where}; what was done before stays. It goes on with: {again}"
-    failed = [f"{name} at {step}" for name, step in applied.failed.items()]
-    if applied.checked:
-        return f"A check failed on {listed(failed)}; what was done before stays. Try: sparkrig doctor {typed}"
-    if failed:
-        return f"The run ended on {listed(failed)}; what was done before stays. It goes on with: {again}"
-    if applied.unreachable:
-        return f"{listed(applied.unreachable)} could not be reached. Try: sparkrig doctor {typed} access"
-    if applied.sentences:
-        return "Refused; nothing was changed."
-    why = f": {applied.trouble}" if applied.trouble else ""
-    return f"pyinfra did not get to its end{why}. Try: pyinfra {typed} {quoted_path(deploy)} --dry"
 
 
 def _show(console: Console, outcome: _Outcome) -> None:

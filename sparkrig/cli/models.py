@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted
+from sparkrig.refusal import Refusal
 from sparkrig.serving.purposes import PURPOSES, meant
 from sparkrig.terminal import terminal
 from sparkrig.text import listed
@@ -63,7 +65,6 @@ class _Name(click.types.StringParamType):
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
         from click.shell_completion import CompletionItem
 
-        from sparkrig.refusal import Refusal
         from sparkrig.serving.io import catalogue_files
 
         mine = catalogue_files.own()
@@ -133,29 +134,35 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     Where NAME is the file of a recipe (FILE, or FILE#VARIANT), it shows whether it would start on one Spark and on
     several, and all that it runs in its container; exit code 2 where it would start on none.
     """
-    from pathlib import Path
+    from sparkrig.serving.io import computed
 
     recipe = Path(name.partition("#")[0])
     if recipe.is_file() or (recipe.suffix in (".yaml", ".yml") and not recipe.is_dir()):
         _recipe(name, {**asked, "save": save, "id": id_, "json": as_json})
         return
     known = files.catalogue()
-    model = _kept(name, known) if id_ is None else None
-    further = "" if model is None or model.obstacle else _served(model.name)
-    if model is None:
-        model, revision = _computed(name, id_, known)
-        known = known.model_copy(update={"models": {model.name: model, **known.models}})
-        further = _served(model.best().id) if save else f"{_shown(name, id_)} --save"
-        if save:
-            _save(model, revision)
-    elif save:
-        raise click.ClickException(
-            f"{model.name} is in the catalogue already. Try: sparkrig models show {quoted(model.name)}"
-        )
+    with files.refusals():
+        model = computed.kept(name, known) if id_ is None else None
+        if model and save:
+            raise Refusal(
+                f"{model.name} is in the catalogue already", f"sparkrig models show {quoted(model.name)}"
+            )
+        further = _served(model.name) if model and not model.obstacle else ""
+        if model is None:
+            model, revision = computed.model(name, id_, known)
+            known = known.model_copy(update={"models": {model.name: model, **known.models}})
+            further = _served(model.best().id) if save else f"{computed.shown(name, id_)} --save"
+            if save:
+                terminal.echo(f"Saved as {computed.save(model, revision)}.", err=True)
     use, sizes = _use(asked, model.context if model.assumed else None), _sizes(asked, model.nodes)
     if as_json:
         _print(use, known, [model], sizes)
-        return
+    else:
+        _page(name, model, known, use, sizes, further)
+
+
+def _page(name: str, model: Model, known: Catalogue, use: Use, sizes: Sequence[Nodes], further: str) -> None:
+    """All of one model. further: the command to type next."""
     from rich.text import Text
 
     from sparkrig.serving.render.models import Page
@@ -252,83 +259,6 @@ def _served(model: str) -> str:
     return f"sparkrig serve INVENTORY {quoted(model)}"
 
 
-def _shown(name: str, id_: str | None) -> str:
-    """The command that computes a model; a folder does not say whose checkpoint it has."""
-    from pathlib import Path
-
-    if Path(name).is_dir():
-        return f"sparkrig models show {quoted(name)} --id {quoted(id_ or 'OWNER/NAME')}"
-    return f"sparkrig models show {quoted(name)}"
-
-
-def _kept(name: str, known: Catalogue) -> Model | None:
-    """The catalogue's model of that name; None for a folder, and for a checkpoint that it does not have."""
-    from pathlib import Path
-
-    from sparkrig.parsing import hub
-
-    found = known.find(name)
-    ids = {checkpoint.id.lower() for checkpoint in found.checkpoints} if found else set()
-    if name.lower() in ids:
-        return found
-    folder = "/" in name and Path(name).is_dir()
-    return None if folder or hub.ID.fullmatch(name) else found
-
-
-def _computed(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]:
-    """A model by the files of its checkpoint, and their commit; exit code 1 where there is no such thing."""
-    from pathlib import Path
-
-    from sparkrig.parsing import hub
-    from sparkrig.serving.checkpoint import files as checkpoint_files
-    from sparkrig.serving.checkpoint.config import Unreadable
-    from sparkrig.serving.io import checkpoint_source
-
-    path = Path(name)
-    local = path.is_dir() and ("/" in name or id_ is not None)
-    id = id_ or ("/".join(path.resolve().parts[-2:]) if local else name)
-    if not local and not hub.ID.fullmatch(name):
-        raise click.ClickException(_unknown(name, known))
-    if not local and sys.stderr.isatty():
-        terminal.echo(f"Asking the hub for {name} ...", err=True)
-    with files.refusals():
-        fetched = checkpoint_source.folder(path) if local else checkpoint_source.from_hub(name)
-    try:
-        return _named(checkpoint_files.read(id, fetched.files), known), fetched.revision
-    except Unreadable as error:
-        cure = "give its name with --id OWNER/NAME" if local and not id_ else "take another checkpoint of it"
-        raise click.ClickException(f"{error}. Try: {error.cure or cure}") from None
-
-
-def _named(model: Model, known: Catalogue) -> Model:
-    """The same with its owner in the name, where the catalogue has another model of that name."""
-    same = known.models.get(model.name)
-    if same is None or model.best().id in {checkpoint.id for checkpoint in same.checkpoints}:
-        return model
-    from sparkrig.serving.checkpoint import files as checkpoint_files
-
-    owner = model.best().id.partition("/")[0]
-    return model.model_copy(update={"name": checkpoint_files.entry_name(f"{model.name}-{owner}")})
-
-
-def _save(model: Model, revision: str) -> None:
-    from datetime import UTC, datetime
-    from pathlib import Path
-
-    from sparkrig.serving.io import catalogue_files
-
-    folder, ours = catalogue_files.own(), catalogue_files.FOLDER.resolve()
-    if folder is None and (ours.parent / "pyproject.toml").exists() and Path.cwd().is_relative_to(ours.parent):
-        folder = ours  # typed in sparkrig's repository, which is no wheel
-    if folder is None:
-        raise click.ClickException("there is no project here to save it in. Try: sparkrig init DIR")
-    with files.refusals():
-        at = f" at commit {revision}" if revision else ""
-        head = f"Computed on {datetime.now(UTC):%Y-%m-%d} from the files of {model.best().id}{at}."
-        file = catalogue_files.save(model, folder, head)
-    terminal.echo(f"Saved as {file}.", err=True)
-
-
 def _must_be_typed_behind(ctx: click.Context) -> None:
     """An option before `show` would be lost silently."""
     given = [name for name, value in ctx.params.items() if value]
@@ -356,18 +286,6 @@ def _sizes(asked: dict[str, Any], needed: int = 2) -> tuple[Nodes, ...]:
 
     sparks = asked["sparks"] or needed
     return tuple(each for each in get_args(Nodes) if each in (1, 2) or each == sparks)
-
-
-def _unknown(name: str, known: Catalogue) -> str:
-    from pathlib import Path
-
-    near = known.near(name)
-    cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
-    if name in PURPOSES:
-        cure = f"sparkrig models --for {quoted(name)}"
-    if Path(name).is_dir():
-        cure = f"{_shown(f'./{name}', None)}, for the folder of that name"
-    return f"the catalogue has no model and no checkpoint {name}. Try: {cure}"
 
 
 def _print(use: Use, known: Catalogue, chosen: Iterable[Model], sizes: Sequence[Nodes]) -> None:

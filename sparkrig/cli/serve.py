@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from sparkrig.cli import files
-from sparkrig.cure import local, quoted, quoted_path, verb
+from sparkrig.cli import extras, files
+from sparkrig.cure import local, quoted, verb
 from sparkrig.refusal import Refusal
 from sparkrig.serving.purposes import PURPOSES
 from sparkrig.terminal import project, terminal
@@ -21,12 +21,11 @@ from sparkrig.text import bare_name, listed
 
 if TYPE_CHECKING:
     from sparkrig.checks.server import Server
-    from sparkrig.cli.serve_run import Run
+    from sparkrig.deploys.served import Run
     from sparkrig.drift.render.plan import Sheet
     from sparkrig.serving.purposes import Proposal
 
 _HANGING = 11  # columns: where the sentences of a plan begin
-_RECIPES = (".yaml", ".yml")
 
 
 @click.command()
@@ -77,15 +76,14 @@ def serve(
     known = files.catalogue(inventory)
     with files.refusals():
         from sparkrig.checks import server_plan
-        from sparkrig.cli import serve_run
+        from sparkrig.deploys.served import Run
         from sparkrig.drift.render.plan import Sheet
         from sparkrig.terminal.screen import Screen
 
         given = server_plan.given(model, name, context, next(iter(data.values())), lan=lan, stop=stop)
-        run, sheet = serve_run.Run(inventory, data, known, given, lan), Sheet(Screen())
+        run, sheet = Run(inventory, data, known, given, lan), Sheet(Screen())
         way = _stopped if stop else partial(_served, purpose=purpose)
-        code = way(run, sheet, again, dry=dry, yes=yes)
-    raise SystemExit(code)
+        raise SystemExit(way(run, sheet, again, dry=dry, yes=yes))
 
 
 def _inventory(target: Where) -> Path:
@@ -116,6 +114,9 @@ def _again(inventory: Path) -> str:
 
 def _served(run: Run, sheet: Sheet, again: str, *, purpose: str | None, dry: bool, yes: bool) -> int:
     run.judge()
+    if run.makes_key:
+        extras.need("onboard", "a key in an inventory")
+        run.edited()
     if unread := run.look():
         return _unread(sheet, unread)
     if purpose or not (run.named or run.serving):
@@ -124,7 +125,7 @@ def _served(run: Run, sheet: Sheet, again: str, *, purpose: str | None, dry: boo
     run.find_ports()
     if refused := run.refusals():
         for text, names in refused.items():
-            sheet.put(f"✗ {listed(map(bare_name, names))}: {text}", "red", 0, 2)
+            _amiss(sheet, names, text)
         return 1
     for server in run.leaders:
         _plan(run, sheet, server)
@@ -132,10 +133,7 @@ def _served(run: Run, sheet: Sheet, again: str, *, purpose: str | None, dry: boo
         return 0
     if run.settled:
         sheet.put("It is so already; nothing is to be done.")
-    elif not yes and not files.agreed("Serve this?"):
-        sheet.put("Declined; nothing was changed.", "bold")
-        return 1
-    elif code := _run(run, sheet, again):
+    elif code := _run(run, sheet, "Serve this?", again, yes=yes):
         return code
     return max(_answered(run, sheet, server) for server in run.leaders)
 
@@ -173,43 +171,36 @@ def _proposal(run: Run, sheet: Sheet, purpose: str, *, yes: bool) -> Proposal:
 
 
 def _plan(run: Run, sheet: Sheet, server: Server) -> None:
-    from sparkrig.checks import server_plan
-
-    for word, text in server_plan.lines(server, run.known.sources):
-        sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
-    if (client := run.client(server)).key:
-        new = f"; it is made, and {run.inventory} names it" if run.makes_key else ""
-        sheet.put(f"{'key':<{_HANGING}}in {client.lies}{new}", "", 0, _HANGING)
-    for text in server.told():
+    _rows(sheet, run.lines(server))
+    for text in run.warnings(server):
         sheet.put(f"! {text}", "yellow", 0, 2)
-    if other := run.other(server):
-        sheet.put(f"! {run.inventory} declares {other}; drift says so until it has this model", "yellow", 0, 2)
     sheet.blank()
 
 
-def _run(run: Run, sheet: Sheet, again: str) -> int:
-    """Carry it out; the exit code, 0 where it got to its end."""
-    from sparkrig.cli import apply
+def _rows(sheet: Sheet, rows: Iterable[tuple[str, str]]) -> None:
+    for word, text in rows:
+        sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
 
+
+def _run(run: Run, sheet: Sheet, question: str, again: str, *, yes: bool) -> int:
+    """Carry it out, after consent; the exit code, 0 where it got to its end."""
+    if not yes and not files.agreed(question):
+        sheet.put("Declined; nothing was changed.", "bold")
+        return 1
     ended = run.carry_out()
     if ended is None:
         return 0
-    for text in apply.sentences(ended.applied):
+    for text in ended.applied.why():
         sheet.put(text, "red", 0, 2)
-    typed = quoted_path(project.as_typed(run.inventory))
-    said = apply.ended(typed, ended.applied, again, ended.deploy)
-    if ended.back:
-        said = f"Changed and rolled back; what served before serves, if anything did. Try: {verb('status')}"
-    sheet.put(said, "bold", 0, 2)
-    return apply.exit_code(ended.applied, back=ended.back)
+    sheet.put(ended.said(run.inventory, again), "bold", 0, 2)
+    return ended.applied.exit_code(back=ended.back)
 
 
 def _answered(run: Run, sheet: Sheet, server: Server) -> int:
     """Ask the first question, and say how a client reaches the server."""
     said = run.first_answer(server)
     if said.amiss:
-        host = bare_name(server.host.name)
-        sheet.put(f"✗ {host}: {said.amiss}. Try: {verb('startup')}", "red", 0, 2)
+        _amiss(sheet, [server.host.name], f"{said.amiss}. Try: {verb('startup')}")
         return 3 if said.lost else 2
     client = run.client(server, said.path)
     rows = [
@@ -218,13 +209,11 @@ def _answered(run: Run, sheet: Sheet, server: Server) -> int:
         ("key", client.lies if client.key else "none is asked for"),
         ("tunnel", run.tunnel(server)),
     ]
-    for word, text in rows:
-        if text:
-            sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
-    for word, line in (("curl", client.curl), ("Python", client.python), ("editor", client.editor)):
-        sheet.whole(f"{word:<{_HANGING}}{line}")
+    _rows(sheet, [(word, text) for word, text in rows if text])
     stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
-    sheet.whole(f"{'stop':<{_HANGING}}{stop}")
+    pasted = {"curl": client.curl, "Python": client.python, "editor": client.editor, "stop": stop}
+    for word, line in pasted.items():
+        sheet.whole(f"{word:<{_HANGING}}{line}")
     return 0
 
 
@@ -242,10 +231,7 @@ def _stopped(run: Run, sheet: Sheet, again: str, *, dry: bool, yes: bool) -> int
         sheet.put(f"{record.model} on {host} goes; its image and weights stay.")
     if dry:
         return 0
-    if not yes and not files.agreed("Stop it?"):
-        sheet.put("Declined; nothing was changed.", "bold")
-        return 1
-    if code := _run(run, sheet, again):
+    if code := _run(run, sheet, "Stop it?", again, yes=yes):
         return code
     sheet.put(f"Nothing is served any more on {listed(there)}.", "bold")
     for other in filter(None, map(run.other, run.leaders)):
@@ -255,6 +241,10 @@ def _stopped(run: Run, sheet: Sheet, again: str, *, dry: bool, yes: bool) -> int
 
 def _unread(sheet: Sheet, unread: Mapping[str, str]) -> int:
     for host, why in unread.items():
-        sheet.put(f"✗ {bare_name(host)}: {why}", "red", 0, 2)
+        _amiss(sheet, [host], why)
     files.try_doctor()
     return 3
+
+
+def _amiss(sheet: Sheet, hosts: Iterable[str], why: str) -> None:
+    sheet.put(f"✗ {listed(map(bare_name, hosts))}: {why}", "red", 0, 2)

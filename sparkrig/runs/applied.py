@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from sparkrig.cure import quoted_path
 from sparkrig.refusal import BUSY, SAID
-from sparkrig.text import plain
+from sparkrig.text import listed, plain
 
 # pyinfra's own words, of the version in requirements.lock
 _STEP = re.compile(r"--> Starting operation: (.+)")
@@ -65,6 +66,39 @@ class Applied:
     def checked(self) -> bool:
         """Whether it is a check alone that failed: what it is about is changed, and stays."""
         return bool(self.failed) and all(step.startswith(_CHECKS) for step in self.failed.values())
+
+    def exit_code(self, *, back: bool) -> int:
+        """Of a run that did not get to its end. back: whether what it changed was put back."""
+        if back:
+            return 4
+        if self.lost:
+            return 3
+        return 2 if self.checked and not self.interrupted else 1
+
+    def why(self) -> list[str]:
+        """Why nothing more was done: hosts of a pair often hear the same."""
+        said: dict[str, list[str]] = {}
+        for name, told in self.sentences.items():
+            for text in dict.fromkeys(told):
+                said.setdefault(text, []).append(name)
+        return [f"✗ {listed(names)}: {text}" for text, names in said.items()]
+
+    def ended(self, typed: str, again: str, deploy: str) -> str:
+        """How a run that did not get to its end stands, and what to type. typed: the inventory, quoted."""
+        if self.interrupted:
+            where = f" at {self.step}" if self.step else ""
+            return f"Interrupted{where}; what was done before stays. It goes on with: {again}"
+        failed = [f"{name} at {step}" for name, step in self.failed.items()]
+        if self.checked:
+            return f"A check failed on {listed(failed)}; what was done before stays. Try: sparkrig doctor {typed}"
+        if failed:
+            return f"The run ended on {listed(failed)}; what was done before stays. It goes on with: {again}"
+        if self.unreachable:
+            return f"{listed(self.unreachable)} could not be reached. Try: sparkrig doctor {typed} access"
+        if self.sentences:
+            return "Refused; nothing was changed."
+        why = f": {self.trouble}" if self.trouble else ""
+        return f"pyinfra did not get to its end{why}. Try: pyinfra {typed} {quoted_path(deploy)} --dry"
 
     def read(self, line: str) -> Said | None:
         """Take the next line; what a host prints in it, or None."""

@@ -27,12 +27,12 @@ _MOST = 8  # Sparks of one cluster
 _PAIR = 2
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MEND = "take it out of a copy of the recipe, if the image does without"
-# how a model is spread besides tensor and pipeline parallelism, which alone this deploy sets up between Sparks
-_OURS = ("VLLM_HOST_IP",)
+_OURS = ("VLLM_HOST_IP",)  # which start.sh sets on each node
 _LOCAL_IMAGES: Mapping[str, Any] = safe_yaml.load(
     (Path(__file__).parents[1] / "models" / "vllm" / "local_images.yaml").read_text(encoding="utf-8"),
     safe_yaml.FAST,
 )
+# how a model is spread besides tensor and pipeline parallelism, which alone this deploy sets up between Sparks
 _SPREAD = ("data-parallel-size", "prefill-context-parallel-size")
 _NODES: tuple[Nodes, ...] = get_args(Nodes)
 
@@ -105,7 +105,7 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
     try:
         (one,) = launch_text.of_recipe(found, found.command(**other))
     except Unreadable as error:
-        raise Refusal(f"{found.source}: {error}", _MEND) from None
+        raise _unfit(found, str(error)) from None
     except ValueError:
         raise Refusal(f"{found.source} starts more than one server", _MEND) from None
     flags: dict[str, Scalar | dict[str, Scalar]] = dict(_flags(found, one, mine))
@@ -123,7 +123,7 @@ def launched(found: Recipe, nodes: Nodes, mine: Settings) -> Launch:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise Refusal(f"{found.source}: {where}: {first['msg']}", _MEND) from None
+        raise _unfit(found, f"{where}: {first['msg']}") from None
 
 
 def image(found: Recipe) -> str:
@@ -144,6 +144,11 @@ def notes(found: Recipe, mine: Settings) -> Iterator[str]:
         )
     else:
         yield f"{found.image} of {found.source} is in no registry: it has to be on the first host already"
+
+
+def _unfit(found: Recipe, why: str) -> Refusal:
+    """Of what a copy of the recipe may do without."""
+    return Refusal(f"{found.source}: {why}", _MEND)
 
 
 def _model(found: Recipe, one: launch.Launch) -> str:
@@ -174,11 +179,9 @@ def _flags(found: Recipe, one: launch.Launch, mine: Settings) -> Iterator[tuple[
             continue
         text = _value(value)
         if text is None:
-            raise Refusal(
-                f"{found.source}: --{name} has several values, which this deploy does not hand on", _MEND
-            )
+            raise _unfit(found, f"--{name} has several values, which this deploy does not hand on")
         if isinstance(text, str) and (_CONTROL.search(text) or "$" in text):
-            raise Refusal(f"{found.source}: --{name} has a value that is left open, or is not on one line", _MEND)
+            raise _unfit(found, f"--{name} has a value that is left open, or is not on one line")
         yield name, text
 
 
@@ -203,20 +206,18 @@ def _value(value: Value) -> Scalar | None:
 
 def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: Nodes) -> None:
     if one.container and one.container.image != found.image:
-        raise Refusal(f"{found.source}: its command starts a container of its own, which is not run here", _MEND)
+        raise _unfit(found, "its command starts a container of its own, which is not run here")
     if found.image and not hub.IMAGE.fits(found.image):
-        raise Refusal(f"{found.source}: {found.image[:60]!r} is no name of an image", _MEND)
+        raise _unfit(found, f"{found.image[:60]!r} is no name of an image")
     if one.extra or one.broken:
-        raise Refusal(f"{found.source}: `{(*one.extra, *one.broken)[0]}` belongs to no flag, or is no JSON", _MEND)
+        raise _unfit(found, f"`{(*one.extra, *one.broken)[0]}` belongs to no flag, or is no JSON")
     for name, value in flags.items():
         if shows_a_secret(name, value):
-            raise Refusal(f"{found.source}: --{name} would show a secret in the list of processes", _MEND)
+            raise _unfit(found, f"--{name} would show a secret in the list of processes")
     spreads = _SPREAD if engine(found) is runtimes.VLLM else (layout.STAGES, *_SPREAD)
     spread = next((name for name in spreads if str(flags.get(name, 1)) != "1"), None)
     if spread:
-        raise Refusal(
-            f"{found.source}: --{spread} is more than 1, and Sparks share a model by tensors here", _MEND
-        )
+        raise _unfit(found, f"--{spread} is more than 1, and Sparks share a model by tensors here")
     stages = arguments.whole_number(str(flags.get(layout.STAGES, 1)))
     if not stages or stages < 1 or nodes % stages:
         raise Refusal(
@@ -226,9 +227,7 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: N
         )
     share = flags.get("gpu-memory-utilization", "0.9")
     if not re.fullmatch(r"0?\.\d+|1(\.0+)?", str(share)):
-        raise Refusal(
-            f"{found.source}: --gpu-memory-utilization is {share}, a share of the memory expected", _MEND
-        )
+        raise _unfit(found, f"--gpu-memory-utilization is {share}, a share of the memory expected")
 
 
 def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
@@ -237,7 +236,7 @@ def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
     variables = {**found.environment, **own}
     for name, value in variables.items():
         if shows_a_secret(name, value):
-            raise Refusal(f"{found.source}: {name} is a secret; name its source under secrets instead", _MEND)
+            raise _unfit(found, f"{name} is a secret; name its source under secrets instead")
         if "$" in value or _CONTROL.search(value):
-            raise Refusal(f"{found.source}: {name} takes a value of another machine, or is not on one line", _MEND)
+            raise _unfit(found, f"{name} takes a value of another machine, or is not on one line")
     return variables

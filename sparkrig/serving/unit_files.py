@@ -233,13 +233,6 @@ def _first(asked: Wish) -> str:
 def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) -> str:
     """The unit of a node. It drops the page cache, for CUDA cannot take its memory [@conselara-hardware]."""
     service = Service(mine.serve_name)
-    secret = [
-        *([SECRETS_FILE] if mine.secrets else []),
-        *([service.of(served.RAY_ENV)] if served.makes_token(how, mine.secrets) else []),
-    ]
-    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)
-    script = [_first(asked)] if chosen.entrypoint else []
-    words = ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
     wants = [f"{service.port_unit}.socket"] if node.rank == 0 else []
     wants += [f"{service.watch_unit}.service"] if _watched(asked, how, node, mine) else []
     rows = [
@@ -261,7 +254,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         f"ExecCondition={service.of(served.BRAKE)} begin",
         f"ExecStartPre=-/usr/bin/docker rm -f {service.unit}",
         "ExecStartPre=/bin/sh -c 'sync; echo 3 >/proc/sys/vm/drop_caches'",
-        f"ExecStart={command_line(words)}",
+        f"ExecStart={command_line(_docker(asked, chosen, how, mine))}",
         f"ExecStartPost={service.of(served.BRAKE)} loads{f' {mine.serve_trial_port}' if node.rank == 0 else ''}",
         f"ExecStop=/usr/bin/docker stop -t 30 {service.unit}",
         f"ExecStopPost={service.of(served.BRAKE)} end",
@@ -274,6 +267,18 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         "WantedBy=multi-user.target",
     ]
     return _text(rows)
+
+
+def _docker(asked: Wish, chosen: Chosen, how: str, mine: Settings) -> list[str]:
+    """The command of a node, which docker runs."""
+    service = Service(mine.serve_name)
+    secret = [
+        *([SECRETS_FILE] if mine.secrets else []),
+        *([service.of(served.RAY_ENV)] if served.makes_token(how, mine.secrets) else []),
+    ]
+    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)
+    script = [_first(asked)] if chosen.entrypoint else []
+    return ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
 
 
 def _description(asked: Wish, node: Node) -> str:

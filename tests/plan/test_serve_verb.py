@@ -125,6 +125,15 @@ def test_what_cannot_be_served_is_refused_before_any_connection(desk: Desk, home
     )
 
 
+def test_an_inventory_that_cannot_take_the_key_is_refused_before_any_connection(desk: Desk, home: Path) -> None:
+    text = noted(desk, solo(ready())).inventory.read_text()
+    made = text.replace("_checked([", "_checked(list([").replace("], __file__)", "]), __file__)")
+    desk.inventory.write_text(made)
+    done = desk.typed("serve", GPT, "--lan", "-y")
+    assert done.code == 1 and "cannot be edited" in done.said, done
+    assert commands(desk) == [] and desk.inventory.read_text() == made and not home.joinpath(KEY).exists()
+
+
 def test_without_a_model_it_proposes_what_fits_now(desk: Desk, home: Path) -> None:
     done = noted(desk, solo(ready())).typed("serve", "--for", "coding", "--dry")
     assert done.code == 0

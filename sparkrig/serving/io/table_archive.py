@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
@@ -31,26 +32,18 @@ _TABLE = 4_194_304
 _TABLES = 1_000
 _WHOLE_S = 300.0  # for a download
 _REDIRECTS = range(300, 400)
-_TORN = (
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    RuntimeError,
-    ValueError,
-    OSError,
-)
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error)
+_TORN = (*_BROKEN, EOFError, RuntimeError, ValueError, OSError)
 _OF_VLLM = [PurePosixPath(file) for file in (vllm_flags.FLAGS, vllm_flags.IMAGES)]
 
 
 @dataclass(frozen=True)
 class _Member:
-    """path: with its folders; plain: whether it is a file, and no link or device; read: its content."""
+    """path: with its folders; plain: whether it is a file, and no link or device; open: to read its content."""
 
     path: str
     plain: bool
-    read: Callable[[], bytes]
+    open: Callable[[], IO[bytes] | None]
 
 
 def read(source: str) -> Mapping[str, bytes]:
@@ -81,7 +74,8 @@ def _content(member: _Member, name: str) -> bytes:
     if not member.plain:
         raise Refusal(f"{name} is a link or a device, a plain file expected", _another())
     try:
-        content = member.read()
+        with member.open() or io.BytesIO() as stream:
+            content = stream.read(_TABLE + 1)
     except _TORN:
         raise Refusal(f"{name} cannot be read: it is torn", _another()) from None
     if len(content) > _TABLE:
@@ -120,12 +114,11 @@ def _of_folder(folder: Path) -> Iterator[_Member]:
     root = folder / "models" if (folder / "models" / catalogue_files.SOURCES).exists() else folder
     for file in sorted([*root.glob("*.yaml"), *root.glob("*/*.yaml")]):
         whole = file.is_file() and not file.is_symlink() and not file.parent.is_symlink()
-        yield _Member(file.relative_to(root).as_posix(), whole, partial(_bounded, file, _TABLE))
+        yield _Member(file.relative_to(root).as_posix(), whole, partial(_opened, file))
 
 
-def _bounded(file: Path, most: int) -> bytes:
-    with file.open("rb") as stream:
-        return stream.read(most + 1)
+def _opened(file: Path) -> IO[bytes]:
+    return file.open("rb")
 
 
 # --- an archive
@@ -135,7 +128,8 @@ def _of_file(file: Path) -> bytes:
     try:
         if not file.is_file():
             raise Refusal(f"{file} is no folder and no file", f"ls -l {quoted_path(file.parent)}")
-        return _bounded(file, _PACKED)
+        with _opened(file) as stream:
+            return stream.read(_PACKED + 1)
     except OSError as error:
         what = f"{file} cannot be read: {reason(error)}"
         raise Refusal(what, f"ls -l {quoted_path(file.parent)}") from None
@@ -172,12 +166,7 @@ def _of_tar(packed: bytes) -> Iterator[_Member]:
     archive = tarfile.open(fileobj=io.BytesIO(content), mode="r:")  # noqa: SIM115 - read later, and of memory
     for each in archive:
         if not each.isdir():
-            yield _Member(each.name, each.isreg(), partial(_of, archive, each))
-
-
-def _of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    stream = archive.extractfile(member)
-    return stream.read(_TABLE + 1) if stream else b""
+            yield _Member(each.name, each.isreg(), partial(archive.extractfile, each))
 
 
 def _of_zip(packed: bytes) -> Iterator[_Member]:
@@ -185,12 +174,7 @@ def _of_zip(packed: bytes) -> Iterator[_Member]:
     for each in archive.infolist():
         if not each.is_dir():
             kind = stat.S_IFMT(each.external_attr >> 16)
-            yield _Member(each.filename, kind in (0, stat.S_IFREG), partial(_in, archive, each))
-
-
-def _in(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    with archive.open(member) as stream:
-        return stream.read(_TABLE + 1)
+            yield _Member(each.filename, kind in (0, stat.S_IFREG), partial(archive.open, each))
 
 
 # --- an address
@@ -203,7 +187,8 @@ def _fetched(address: str) -> bytes:
         content, headers = https.get(address, _PACKED, _WHOLE_S)
     except urllib.error.HTTPError as error:
         with error:
-            raise _answered(address, error.code) from None
+            why = "leads to where it is no https" if error.code in _REDIRECTS else f"answers {error.code}"
+            raise Refusal(f"{address} {why}", f"curl -I {quoted(address)}") from None
     except https.FAULTS as error:
         what = f"{address} could not be asked: {https.why(error)}"
         raise Refusal(what, "fetch the archive where there is a network; sparkrig models update FILE") from None
@@ -211,8 +196,3 @@ def _fetched(address: str) -> bytes:
     if length.isdecimal() and len(content) < min(int(length), _PACKED):
         raise Refusal(f"{address} is torn: {len(content):,} of {int(length):,} bytes came", _another())
     return content
-
-
-def _answered(address: str, code: int) -> Refusal:
-    why = "leads to where it is no https" if code in _REDIRECTS else f"answers {code}"
-    return Refusal(f"{address} {why}", f"curl -I {quoted(address)}")

@@ -123,9 +123,8 @@ def _record(record: Record) -> None:
     kept = {each.digest for each in (record.used, record.before) if each}
     for folder in taken_tables.home().iterdir():
         if folder.is_dir() and folder.name not in kept:
-            shutil.rmtree(
-                folder, ignore_errors=True
-            )  # what stays of it is looked at by nobody, and goes next time
+            # what stays of it is looked at by nobody, and goes next time
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
