@@ -198,6 +198,8 @@ def _steps(document: Mapping[str, Any], values: Mapping[str, str]) -> Iterator[S
             raise Unreadable("its pre_exec copies files of its author's machine, which are not here")
         # a brace of a shell is none of its own
         command = _NAMED.sub(lambda found: _value(found[1], values) if found[1] in values else found[0], each)
+        if not command.strip() or "\0" in command:
+            raise Unreadable("a command of its pre_exec is empty, or has a character that ends it for a shell")
         if len(command) > COMMAND_CHARS:
             raise Unreadable(f"a command of its pre_exec has more than {COMMAND_CHARS:,} characters")
         yield Step(f"pre_exec {number}", command)

@@ -34,6 +34,11 @@ _LOCAL_IMAGES: Mapping[str, Any] = safe_yaml.load(
 )
 # how a model is spread besides tensor and pipeline parallelism, which alone this deploy sets up between Sparks
 _SPREAD = ("data-parallel-size", "prefill-context-parallel-size")
+# variables whose value a shell or an interpreter runs by itself, with no consent by serve_mods: bash(1), dash(1),
+# perlrun(1), ruby(1), https://nodejs.org/api/cli.html, https://docs.python.org/3/library/webbrowser.html
+_RUN = frozenset(
+    ("BASH_ENV", "ENV", "PS4", "PROMPT_COMMAND", "PERL5OPT", "PERL5DB", "RUBYOPT", "NODE_OPTIONS", "BROWSER")
+)
 _NODES: tuple[Nodes, ...] = get_args(Nodes)
 
 
@@ -235,6 +240,8 @@ def _environment(found: Recipe, one: launch.Launch) -> dict[str, str]:
     own = {name: value or "$" for name, value in one.environment.items() if name not in _OURS}
     variables = {**found.environment, **own}
     for name, value in variables.items():
+        if name in _RUN:
+            raise Refusal(f"{found.source}: {name} has a program of its own run in the container", _MEND)
         if shows_a_secret(name, value):
             raise _unfit(found, f"{name} is a secret; name its source under secrets instead")
         if "$" in value or _CONTROL.search(value):

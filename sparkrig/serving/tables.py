@@ -13,6 +13,7 @@ from sparkrig.text import some
 
 _OLD_DAYS = 60  # owners serve models of the last two months (docs/design.md)
 _NAMED = 5  # of rows that are new, changed or gone
+_IMAGES = "images that launches start"
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Tables:
         vllm = self.knowledge
         return {
             "models": self.catalogue.models,
-            "images that launches start": {launch.image: True for launch in launches if launch.image},
+            _IMAGES: {launch.image: True for launch in launches if launch.image},
             "sources": self.catalogue.sources,
             "rules of lint": self.rules,
             "families of lint": {", ".join(family.model): family for family in vllm.families},
@@ -49,7 +50,9 @@ def changes(before: Tables, after: Tables) -> Iterator[str]:
         added = [name for name in rows if name not in old[kind]]
         changed = [name for name, row in rows.items() if name in old[kind] and old[kind][name] != row]
         counts = {"new": added, "changed": changed, "gone": gone}
-        told = [f"{len(names)} {word} ({some(names, _NAMED)})" for word, names in counts.items() if names]
+        # images are named to the last one: a person agrees to what a host will run
+        most = max(map(len, counts.values())) if kind == _IMAGES else _NAMED
+        told = [f"{len(names)} {word} ({some(names, most)})" for word, names in counts.items() if names]
         if told:
             yield f"{kind}: {', '.join(told)}"
 

@@ -129,5 +129,5 @@ def _kernel(row: str) -> Kernel:
 
 
 def _source(row: str) -> Source:
-    fetched, suite, uri = row.split(" ")
+    fetched, suite, uri = row.split(" ", 2)  # a source on a disk or a CD may have blanks in its name
     return Source(plain(uri), plain(suite), fetched == "fetched")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import lzma
 import stat
 import struct
 import tarfile
@@ -31,8 +32,9 @@ _MEMBERS = 20_000
 _TABLE = 4_194_304
 _TABLES = 1_000
 _WHOLE_S = 300.0  # for a download
+_LENGTH_DIGITS = 20  # of a length that is one; Python reads no number of 5,000
 _REDIRECTS = range(300, 400)
-_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, struct.error)
+_BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, OverflowError, struct.error)
 _TORN = (*_BROKEN, EOFError, RuntimeError, ValueError, OSError)
 _OF_VLLM = [PurePosixPath(file) for file in (vllm_flags.FLAGS, vllm_flags.IMAGES)]
 
@@ -57,7 +59,14 @@ def read(source: str) -> Mapping[str, bytes]:
     tables = {name: member for name, member in _tables(members, source) if _is_table(name)}
     if len(tables) > _TABLES:
         raise Refusal(f"{source} has {len(tables)} tables, at most {_TABLES} expected", _another())
-    return {name: _content(member, f"{name} of {source}") for name, member in tables.items()}
+    content: dict[str, bytes] = {}
+    left = _UNPACKED  # a zip packs the same bytes a thousand to one
+    for name, member in tables.items():
+        content[name] = _content(member, f"{name} of {source}")
+        left -= len(content[name])
+        if left < 0:
+            raise _too_large(source)
+    return content
 
 
 def _is_table(name: str) -> bool:
@@ -148,9 +157,13 @@ def _unpacked(packed: bytes, source: str) -> Iterator[_Member]:
                 raise Refusal(f"{source} has more than {_MEMBERS:,} files", _another())
             yield member
     except _TooLarge:
-        raise Refusal(f"{source} is larger than {_UNPACKED:,} bytes when unpacked", _another()) from None
+        raise _too_large(source) from None
     except _TORN:
         raise Refusal(f"{source} is torn: it cannot be unpacked to its end", _another()) from None
+
+
+def _too_large(source: str) -> Refusal:
+    return Refusal(f"{source} is larger than {_UNPACKED:,} bytes when unpacked", _another())
 
 
 class _TooLarge(Exception):
@@ -193,6 +206,6 @@ def _fetched(address: str) -> bytes:
         what = f"{address} could not be asked: {https.why(error)}"
         raise Refusal(what, "fetch the archive where there is a network; sparkrig models update FILE") from None
     length = headers.get("Content-Length") or ""
-    if length.isdecimal() and len(content) < min(int(length), _PACKED):
+    if length.isdecimal() and len(length) <= _LENGTH_DIGITS and len(content) < min(int(length), _PACKED):
         raise Refusal(f"{address} is torn: {len(content):,} of {int(length):,} bytes came", _another())
     return content

@@ -69,14 +69,16 @@ def _judge_text(folder: Path, content: Mapping[str, bytes]) -> None:
 
 
 def _texts(found: Any) -> Iterator[str]:
-    if isinstance(found, dict):
-        for key, value in found.items():
-            yield from (*_texts(key), *_texts(value))
-    elif isinstance(found, list):
-        for each in found:
-            yield from _texts(each)
-    elif isinstance(found, str):
-        yield found
+    """Each text in it. What YAML's aliases repeat is looked at once: nine of nine of nine are no time."""
+    seen: set[int] = set()
+    left = [found]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, (dict, list)) and id(each) not in seen:
+            seen.add(id(each))
+            left += [*each, *each.values()] if isinstance(each, dict) else each
 
 
 def _judge_age(offered: Tables, source: str) -> None:

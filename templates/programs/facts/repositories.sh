@@ -68,8 +68,8 @@ sed -n 's/^VERSION_CODENAME=\([a-z]*\)$/codename \1/p' /etc/os-release 2>/dev/nu
 # of each source the file of its release: 'URI/dists/SUITE/InRelease' FILE 0, or of a flat one 'URI/InRelease'
 apt-get -o Debug::NoLocking=1 update --print-uris 2>/dev/null | LC_ALL=C sed -nE "
   s|^'([^']+)/InRelease' ([^ ]+) .*|\2 \1|; T
-  s|://[^/@]*@|://|; s|/dists/([^ ]+)$| \1|p; t
-  s|$| /|p" | head -n 200 | while read -r file uri suite; do
+  s|://[^/@]*@|://|; s|^([^ ]+) (.*)/dists/([^ ]+)$|\1 \3 \2|p; t
+  s|^[^ ]+|& /|p" | head -n 200 | while read -r file suite uri; do
   fetched=-
   for name in "$file" "${file%InRelease}Release"; do
     if [ -s "/var/lib/apt/lists/$name" ]; then fetched=fetched; fi

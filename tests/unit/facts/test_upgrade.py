@@ -122,13 +122,17 @@ def test_sources_are_told_with_what_was_fetched_of_them_and_without_a_password(w
         file.write(
             "deb [trusted=yes] https://me:secret@repo.download.nvidia.com/baseos/8/arm64/ noble common updates\n"
             "deb [trusted=yes] http://ports.ubuntu.com/ubuntu-ports noble-updates main\n"
+            "deb cdrom:[Ubuntu 24.04 LTS _Noble_ - arm64 (20240423)]/ noble main\n"  # as an installer leaves it
+            "deb [trusted=yes] file:/srv/of%20mine ./\n"
         )
     world.file("/etc/os-release").write_text("ID=ubuntu\nVERSION_CODENAME=noble\n")
     rows, _ = world.look(Repositories().command())
     found = repositories.parse(row for row in rows if row)
     assert found.codename == "noble"
     fetched = {each.uri: (each.suite, each.fetched) for each in found.sources}
-    assert [each for uri, each in fetched.items() if uri.startswith("file:")] == [("/", True)]
+    assert [each for uri, each in fetched.items() if uri.startswith(f"file:{world.root}")] == [("/", True)]
+    assert fetched["cdrom://Ubuntu 24.04 LTS _Noble_ - arm64 (20240423)"] == ("noble", False)
+    assert fetched["file:/srv/of mine/."] == ("/", False)
     assert fetched["https://repo.download.nvidia.com/baseos/8/arm64"] == ("noble", False)
     assert fetched["http://ports.ubuntu.com/ubuntu-ports"] == ("noble-updates", False)
 

@@ -266,6 +266,8 @@ def test_a_hostile_archive_is_refused(newer: Path, tmp_path: Path, monkeypatch: 
         "_TABLE": "is larger than 10 bytes",
         "_TABLES": "at most 10 expected",
     }
+    overflow = {"name": "sparkrig-main/x", "pax_headers": {"size": "9" * 400}}
+    refused(with_member(newer, made, **overflow), "is torn")
     packed(newer, made)
     for bound, said in bounds.items():
         with monkeypatch.context() as patched:
@@ -355,6 +357,7 @@ def test_tables_of_an_address(newer: Path, tmp_path: Path, web: Any) -> None:
     answers["/plain"] = (302, b"", {"Location": "http://example.com/a.tar.gz"})
     answers["/file"] = (302, b"", {"Location": "file:///etc/passwd"})
     answers["/page"] = (200, b"<html>", {})
+    answers["/long"] = (200, b"<html>", {"Content-Length": "9" * 5000, "Connection": "close"})
 
     rows = {
         "not there": (f"{address}/none", "answers 404"),
@@ -362,6 +365,7 @@ def test_tables_of_an_address(newer: Path, tmp_path: Path, web: Any) -> None:
         "without tls": (f"{address}/plain", "leads to where it is no https"),
         "a file": (f"{address}/file", "leads to where it is no https"),
         "a page": (f"{address}/page", "is no archive"),
+        "a length of 5,000 digits": (f"{address}/long", "is no archive"),
         "no network": ("http://127.0.0.1:9/a.tar.gz", "could not be asked: connection refused"),
         "http": ("http://example.com/a.tar.gz", "is no https address without a login"),
         "a login": ("https://me:word@example.com/a", "is no https address without a login"),
