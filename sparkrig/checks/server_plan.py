@@ -73,9 +73,16 @@ def ports(server: Server) -> dict[str, int]:
 
 
 def given(
-    model: str | None, name: str, context: int | None, own: Mapping[str, Any], *, lan: bool, stop: bool
+    model: str | None,
+    name: str,
+    context: int | None,
+    own: Mapping[str, Any],
+    *,
+    mods: str | None = None,
+    lan: bool,
+    stop: bool,
 ) -> dict[str, Any]:
-    """The settings that were typed. own: the data of a host of the inventory."""
+    """The settings that were typed. own: the data of a host of the inventory; mods: of the programs agreed to."""
     found: dict[str, Any] = {"serve_name": name} if name else {}
     if stop:
         return {**found, "model": service_settings.NONE}
@@ -85,6 +92,8 @@ def given(
     if context:
         flag = runtime(own.get("serve_engine") or runtime("").id).context
         found["serve_flags"] = {**({} if name else own.get("serve_flags", {})), flag: context}
+    if mods:
+        found["serve_mods"] = mods
     if lan and (name or own.get("serve_listen")):
         found["serve_listen"] = listen.MANAGEMENT
     return found

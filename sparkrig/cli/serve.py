@@ -41,6 +41,9 @@ _HANGING = 11  # columns: where the sentences of a plan begin
 @click.option("--lan", is_flag=True, help="Answer the management network, with a key that is made for it.")
 @click.option("--name", default="", metavar="NAME", help="Of a server beside the first one.")
 @click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens.")
+@click.option(
+    "--mods", metavar="DIGEST", help="Of a recipe's programs, which `sparkrig models show RECIPE` shows."
+)
 @click.option("--stop", is_flag=True, help="Take the server away; its image and weights stay.")
 @click.option("--dry", is_flag=True, help="Show the plan and change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation; of several models take the first.")
@@ -51,6 +54,7 @@ def serve(
     lan: bool,
     name: str,
     context: int | None,
+    mods: str | None,
     stop: bool,
     dry: bool,
     yes: bool,
@@ -66,7 +70,7 @@ def serve(
     """
     inventory = _inventory(inventory_file)
     again = _again(inventory)
-    if stop and (model or purpose or context or lan):
+    if stop and (model or purpose or context or mods or lan):
         raise click.UsageError("--stop goes with --name alone")
     if model and purpose:
         raise click.UsageError("--for proposes a model, and one is named")
@@ -80,7 +84,7 @@ def serve(
         from sparkrig.drift.render.plan import Sheet
         from sparkrig.terminal.screen import Screen
 
-        given = server_plan.given(model, name, context, next(iter(data.values())), lan=lan, stop=stop)
+        given = server_plan.given(model, name, context, next(iter(data.values())), mods=mods, lan=lan, stop=stop)
         run, sheet = Run(inventory, data, known, given, lan), Sheet(Screen())
         way = _stopped if stop else partial(_served, purpose=purpose)
         raise SystemExit(way(run, sheet, again, dry=dry, yes=yes))
@@ -104,7 +108,7 @@ def _again(inventory: Path) -> str:
     """The command as it was typed, less --dry and --yes."""
     given = click.get_current_context().params
     words = ["sparkrig", "serve", project.as_typed(inventory), *filter(None, [given["model"]])]
-    for option, name in {"--for": "purpose", "--name": "name", "--context": "context"}.items():
+    for option, name in {"--for": "purpose", "--name": "name", "--context": "context", "--mods": "mods"}.items():
         words += [option, str(given[name])] if given[name] else []
     return shlex.join([*words, *(f"--{name}" for name in ("lan", "stop") if given[name])])
 

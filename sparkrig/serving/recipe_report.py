@@ -96,4 +96,4 @@ def _programs(recipe: Recipe) -> Iterator[str]:
             yield f"--- {name if step.command else f'{step.name}/{name}'}"
             yield text.rstrip("\n")
     yield ""
-    yield f"To have it run: --data serve_mods={steps.digest(recipe.steps)}"
+    yield f"To have it run: sparkrig serve INVENTORY RECIPE --mods {steps.digest(recipe.steps)}"

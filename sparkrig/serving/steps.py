@@ -46,7 +46,8 @@ def agreed(source: str, steps: Sequence[Step], mine: Settings) -> str:
             f"{source} runs {why} in its container: {names}",
             local(
                 f"sparkrig models show {quoted(mine.recipe or 'FILE')}",
-                f", read them, then the same with --data serve_mods={digest(steps)}",
+                f", read them, then the same with --data serve_mods={digest(steps)}"
+                " (sparkrig serve: --mods DIGEST)",
             ),
         )
     return document(steps)

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from sparkrig.serving import steps
+from sparkrig.serving.io import recipe_file
 from sparkrig.serving.wish import Sizing
 from tests.attacks.texts import WORST
 from tests.plan.clean import CLEAN
@@ -197,6 +199,22 @@ def test_a_pair_is_served_as_one(desk: Desk, home: Path) -> None:
     done = noted(desk, pair).typed("serve", "qwen3-235b-a22b", "--dry")
     assert done.code == 0 and "on spark-a and spark-b" in said(done)
     assert {host for host in (A, B) for each in commands(desk) if host in each} == {A, B}
+
+
+def test_the_programs_of_a_recipe_run_once_their_digest_is_typed(desk: Desk, home: Path) -> None:
+    file = home / "recipe.yaml"
+    file.write_text(
+        "recipe_version: '2'\nmodel: openai/gpt-oss-120b\ncontainer: vllm-standin:1\npre_exec: [touch /tmp/x]\n"
+    )
+    refused = noted(desk, solo(ready())).typed("serve", str(file), "-y")
+    assert refused.code == 1 and "(sparkrig serve: --mods DIGEST)" in re.sub(
+        r"\s+", " ", refused.out + refused.said
+    )
+    assert not any(START in each for each in commands(desk))
+    agreed = steps.digest(recipe_file.read(str(file)).steps)
+    done = noted(desk, solo(ready())).typed("serve", str(file), "--mods", agreed, "-y")
+    assert done.code == 0, done.out + done.said
+    assert any(START in each for each in commands(desk))
 
 
 def test_an_address_is_told_how_to_be_declared(desk: Desk) -> None:

@@ -73,6 +73,7 @@ def test_words_become_settings() -> None:
             ({"context": 9}, flags, {"serve_flags": {"max-num-seqs": 4, "max-model-len": 9}}),
             ({"context": 9, "name": "n"}, flags, {"serve_name": "n", "serve_flags": {"max-model-len": 9}}),
             ({"context": 9}, {"serve_engine": "llama.cpp"}, {"serve_flags": {"ctx-size": 9}}),
+            ({"model": "r.yaml", "mods": "sha256:1"}, {}, {"recipe": "r.yaml", "serve_mods": "sha256:1"}),
             ({"lan": True}, {}, {}),
             ({"lan": True}, {"serve_listen": "local"}, {"serve_listen": "management"}),
         ],
