@@ -23,7 +23,7 @@ rows() { # FILE WORDS...: its newest lines, without those that grep finds
 }
 
 keep() { # FILE: standard input, on the disk before this returns, for there may be no next second
-  [ -d "$STATE" ] || mkdir -m 700 -p "$STATE"
+  [ -d "$STATE" ] || install -d -m 700 "$STATE"
   cat >"$1.new" && sync "$1.new" && mv "$1.new" "$1" && sync "$STATE"
 }
 
