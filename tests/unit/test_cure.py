@@ -137,6 +137,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "sparkrig/serving/launches/documents.py": {"', '.join(services)"},
         "sparkrig/serving/launches/shell.py": {"described.container.image"},
         "sparkrig/serving/plan.py": {"', '.join(warnings)"},
+        "sparkrig/serving/recipe_report.py": {"listed(warned)"},
         "sparkrig/support/archive.py": {
             "len(made.files)",
             "len(made.hosts)",
