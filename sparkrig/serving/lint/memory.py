@@ -10,6 +10,7 @@ from sparkrig.serving.lint.case import Case, Hit
 
 MEMORY_GIB = 121.69  # by which vLLM counts, of a Spark's 128 GB [@docai-122b, @eugr-dsv4-1m, @eugr-396]
 _HIGHEST, _SAFE = 0.90, 0.80
+_FEWEST_BITS = 4  # NVFP4, MXFP4, AWQ, GPTQ; formats of fewer bits (EXL3, GGUF) tell themselves, or are refused
 _DEFAULT = 0.92
 _STEP = 0.01
 _TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-37995]
@@ -31,7 +32,7 @@ def weights_too_large(case: Case) -> Iterator[Hit]:
         return
     each, room = least / case.world, MEMORY_GIB * share
     if each - (_TABLE_GIB if other else 0.0) > room:
-        how = "" if case.weights_gib is not None else " at least, by the parameters in its name"
+        how = "" if case.weights_gib is not None else f" at least, by the parameters in its name{_untold(case)}"
         yield Hit(
             f"{each:.0f} GiB of weights on each Spark{how}, and {room:.0f} GiB for "
             f"{engines.name(case.launch.engine)} at {share:g}",
@@ -46,9 +47,19 @@ def _logged(case: Case) -> float:
 
 
 def _least(case: Case) -> float | None:
-    """GiB of weights at the least; a name has to tell their format, and vLLM must not quantize them further."""
-    told = case.told_format and (case.told_format != "bf16" or case.quantization in ("", "fp8"))
-    return case.loaded_gib if told else case.weights_gib
+    """GiB of weights at the least: by their size, their format, or as few bits as vLLM's own formats have."""
+    if _told(case) or case.weights_gib is not None or not case.parameters_b:
+        return case.loaded_gib if _told(case) else case.weights_gib
+    return case.parameters_b * 1e9 * _FEWEST_BITS / 8 / 2**30
+
+
+def _told(case: Case) -> bool:
+    """Whether the name tells the format of the weights, and vLLM does not quantize them further."""
+    return bool(case.told_format) and (case.told_format != "bf16" or case.quantization in ("", "fp8"))
+
+
+def _untold(case: Case) -> str:
+    return "" if _told(case) else f" and {_FEWEST_BITS} bits each"
 
 
 def _smaller(case: Case) -> str:
