@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +21,9 @@ from sparkrig.serving.io.taken_tables import Record, Set
 from sparkrig.serving.tables import Tables
 from sparkrig.terminal import atomic_write
 from sparkrig.text import plain, reason
+
+_NEW = ".new-"
+_CHECKED_S = 3600  # a set is checked within seconds; what is older was left by a process that was killed
 
 
 @dataclass(frozen=True)
@@ -95,14 +100,14 @@ def _judge_age(offered: Tables, source: str) -> None:
 
 def take(offered: Offer) -> None:
     """Put them in use. Raises Refusal, and then the ones before are still in use."""
-    if not offered.set.folder.exists():
-        with _written(offered.content) as folder:
-            try:
-                folder.rename(offered.set.folder)
-            except OSError as error:
-                raise _unwritten(offered.set.folder, error) from None
-    before = taken_tables.record().used
-    _record(Record(used=offered.set, before=before))
+    with _alone():
+        if not offered.set.folder.exists():
+            with _written(offered.content) as folder:
+                try:
+                    folder.rename(offered.set.folder)
+                except OSError as error:
+                    raise _unwritten(offered.set.folder, error) from None
+        _record(Record(used=offered.set, before=taken_tables.record().used))
 
 
 def back() -> Set | None:
@@ -115,7 +120,8 @@ def back() -> Set | None:
         raise Refusal(
             "the tables in use are those that sparkrig carries, and none are before them", "sparkrig models"
         )
-    _record(Record(used=now.before))
+    with _alone():
+        _record(Record(used=now.before))
     return now.before
 
 
@@ -124,15 +130,31 @@ def _record(record: Record) -> None:
     atomic_write.write(taken_tables.file(), record.model_dump_json() + "\n")
     kept = {each.digest for each in (record.used, record.before) if each}
     for folder in taken_tables.home().iterdir():
-        if folder.is_dir() and folder.name not in kept:
+        checked = folder.name.startswith(_NEW) and time.time() - folder.lstat().st_mtime < _CHECKED_S
+        if folder.is_dir() and folder.name not in kept and not checked:
             # what stays of it is looked at by nobody, and goes next time
             shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
+def _alone() -> Iterator[None]:
+    """While no other process changes which tables are used. Raises Refusal at once."""
+    atomic_write.folder(taken_tables.file())
+    handle = os.open(taken_tables.home(), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # a wait would hold all greenlets
+        except BlockingIOError:
+            raise Refusal("another sparkrig models update is at work", "the same again") from None
+        yield
+    finally:
+        os.close(handle)
+
+
+@contextmanager
 def _written(content: Mapping[str, bytes]) -> Iterator[Path]:
     """A new folder with these files, beside the sets; gone afterwards where nobody renamed it."""
-    folder = taken_tables.home() / f".new-{os.urandom(4).hex()}"
+    folder = taken_tables.home() / f"{_NEW}{os.urandom(4).hex()}"
     try:
         for name, text in content.items():
             atomic_write.folder(folder / name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import gzip
 import io
 import os
@@ -138,6 +139,22 @@ def test_the_ones_before_are_kept_and_those_before_them_are_not(newer: Path, dat
     assert len([each for each in data.iterdir() if each.is_dir()]) == 2
     assert run("--back").stdout == f"In use: tables of {DAY}, from {newer}.\n"
     assert catalogue_files.catalogue().models["gpt-oss-120b"].parameters_b == 119
+
+
+def test_of_two_at_once_one_is_refused_and_neither_takes_the_others_files(newer: Path, data: Path) -> None:
+    data.mkdir(parents=True, exist_ok=True)
+    checked, left = data / ".new-1", data / ".new-2"
+    for folder in (checked, left):
+        folder.mkdir()
+    os.utime(left, (0, 0))
+    handle = os.open(data, os.O_RDONLY)
+    fcntl.flock(handle, fcntl.LOCK_EX)
+    done = run(str(newer), "--yes")
+    assert done.exit_code == 1 and "another sparkrig models update is at work" in done.stderr
+    assert not taken_tables.file().exists()
+    os.close(handle)
+    assert run(str(newer), "--yes").exit_code == 0
+    assert checked.exists() and not left.exists()
 
 
 def test_what_is_not_agreed_to_is_not_taken(newer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
