@@ -16,10 +16,11 @@ _MOST = 65536  # bytes; a key or a few addresses
 
 
 def make_key(file: Path) -> None:
-    """Put a new key into a file where there is none yet. Raises Refusal where it cannot be written."""
+    """Put a new key into a file where there is none yet. Raises Refusal, also for a key that others can read."""
     if not file.exists():
         atomic_write.folder(file)
         atomic_write.create(file, f"{token_hex(_BYTES)}\n".encode(), 0o600)
+    read(file)
 
 
 def read(file: Path) -> str:

@@ -88,3 +88,6 @@ def test_a_key_is_made_once(tmp_path: Path) -> None:
     private_file.make_key(file)
     assert private_file.read(file) == key and len(key.strip()) == 64
     assert file.parent.stat().st_mode & 0o777 == 0o700
+    file.chmod(0o644)
+    with pytest.raises(Refusal, match="can be read by others"):
+        private_file.make_key(file)
