@@ -16,6 +16,7 @@ from sparkrig.parsing.grammar import Grammar
 _ROOT = Path(__file__).resolve().parents[2]
 _ROOMS = ("sparkrig", "facts", "operations", "deploys", "templates")
 _PATCHED = (
+    "deploys.served",
     "sparkrig.operations.update_run",
     "sparkrig.operations.updating",
     "sparkrig.ssh.session",
