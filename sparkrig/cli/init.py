@@ -42,17 +42,18 @@ run("{name}")
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.argument("more", metavar="", nargs=-1)
 @click.option(
     "--here", metavar="NAME", help="This machine is a Spark: inventories/sparks.py has it, by this name."
 )
 @click.option(
     "--from",
     "addresses",
-    metavar="ADDRESS",
+    metavar="ADDRESS...",
     multiple=True,
-    help="A Spark to declare as it is found; `here` for this machine. Once for each.",
+    help="Sparks to declare as they are found; `here` for this machine.",
 )
-def init(folder: Path, here: str | None, addresses: tuple[str, ...]) -> None:
+def init(folder: Path, more: tuple[str, ...], here: str | None, addresses: tuple[str, ...]) -> None:
     """Create a project in DIR: inventories, deploys, tests of the state, and a pin of this version.
 
     It overwrites nothing. If one of its files is there already with other content, it writes none.
@@ -63,6 +64,9 @@ def init(folder: Path, here: str | None, addresses: tuple[str, ...]) -> None:
     --from ADDRESS looks at a Spark, and declares in inventories/sparks.py what is found there: its fabric, whom it
     is joined to, and what else a setting tells. Nothing is written on it.
     """
+    if more and not addresses:
+        raise click.UsageError(f"Got unexpected extra argument ({more[0]})")
+    addresses += more
     with files.refusals():
         made = dict(_project())
         if addresses:

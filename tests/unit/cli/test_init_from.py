@@ -25,6 +25,8 @@ def test_the_verb_writes_a_project_that_declares_a_host(with_a: Desk) -> None:
     ("words", "said"),
     [
         (("--from", "nvidia@no.invalid"), "could not be read"),
+        (("--from", "nvidia@no.invalid", "me@no.invalid"), "no.invalid is given twice"),
+        (("nvidia@no.invalid",), "Got unexpected extra argument (nvidia@no.invalid)"),
         (("--from", "here", "--here", "spark"), "--here and --from are both given"),
         (("--from", "A"), "NCCL needs each twin in its own. Try: sparkrig doctor nvidia@127.0.0.1"),
     ],
