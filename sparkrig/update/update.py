@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from sparkrig.host import driver, grub
 from sparkrig.host.driver import NextBoot, Package, Packages
@@ -36,7 +37,7 @@ class Plan(Value):
     empty; amiss: what the kernel that boots after it would be without, in words, else empty; core: the parts of
     driver and kernel that would change; late: what is used from the next boot on alone, of all that would change;
     later: the parts of a later driver that would be there; missed: what would be removed and missed, each with
-    what it is; unbuilt: why DKMS' modules would be missed by the kernel that boots after it, else empty.
+    what it is; unbuilt: what DKMS would lack to build its modules for the kernel that comes.
     """
 
     driver: Move
@@ -55,7 +56,7 @@ class Plan(Value):
     late: tuple[str, ...] = ()
     later: tuple[str, ...] = ()
     missed: Mapping[str, str] = field(default_factory=dict)
-    unbuilt: str = ""
+    unbuilt: Literal["", "headers", "key"] = ""
 
     @property
     def idle(self) -> bool:
@@ -203,14 +204,13 @@ def _amiss(boot: NextBoot, known: Repositories, brought: set[str], branch: int) 
     return ""
 
 
-def _unbuilt(release: str, known: Repositories, upgrade: Upgrade) -> str:
-    """Whether a kernel that comes would miss what DKMS builds, such as the driver of the RJ45."""
+def _unbuilt(release: str, known: Repositories, upgrade: Upgrade) -> Literal["", "headers", "key"]:
+    """What a kernel that comes lacks of what DKMS builds (the driver of the RJ45): its headers, or a key."""
     if not known.dkms or f"linux-image-{release}" not in upgrade.installs:
         return ""
-    modules = f"{listed(known.dkms)}, which DKMS builds"
     if f"linux-headers-{release}" not in upgrade.installs:
-        return f"{modules}: linux-headers-{release} does not come with it"
-    return f"{modules}: Secure Boot is on, and does not know their key" if known.key_absent else ""
+        return "headers"
+    return "key" if known.key_absent else ""
 
 
 def _makers(boot: NextBoot, parts: set[str]) -> set[str]:

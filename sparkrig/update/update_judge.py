@@ -11,7 +11,7 @@ from sparkrig.cure import on_host, quoted
 from sparkrig.host import driver
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.refusal import Refusal
-from sparkrig.update.repositories import Repositories
+from sparkrig.update.repositories import Repositories, Source
 
 if TYPE_CHECKING:
     from sparkrig.host.upgrade import Upgrade
@@ -42,21 +42,24 @@ MENU = (
 
 def sources(known: Repositories, dgx_os: str) -> Iterator[Refusal]:
     """Why apt's sources are not those of this Spark. dgx_os: its release, such as 7.5.0, or empty."""
-    major = dgx_os.partition(".")[0]
     for source in known.sources:
-        shown, suite = f"{source.uri} {source.suite}", source.suite.partition("-")[0]
-        base = _BASE_OS.search(source.uri)
-        if suite in _UBUNTU and known.codename in _UBUNTU and suite != known.codename:
-            why = f"is of {suite}, and this Spark is of {known.codename}"
-        elif base and major and base[1] != major:
-            why = f"is of DGX OS {base[1]}, and this Spark has {dgx_os}"
+        shown = f"{source.uri} {source.suite}"
+        if why := _of_another_release(source, known.codename, dgx_os):
+            look = on_host(f"grep -rn {quoted(source.uri.partition('://')[2])} /etc/apt/sources.list*")
+            cure = look.then(": remove that source, then sudo apt-get update")
+            yield Refusal(f"apt's source {shown} {why}", cure)
         elif not source.fetched and _OWN.match(source.uri):
             yield Refusal(f"apt has nothing of {shown}", on_host("sudo apt-get update", ": it says why"))
-            continue
-        else:
-            continue
-        look = on_host(f"grep -rn {quoted(source.uri.partition('://')[2])} /etc/apt/sources.list*")
-        yield Refusal(f"apt's source {shown} {why}", look.then(": remove that source, then sudo apt-get update"))
+
+
+def _of_another_release(source: Source, codename: str, dgx_os: str) -> str:
+    """Of which other release of Ubuntu or DGX OS it is, in words; empty where it is of none."""
+    suite, base = source.suite.partition("-")[0], _BASE_OS.search(source.uri)
+    if suite in _UBUNTU and codename in _UBUNTU and suite != codename:
+        return f"is of {suite}, and this Spark is of {codename}"
+    if base and dgx_os and base[1] != dgx_os.partition(".")[0]:
+        return f"is of DGX OS {base[1]}, and this Spark has {dgx_os}"
+    return ""
 
 
 def missed(upgrade: Upgrade) -> dict[str, str]:
@@ -89,7 +92,7 @@ def refusals(plan: Plan, known: Repositories, branch: int, may_go: Collection[st
     if plan.unknown and plan.core:
         made.append(Refusal(f"which kernel boots after the update is unknown: {plan.unknown}", on_host(*MENU)))
     if plan.unbuilt:
-        made.append(_unbuilt(plan))
+        made.append(_unbuilt(plan, known))
     if plan.amiss:
         made.append(_torn(plan, known, branch))
     return made
@@ -112,12 +115,17 @@ def _removal(lost: Mapping[str, str]) -> Refusal:
     )
 
 
-def _unbuilt(plan: Plan) -> Refusal:
-    key = "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "; at the next boot its screen asks for it"
-    headers = (install_past_the_hold(f"linux-headers-{plan.kernel.after}"),)
+def _unbuilt(plan: Plan, known: Repositories) -> Refusal:
+    release = plan.kernel.after
+    what = f"kernel {release} would boot without {text.listed(known.dkms)}, which DKMS builds"
+    if plan.unbuilt == "headers":
+        headers = f"linux-headers-{release}"
+        return Refusal(f"{what}: {headers} does not come with it", on_host(install_past_the_hold(headers)))
     return Refusal(
-        f"kernel {plan.kernel.after} would boot without {plan.unbuilt}",
-        on_host(*(key if "Secure Boot" in plan.unbuilt else headers)),
+        f"{what}: Secure Boot is on, and does not know their key",
+        on_host(
+            "sudo mokutil --import /var/lib/shim-signed/mok/MOK.der", "; at the next boot its screen asks for it"
+        ),
     )
 
 
