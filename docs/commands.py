@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,18 +13,21 @@ from sparkrig.cli.main import sparkrig
 PAGE = Path(__file__).resolve().parent / "commands.md"
 _WIDTH = 78  # what click makes of a terminal of 80 columns
 
+# options that mean the same everywhere: HEAD says it once
+ALIKE = {"--help", "--json", "--yes"}
+LAB = "sparkrig lab "  # docs/lab.md lists what the lab does
+
 HEAD = """\
 <!-- Made by `python -m docs.make` (make docs) from the commands themselves. Do not edit. -->
 
 # Commands
 
-This page has the help text of every verb, as `sparkrig VERB --help` prints it. `sparkrig completion` prints a
-script with which your shell completes verbs, options and inventories.
+This page lists every verb with its options. `sparkrig VERB --help` says more, and has an example.
 
 - **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) has its settings.
-- **Results** go to standard output. Progress goes to standard error: on a terminal, a line for each busy host; in
-  a pipe, and with `CI`, `NO_COLOR` or `TERM=dumb`, plain lines for everything that takes over two seconds.
+- **Results** go to standard output, progress to standard error.
 - **`--json`** prints a document for programs, which names its [schema](schema). Later versions only add fields.
+- **`--yes`** (`-y`) asks nothing. Every verb that asks has it; every verb but a few has `--json`.
 - **[Exit codes](exit-codes.md)** are the same for all verbs.
 - If a host may be rebooting, sparkrig waits for it for 90 s, or for `SPARKRIG_WAIT_S` seconds (0 to 86400).
   `drift`, `doctor` and `plan` do not wait; they report that it is down.
@@ -34,7 +38,8 @@ script with which your shell completes verbs, options and inventories.
 
 def page() -> str:
     """The text of docs/commands.md."""
-    return "\n".join([HEAD, *(_part(each) for each in contexts())])
+    shown = [each for each in contexts() if not each.command_path.startswith(LAB)]
+    return "\n".join([HEAD, *map(_part, shown)])
 
 
 def contexts(parent: click.Context | None = None, name: str = "sparkrig") -> Iterator[click.Context]:
@@ -51,4 +56,13 @@ def contexts(parent: click.Context | None = None, name: str = "sparkrig") -> Ite
 
 def _part(context: click.Context) -> str:
     level = "##" + "#" * max(0, context.command_path.count(" ") - 1)
-    return f"{level} {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+    if context.parent is None:
+        return f"{level} {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
+    command = context.command
+    usage = " ".join(each for each in command.collect_usage_pieces(context) if each != "[OPTIONS]")
+    meaning = " ".join(inspect.cleandoc(command.help or "").split("\n\n")[0].split())
+    options = [each for each in command.params if isinstance(each, click.Option) and not ALIKE & {*each.opts}]
+    records = [record for each in options if (record := each.get_help_record(context))]
+    lines = [f"- `{names}`: {' '.join(words.split())}" for names, words in records]
+    said = f"`{usage}`: {meaning}".removeprefix("``: ")
+    return "\n".join([f"{level} {context.command_path}\n", said, *[""] * bool(lines), *lines, ""])

@@ -70,18 +70,13 @@ SOURCES_HEAD = """\
 
 # Sources
 
-Every public source that this repository stands on, each with a key. Nothing is cited that is neither in this table
-nor in the repository itself.
+This page lists every public source that sparkrig cites, by its key. To find where one is cited, type
+`git grep docai-122b`. `models/sources.yaml` has the title of each, and what its figures hold for.
 
-- **Code, tests and pages** cite a key as `[@docai-122b]`, several as `[@nccl-1333, @nccl-2157]`, on one line.
-- **The catalogue and the rules of lint** have it in a field of their own (`source:`), so `sparkrig models`,
-  `bench`, `startup` and `lint` print it without the sign.
-- Man pages, RFCs and files of a program's own source are named where they are used. "Seen on" and "measured" are
-  our own runs, with the machine or the folder of `tests/`; "our own reasoning" is just that.
-
-A title in quotation marks is the page's own; the others say what is cited of it. `read` is the day when we read a
-page that bears no date. A new source is a row in `models/sources.yaml`, a citation, and `make docs`.
-`tests/unit/test_sources.py` finds a key that is not in the table, and one that nothing cites.
+- Code, tests and pages cite a key as `[@docai-122b]`. The catalogue and the rules of lint have it in a field `source:`.
+- Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
+- The date is that of the source. `read` is the day when we read a source without a date.
+- A new source is a row in `models/sources.yaml`, a citation, and `make docs`.
 
 """
 
@@ -221,10 +216,10 @@ def with_metrics(text: str) -> str:
 def sources() -> str:
     """The text of docs/sources.md."""
     rows = [
-        (_code(key), each.title + (f" ({each.versions})" if each.versions else ""), each.where, each.dated)
+        f"- {_code(key)}: {each.where if each.where.startswith('http') else each.title}, {each.dated}"
         for key, each in sorted(catalogue(FOLDER).sources.items())
     ]
-    return "\n".join([SOURCES_HEAD + "\n".join(_table(("key", "title", "where", "date"), rows)), ""])
+    return "\n".join([SOURCES_HEAD + "\n".join(rows), ""])
 
 
 def _checkpoint(each: Checkpoint) -> str:
@@ -283,8 +278,9 @@ def _code(text: str) -> str:
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     titles = list(head)
-    cells = [titles, ["---"] * len(titles), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return [f"| {' | '.join(row)} |" for row in cells]
+    cells = [titles, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    first, *rest = (f"| {' | '.join(row)} |" for row in cells)
+    return [first, "|---" * len(titles) + "|", *rest]
 
 
 if __name__ == "__main__":

@@ -23,10 +23,16 @@ HEAD = """\
 
 # Faults
 
-This page lists what can go wrong, how the tests make it happen on the [virtual pair](lab.md), what sparkrig
-promises, and whether that held. `tests/faults/seen.json` has what each test saw, when, and at which commit.
-`make faults` runs all of it, which takes hours under emulation; CI runs a representative part. Each test starts
-from a restored state. Nothing here has run on a real Spark.
+This page lists what can go wrong, what sparkrig promises, and whether that held on the [virtual pair](lab.md).
+Nothing here has run on a real Spark.
+
+```
+make faults                        # runs all of it: hours under emulation; CI runs a part
+git grep -nE 'fault\(.*\b16\b' tests     # the tests of row 16; promise for P3
+```
+
+`tests/faults/matrix.yaml` says how each fault is made, and `tests/faults/seen.json` what each test saw, when, and at
+which commit.
 
 """
 
@@ -64,7 +70,7 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             _summary(rows),
             "\n## The matrix\n\n",
             *_table(
-                ("#", "fault", "how it is made", "promised", "held", "last run", "tests"),
+                ("#", "fault", "promised", "held"),
                 (_fault(fault, [row for row in rows if fault.number in row.faults]) for fault in FAULTS),
             ),
             LOOP,
@@ -72,12 +78,12 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             *_table(("step", *KINDS.values()), (_step(step, rows) for step in STEPS)),
             "\n## The promises\n\n",
             *_table(
-                ("", "promise", "held", "tests that guard it"), (_promise(number, rows) for number in PROMISES)
+                ("", "promise", "held"), (_promise(number, rows) for number in PROMISES)
             ),
             MUTATIONS,
             "\n",
             *_table(
-                ("broken", "mutants", "killed", "explained", "open", "score", "last run", "commit"),
+                ("broken", "mutants", "explained", "open", "score", "last run"),
                 (_mutated(module, scores) for module in (*MODULES, NAMED)),
             ),
         ]
@@ -109,20 +115,17 @@ def _summary(rows: Sequence[Row]) -> str:
 
 
 def _fault(fault: Fault, found: Sequence[Row]) -> tuple[str, ...]:
-    number = str(fault.number)
-    injected = fault.injected + (f". Not as on a Spark: {fault.missing}" if fault.missing else "")
+    name = fault.name + (f". Not as on a Spark: {fault.missing}" if fault.missing else "")
+    return str(fault.number), name, fault.promise, _held(found)
+
+
+def _held(found: Sequence[Row]) -> str:
+    """Whether it held, with the day of the oldest run, and how many cells of the loop are among them."""
     if not found:
-        return number, fault.name, injected, fault.promise, NOT_YET, "", ""
-    last = min(row.date for row in found)
-    return number, fault.name, injected, fault.promise, held(found), last, _tests(found)
-
-
-def _tests(found: Sequence[Row]) -> str:
-    """The names of the tests, the cells of the loop as a count."""
-    names = dict.fromkeys(_name(row) for row in found if not row.cell)
+        return NOT_YET
     cells = [row for row in found if row.cell]
-    loop = [f"{sum(row.held for row in cells)} of {len(cells)} cells of the property loop"] if cells else []
-    return ", ".join([*names, *loop])
+    loop = f"; {sum(row.held for row in cells)} of {len(cells)} cells" if cells else ""
+    return f"{held(found)}, {min(row.date for row in found)}{loop}"
 
 
 def _step(step: str, rows: Sequence[Row]) -> tuple[str, ...]:
@@ -134,8 +137,7 @@ def _cell(found: Sequence[Row]) -> str:
 
 
 def _promise(number: int, rows: Sequence[Row]) -> tuple[str, ...]:
-    found = [row for row in rows if number in row.promises]
-    return f"P{number}", PROMISES[number], held(found) if found else NOT_YET, _tests(found)
+    return f"P{number}", PROMISES[number], _held([row for row in rows if number in row.promises])
 
 
 def _mutated(module: str, scores: Sequence[Score]) -> tuple[str, ...]:
@@ -143,20 +145,16 @@ def _mutated(module: str, scores: Sequence[Score]) -> tuple[str, ...]:
     for each in scores:
         if each.module == module:
             share = f"{100 * each.killed // each.mutants} %"
-            counts = (each.mutants, each.killed, each.explained, each.open)
-            return name, *map(str, counts), share, each.date, each.commit
-    return name, "", "", "", "", "", NOT_YET, ""
-
-
-def _name(row: Row) -> str:
-    """A test's function in words, without its case."""
-    return row.test.rpartition("::")[2].partition("[")[0].removeprefix("test_").replace("_", " ")
+            counts = (each.mutants, each.explained, each.open)
+            return name, *map(str, counts), share, each.date
+    return name, "", "", "", "", NOT_YET
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
     titles = list(head)
-    lines = [titles, ["---"] * len(titles), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return [f"| {' | '.join(row)} |\n" for row in lines]
+    lines = [titles, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    first, *rest = (f"| {' | '.join(row)} |\n" for row in lines)
+    return [first, "|---" * len(titles) + "|\n", *rest]
 
 
 def write() -> None:
