@@ -73,7 +73,7 @@ SOURCES_HEAD = """\
 This page lists every public source that sparkrig cites, by its key. To find where one is cited, type
 `git grep docai-122b`. `models/sources.yaml` has the title of each, and what its figures hold for.
 
-- Code, tests and pages cite a key as `[@docai-122b]`. The catalogue and the rules of lint have it in a field `source:`.
+- Code, tests and pages cite a key as `[@docai-122b]`; the catalogue and the rules of lint in a field `source:`.
 - Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
 - The date is that of the source. `read` is the day when we read a source without a date.
 - A new source is a row in `models/sources.yaml`, a citation, and `make docs`.

@@ -3,7 +3,7 @@
 It lies in /run, so a reboot frees it. Its holder is a process that the run starts over its own connection and that
 keeps a file locked (flock(2)). That process ends as its output does, which the kernel closes with the connection;
 so whether a lock is held is the kernel's word, whatever login shell, ssh server, sudo or wrapper lies in between
-(docs/design.md weighs the other ways; Tailscale's server closes it too [@tailscale-ssh]).
+(docs/background/reasons.md weighs the other ways; Tailscale's server closes it too [@tailscale-ssh]).
 A controller that knows its own earlier process to be dead may declare it so, for a connection can live on behind
 a cut link. From a live holder it is taken by `sparkrig unlock` alone.
 What is kept of an owner follows kamal's lock [@kamal].

@@ -11,7 +11,7 @@ from sparkrig.serving.lint.rule import Rule
 from sparkrig.serving.model import Catalogue
 from sparkrig.text import some
 
-_OLD_DAYS = 60  # owners serve models of the last two months (docs/design.md)
+_OLD_DAYS = 60  # owners serve models of the last two months (docs/background/reasons.md)
 _NAMED = 5  # of rows that are new, changed or gone
 _IMAGES = "images that launches start"
 

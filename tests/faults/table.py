@@ -27,12 +27,12 @@ This page lists what can go wrong, what sparkrig promises, and whether that held
 Nothing here has run on a real Spark.
 
 ```
-make faults                        # runs all of it: hours under emulation; CI runs a part
-git grep -nE 'fault\(.*\b16\b' tests     # the tests of row 16; promise for P3
+make faults                                    # runs all of it: hours under emulation; CI runs a part
+git grep -nE "fault.(.*, )?16[,)]" tests       # the tests of row 16; promise for P3
 ```
 
-`tests/faults/matrix.yaml` says how each fault is made, and `tests/faults/seen.json` what each test saw, when, and at
-which commit.
+`tests/faults/matrix.yaml` says how each fault is made, and `tests/faults/seen.json` what each test saw, when,
+and at which commit.
 
 """
 
@@ -77,9 +77,7 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             "\n",
             *_table(("step", *KINDS.values()), (_step(step, rows) for step in STEPS)),
             "\n## The promises\n\n",
-            *_table(
-                ("", "promise", "held"), (_promise(number, rows) for number in PROMISES)
-            ),
+            *_table(("", "promise", "held"), (_promise(number, rows) for number in PROMISES)),
             MUTATIONS,
             "\n",
             *_table(
