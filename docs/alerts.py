@@ -27,9 +27,8 @@ def rules() -> dict[str, dict[str, Any]]:
 
 
 def table() -> Iterator[tuple[str, ...]]:
-    """The rows of the page: alert, when it fires, for how long, check or page."""
+    """The rows of the page: alert, for how long it must last, check or page."""
     for name, rule in rules().items():
         notes = rule["annotations"]
         about = f"`{notes['check']}`" if "check" in notes else notes["runbook"]
-        wait = rule["for"].replace("s", " s") if "for" in rule else "at once"
-        yield f"`{name}`", f"`{rule['expr']}`", wait, about
+        yield f"`{name}`", rule["for"].replace("s", " s") if "for" in rule else "at once", about

@@ -210,7 +210,7 @@ def with_metrics(text: str) -> str:
         for name, kind, label, meaning in program["METRICS"]
     ]
     text = _marked(text, "metrics", _table(("metric", "type", "meaning"), metrics))
-    return _marked(text, "alerts", _table(("alert", "fires where", "for", "about"), alerts.table()))
+    return _marked(text, "alerts", _table(("alert", "after", "about"), alerts.table()))
 
 
 def sources() -> str:
