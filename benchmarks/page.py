@@ -99,7 +99,8 @@ def tables(parts: Mapping[str, tuple[Sequence[Row], Mapping[str, str]]]) -> str:
     if "thousand" in parts:
         found, machine = parts["thousand"]
         shown += ["### Fleets that answer from memory: drift", shares(found), _listed(machine)]
-    return "\n\n".join(shown)
+    # parts that one machine measured name it once, at their end
+    return "\n\n".join(each for place, each in enumerate(shown, 1) if each not in shown[place:])
 
 
 def _listed(machine: Mapping[str, str]) -> str:
