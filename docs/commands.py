@@ -22,7 +22,13 @@ HEAD = """\
 
 # Commands
 
-This page lists every verb with its options. `sparkrig VERB --help` says more, and has an example.
+This page lists every verb with its options.
+
+```
+sparkrig               # the three first commands
+sparkrig --help        # the verbs by what you want
+sparkrig plan --help   # all of a verb, with an example
+```
 
 - **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) has its settings.
 - **Results** go to standard output, progress to standard error.
@@ -38,7 +44,7 @@ This page lists every verb with its options. `sparkrig VERB --help` says more, a
 
 def page() -> str:
     """The text of docs/commands.md."""
-    shown = [each for each in contexts() if not each.command_path.startswith(LAB)]
+    shown = [each for each in contexts() if each.parent and not each.command_path.startswith(LAB)]
     return "\n".join([HEAD, *map(_part, shown)])
 
 
@@ -56,8 +62,6 @@ def contexts(parent: click.Context | None = None, name: str = "sparkrig") -> Ite
 
 def _part(context: click.Context) -> str:
     level = "##" + "#" * max(0, context.command_path.count(" ") - 1)
-    if context.parent is None:
-        return f"{level} {context.command_path}\n\n```text\n{context.get_help()}\n```\n"
     command = context.command
     usage = " ".join(each for each in command.collect_usage_pieces(context) if each != "[OPTIONS]")
     meaning = " ".join(inspect.cleandoc(command.help or "").split("\n\n")[0].split())

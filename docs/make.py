@@ -70,12 +70,15 @@ SOURCES_HEAD = """\
 
 # Sources
 
-This page lists every public source that sparkrig cites, by its key. To find where one is cited, type
-`git grep docai-122b`. `models/sources.yaml` has the title of each, and what its figures hold for.
+This page lists every public source that sparkrig cites, by its key. `models/sources.yaml` has the title and the
+date of each, and what its figures hold for. To find where one is cited:
+
+```
+git grep docai-122b
+```
 
 - Code, tests and pages cite a key as `[@docai-122b]`; the catalogue and the rules of lint in a field `source:`.
 - Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
-- The date is that of the source. `read` is the day when we read a source without a date.
 - A new source is a row in `models/sources.yaml`, a citation, and `make docs`.
 
 """
@@ -216,7 +219,7 @@ def with_metrics(text: str) -> str:
 def sources() -> str:
     """The text of docs/sources.md."""
     rows = [
-        f"- {_code(key)}: {each.where if each.where.startswith('http') else each.title}, {each.dated}"
+        f"- {_code(key)}: {each.where if each.where.startswith('http') else each.title}"
         for key, each in sorted(catalogue(FOLDER).sources.items())
     ]
     return "\n".join([SOURCES_HEAD + "\n".join(rows), ""])
