@@ -16,13 +16,14 @@ from pyinfra.connectors.ssh import connector_data_meta
 from docs import commands
 from docs.make import EXPLAIN, FABRIC, GROUP_DATA, LOGIN, PAGE, page, with_bands, with_readers
 from sparkrig.bandwidth.bands import BANDS
+from sparkrig.cli.docs import _headings, slug
 from sparkrig.cli.main import sparkrig
 from sparkrig.explain import by_line
 from sparkrig.signatures import table, tools
 from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 ROOMS = ("sparkrig", "facts", "operations", "deploys", "inventories", "templates")
 NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
@@ -159,19 +160,28 @@ def test_login_keys_are_ones_that_pyinfra_knows() -> None:
 
 
 def links(text: str) -> Iterator[str]:
-    """Targets of Markdown links to files, outside of code."""
+    """Targets of Markdown links to files and sections, outside of code."""
     prose = re.sub(r"```.*?```|`[^`\n]*`(?!\])", "", text, flags=re.DOTALL)
     for target in re.findall(r"\]\(([^)\s]+)\)", prose):
-        if not re.match(r"[a-z]+:|#", target):
-            yield target.partition("#")[0]
+        if not re.match(r"[a-z]+:", target):
+            yield target
 
 
-def test_links_lead_to_files_that_exist() -> None:
+def test_links_lead_to_files_and_sections_that_exist() -> None:
+    def leads(page: Path, link: str) -> bool:
+        name, _, section = link.partition("#")
+        file = page.parent / name if name else page
+        return file.exists() and (not section or section in sections(file))
+
     def holds(page: Path) -> None:
-        broken = [link for link in links(page.read_text(encoding="utf-8")) if not (page.parent / link).exists()]
-        assert broken == []
+        assert [link for link in links(page.read_text(encoding="utf-8")) if not leads(page, link)] == []
 
     each_row(dict(zip(NAMES, PAGES, strict=True)), holds)
+
+
+def sections(page: Path) -> set[str]:
+    """The names by which links reach the headings of a page."""
+    return {slug(title) for _, _, title in _headings(page.read_text(encoding="utf-8"))}
 
 
 # names that a page uses for a file that a reader would make

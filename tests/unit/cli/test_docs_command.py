@@ -16,7 +16,7 @@ from tests.tables import each_row
 
 ROOT = Path(__file__).resolve().parents[3]
 ROOMS = ("sparkrig", "operations", "deploys", "facts")
-NAMED = re.compile(r"(?<!`)sparkrig docs ([a-z-]+(?:#[a-z0-9-]+)?)")
+NAMED = re.compile(r"(?<!`)sparkrig docs ([a-z-]+(?:#[a-z0-9-]+)?)|\bdocs/([a-z-]+\.md(?:#[a-z0-9-]+)?)")
 
 
 def asked(*words: str) -> Result:
@@ -26,7 +26,7 @@ def asked(*words: str) -> Result:
 def named() -> set[str]:
     """The pages and sections that our sentences send a person to."""
     texts = [file.read_text() for room in ROOMS for file in (ROOT / room).rglob("*.py")]
-    return {page for text in texts for page in NAMED.findall(text)}
+    return {page for text in texts for pages in NAMED.findall(text) for page in pages if page}
 
 
 def test_the_list_has_each_page_with_its_title() -> None:
