@@ -52,15 +52,21 @@ HEAD = """\
 
 # Settings
 
-A setting is plain pyinfra data. The later place wins:
+This page lists every setting, with its type and default. A setting is plain pyinfra data:
+
+```
+pyinfra inventories/pair.py deploys/cluster.py --data mtu=4200 --dry
+```
+
+The later place wins:
 
 1. `inventories/group_data/all.py`: the defaults below, for every host;
 2. `inventories/group_data/NAME.py`: for one inventory file (`pair.py` for `inventories/pair.py`) or one group;
 3. the host's own entry in the inventory file;
 4. `--data NAME=VALUE` on pyinfra's command line, for one run.
 
-Places 1 to 3 are checked before pyinfra connects, all four before the first change. A name that is not in the
-table below is an error. Keys of your own start with `x_`; keys that start with `_` or `ssh_` are pyinfra's.
+Places 1 to 3 are checked before pyinfra connects, all four before the first change. A name that is not
+listed below is an error. Keys of your own start with `x_`; keys that start with `_` or `ssh_` are pyinfra's.
 
 ## What a Spark should be
 """
@@ -99,19 +105,21 @@ def page() -> str:
     known = runpy.run_path(str(GROUP_DATA))
     fields = Settings.model_json_schema()["properties"]
     settings = [
-        (_code(name), type_in_words(schema), _code(literal(schema["default"])), schema.get("description", ""))
-        for name, schema in fields.items()
+        f"- {_code(name)} ({_type(schema)}): {schema.get('description', '')}" for name, schema in fields.items()
     ]
-    login = [(_code(key), _code(literal(known[key])) if key in known else "", meaning) for key, meaning in LOGIN]
-    return "\n".join(
-        [
-            HEAD,
-            *_table(("setting", "type", "default", "meaning"), settings),
-            SECRETS,
-            *_table(("key", "default here", "meaning"), login),
-            "",
-        ]
-    )
+    login = [
+        f"- {_code(key)}" + (f" ({_code(literal(known[key]))})" if key in known else "") + f": {meaning}"
+        for key, meaning in LOGIN
+    ]
+    return "\n".join([HEAD, *settings, SECRETS, *login, ""])
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    """What a setting admits, and its default."""
+    admitted = type_in_words(schema)
+    if schema["default"] is None:
+        admitted = admitted.removesuffix(f" or {_code('None')}")
+    return f"{admitted}; {_code(literal(schema['default']))}"
 
 
 def with_bands(text: str) -> str:
