@@ -65,7 +65,9 @@ def _part(context: click.Context) -> str:
     command = context.command
     usage = " ".join(each for each in command.collect_usage_pieces(context) if each != "[OPTIONS]")
     meaning = " ".join(inspect.cleandoc(command.help or "").split("\n\n")[0].split())
-    options = [each for each in command.params if isinstance(each, click.Option) and not ALIKE & {*each.opts}]
+    above = {name for each in context.parent.command.params for name in each.opts} if context.parent else set()
+    own = (each for each in command.params if isinstance(each, click.Option))
+    options = [each for each in own if not (above | ALIKE) & {*each.opts}]
     records = [record for each in options if (record := each.get_help_record(context))]
     lines = [f"- `{names}`: {' '.join(words.split())}" for names, words in records]
     said = f"`{usage}`: {meaning}".removeprefix("``: ")

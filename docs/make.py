@@ -149,13 +149,13 @@ DOCTORS = ("access.", "gpu.", "health.", "nic.", "pair.", "rdma.NETDEV.path-mtu"
 
 
 def with_checks(text: str) -> str:
-    """The same of docs/drift.md and the table of its checks."""
-    rows = [(_code(kind.name), kind.meaning) for kind in KINDS if not kind.name.startswith(DOCTORS)]
-    rows += [
-        (_code("deploy.plan"), "the deploy has nothing to do"),
-        (_code("deploy.refused"), "the deploy would not be refused"),
-    ]
-    return _marked(text, "checks", _table(("check", "what holds"), rows))
+    """The same of docs/drift.md and the names of its checks, by category; `doctor --list` has their meanings."""
+    names: dict[str, list[str]] = {}
+    for kind in KINDS:
+        if not kind.name.startswith(DOCTORS):
+            names.setdefault(kind.category, []).append(_code(kind.name))
+    names["deploy"] = [_code("deploy.plan"), _code("deploy.refused")]
+    return _marked(text, "checks", [f"- {category}: {', '.join(each)}" for category, each in names.items()])
 
 
 def with_models(text: str) -> str:

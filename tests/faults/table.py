@@ -56,7 +56,7 @@ The deploy is interrupted in each of its steps, in three ways, and is then run a
 - no unit, timer, lock, guard or process is left over;
 - the plan of a third run is empty.
 
-The interrupted host alternates from step to step.
+The interrupted host alternates from step to step. Steps of which each cell is held are not listed.
 """
 
 
@@ -75,7 +75,7 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             ),
             LOOP,
             "\n",
-            *_table(("step", *KINDS.values()), (_step(step, rows) for step in STEPS)),
+            *_table(("step", *KINDS.values()), (_step(step, rows) for step in STEPS if not _whole(step, rows))),
             "\n## The promises\n\n",
             *_table(("", "promise", "held"), (_promise(number, rows) for number in PROMISES)),
             MUTATIONS,
@@ -128,6 +128,11 @@ def _held(found: Sequence[Row]) -> str:
 
 def _step(step: str, rows: Sequence[Row]) -> tuple[str, ...]:
     return step, *(_cell([row for row in rows if row.cell == (step, kind)]) for kind in KINDS)
+
+
+def _whole(step: str, rows: Sequence[Row]) -> bool:
+    """Whether each cell of a step was run and is held."""
+    return {row.cell for row in rows if row.held} >= {(step, kind) for kind in KINDS}
 
 
 def _cell(found: Sequence[Row]) -> str:
