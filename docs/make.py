@@ -226,9 +226,10 @@ def with_metrics(text: str) -> str:
 
 def sources() -> str:
     """The text of docs/sources.md."""
+    cited = sorted(catalogue(FOLDER).sources.items())
     rows = [
-        f"- {_code(key)}: {each.where if each.where.startswith('http') else each.title}"
-        for key, each in sorted(catalogue(FOLDER).sources.items())
+        f"- [{key}]({each.where.split()[0]})" if each.where.startswith("http") else f"- {key}: {each.title}"
+        for key, each in cited
     ]
     return "\n".join([SOURCES_HEAD + "\n".join(rows), ""])
 

@@ -74,8 +74,8 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
                 (_fault(fault, [row for row in rows if fault.number in row.faults]) for fault in FAULTS),
             ),
             LOOP,
-            "\n",
-            *_table(("step", *KINDS.values()), (_step(step, rows) for step in STEPS if not _whole(step, rows))),
+            "\n" * any(not _whole(step, rows) for step in STEPS),
+            *_loop(rows),
             "\n## The promises\n\n",
             *_table(("", "promise", "held"), (_promise(number, rows) for number in PROMISES)),
             MUTATIONS,
@@ -124,6 +124,12 @@ def _held(found: Sequence[Row]) -> str:
     cells = [row for row in found if row.cell]
     loop = f"; {sum(row.held for row in cells)} of {len(cells)} cells" if cells else ""
     return f"{held(found)}, {min(row.date for row in found)}{loop}"
+
+
+def _loop(rows: Sequence[Row]) -> list[str]:
+    """The steps of which a cell is not held, or nothing."""
+    steps = [_step(step, rows) for step in STEPS if not _whole(step, rows)]
+    return _table(("step", *KINDS.values()), steps) if steps else []
 
 
 def _step(step: str, rows: Sequence[Row]) -> tuple[str, ...]:
