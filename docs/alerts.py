@@ -31,4 +31,4 @@ def table() -> Iterator[tuple[str, ...]]:
     for name, rule in rules().items():
         notes = rule["annotations"]
         about = f"`{notes['check']}`" if "check" in notes else notes["runbook"]
-        yield f"`{name}`", rule["for"].replace("s", " s") if "for" in rule else "at once", about
+        yield f"`{name}`", "after " + rule["for"].replace("s", " s") if "for" in rule else "at once", about

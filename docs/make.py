@@ -139,9 +139,8 @@ def with_bands(text: str) -> str:
 
 
 def with_readers(text: str) -> str:
-    """The same of docs/explain.md and the table of what is read."""
-    rows = [(reader.tool, reader.readable) for reader in READERS if reader.readable]
-    return _marked(text, "readers", _table(("reader", "what to paste"), rows))
+    """The same of docs/explain.md and the list of what is read."""
+    return _marked(text, "readers", [f"- {each.tool}: {each.readable}" for each in READERS if each.readable])
 
 
 # what the doctor asks alone
@@ -214,14 +213,14 @@ def _span(figures: Sequence[str]) -> str:
 
 
 def with_metrics(text: str) -> str:
-    """The same of docs/watching.md and the tables of metrics and alerts."""
+    """The same of docs/watching.md and the lists of metrics and alerts."""
     program = runpy.run_path(str(HERE.parent / "templates" / "watch" / "metrics.py"))
     metrics = [
-        (_code(f"sparkrig_{name}" + f"{{{label}}}" * bool(label)), kind, meaning.rstrip("."))
+        f"- {_code(f'sparkrig_{name}' + f'{{{label}}}' * bool(label))} ({kind}): {meaning.rstrip('.')}"
         for name, kind, label, meaning in program["METRICS"]
     ]
-    text = _marked(text, "metrics", _table(("metric", "type", "meaning"), metrics))
-    return _marked(text, "alerts", _table(("alert", "after", "about"), alerts.table()))
+    text = _marked(text, "metrics", metrics)
+    return _marked(text, "alerts", [f"- {alert}, {after}: {about}" for alert, after, about in alerts.table()])
 
 
 def sources() -> str:

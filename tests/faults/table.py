@@ -40,9 +40,10 @@ MUTATIONS = """
 ## The mutations
 
 The code that guards a change is broken in one place at a time, and its fast tests must fail (T0, T1).
-`make mutate` breaks every condition, comparison, number, loop, call, return and handler of the modules below.
-`tests/mutations/mutations.yaml` lists mutations that it cannot make, such as in shell and in whole steps.
-*Explained*: no test can find it, and `tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
+`make mutate` breaks every condition, comparison, number, loop, call, return and handler of the modules that
+`tests/mutations/score.py` lists; `tests/mutations/mutations.yaml` has what it cannot make. *Explained*: no test
+can find it, and `tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
+
 """
 
 LOOP = """
@@ -79,11 +80,7 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             "\n## The promises\n\n",
             *_table(("", "promise", "held"), (_promise(number, rows) for number in PROMISES)),
             MUTATIONS,
-            "\n",
-            *_table(
-                ("broken", "mutants", "explained", "open", "score", "last run"),
-                (_mutated(module, scores) for module in (*MODULES, NAMED)),
-            ),
+            _mutations(scores),
         ]
     )
 
@@ -149,14 +146,19 @@ def _promise(number: int, rows: Sequence[Row]) -> tuple[str, ...]:
     return f"P{number}", PROMISES[number], _held([row for row in rows if number in row.promises])
 
 
-def _mutated(module: str, scores: Sequence[Score]) -> tuple[str, ...]:
-    name = module if module == NAMED else f"`{module}`"
-    for each in scores:
-        if each.module == module:
-            share = f"{100 * each.killed // each.mutants} %"
-            counts = (each.mutants, each.explained, each.open)
-            return name, *map(str, counts), share, each.date
-    return name, "", "", "", "", NOT_YET
+def _mutations(scores: Sequence[Score]) -> str:
+    """What all runs came to, with the modules of which a mutant is open or which were not run."""
+    rows = {each.module: each for each in scores if each.module in (*MODULES, NAMED)}
+    killed, explained, mutants = (
+        sum(getattr(row, name) for row in rows.values()) for name in ("killed", "explained", "mutants")
+    )
+    open_ = ", ".join(f"`{row.module}` {row.open}" for row in rows.values() if row.open) or "none"
+    missing = ", ".join(f"`{name}`" for name in (*MODULES, NAMED) if name not in rows) or "none"
+    last = min((row.date for row in rows.values()), default=NOT_YET)
+    return (
+        f"- Of {mutants} mutants {killed} are killed, {explained} are explained; the oldest run: {last}.\n"
+        f"- Open: {open_}.\n- Not run yet: {missing}.\n"
+    )
 
 
 def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> list[str]:
