@@ -74,8 +74,8 @@ class Board(Value):
     routes: netdevs with a default route; root: how / is mounted (rw, ro); swap_total_kb, swap_free_kb: as in
     /proc/meminfo; crashes: times of the kernel's crash records, in seconds; now: the host's clock; mellanox:
     functions of the ConnectX-7 on the PCI bus; failed: units; secure_boot: whether firmware demands signatures;
-    modules: DKMS' row of each module for this kernel; firmware: what the board tells of it; log: the kernel's warnings since it booted, the last 400;
-    odd: by what it is about, a row that makes no sense.
+    modules: DKMS' row of each module for this kernel; firmware: what the board tells of it; log: the kernel's
+    warnings since it booted, the last 400; odd: by what it is about, a row that makes no sense.
     """
 
     ports: tuple[Port, ...] = ()

@@ -117,7 +117,8 @@ def verdict(table: Table) -> Verdict:
     """Whether a release closes what is open in the firmware of a board."""
     gaps = [worded(*gap) for gap in open_in(table) if gap[0].release]
     if gaps:
-        return Verdict("degraded", "firmware-open", "; ".join(gaps), verb("update", "--check", "--only", "firmware"))
+        cure = verb("update", "--check", "--only", "firmware")
+        return Verdict("degraded", "firmware-open", "; ".join(gaps), cure)
     if not (table.versions or table.connectx):
         return Verdict("healthy")
     parts = [f"{part} {version}" for part, version in table.versions.items()]

@@ -40,7 +40,7 @@ class Next:
     @property
     def shown(self) -> str:
         """What is known of it, as a part of a sentence."""
-        return f"DGX OS {self.dgx_os} on Ubuntu {self.ubuntu}: {self.known} ({self.day})"
+        return f"DGX OS {self.dgx_os} on Ubuntu {self.ubuntu}: {self.known} (as of {self.day})"
 
 
 @cache

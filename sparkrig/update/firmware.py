@@ -139,9 +139,9 @@ class _List:
 class Board(Value):
     """What was read of a Spark's firmware.
 
-    table: what the board itself tells; devices: fwupd's; others: how many devices fwupd has for capsules whose GUID
-    is not known; listed: whether its list of devices was read; untold: why a source (`dmidecode`, `fwupd`) was not
-    read.
+    table: what the board itself tells; devices: fwupd's; others: how many devices fwupd has for capsules whose
+    GUID is not known; listed: whether its list of devices was read; untold: why a source (`dmidecode`, `fwupd`)
+    was not read.
     """
 
     table: Table = field(default_factory=Table)
