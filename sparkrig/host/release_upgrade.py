@@ -60,15 +60,15 @@ def parse(lines: Iterable[str]) -> Others:
 
 
 def names(text: str) -> bool:
-    """Whether a user's text, or a number of /etc/dgx-release, is the next DGX OS, or a later release of Ubuntu."""
-    number = re.search(r"(?:\b|^)([0-9]{1,2})(?:\.([0-9]{1,2}))?(?:\.[0-9]+)*$", text.strip())
+    """Whether a text ends with the number or the name of the next DGX OS, or of its Ubuntu or a later one."""
     after = update_facts.to_come()
-    if not number:
-        return update_facts.ubuntu().get(text.strip().casefold(), "") >= after.ubuntu
-    major = int(number[1])
-    return after.dgx_os <= major < _UBUNTU_FROM or (
-        major >= _UBUNTU_FROM and f"{major}.{number[2]}" >= after.ubuntu
-    )
+    word = (text.casefold().split() or [""])[-1]
+    major, _, rest = word.partition(".")
+    if not (major.isdecimal() and len(major) <= 2):
+        return update_facts.ubuntu().get(word, "") >= after.ubuntu
+    if int(major) < _UBUNTU_FROM:
+        return int(major) >= after.dgx_os
+    return f"{major}.{rest or '10'}" >= after.ubuntu
 
 
 def refusal(what: str, cure: str) -> Refusal:

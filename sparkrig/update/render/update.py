@@ -72,7 +72,7 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
 
 @dataclass(frozen=True)
 class _Row:
-    """What is said of a part; style: of the line, None where it is fine, and stands among others without a label."""
+    """What is said of a part. style: of its line; None where it is fine, and needs none of its own."""
 
     label: str
     text: str
