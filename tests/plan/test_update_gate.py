@@ -12,7 +12,7 @@ from tests import warm
 from tests.plan import recordings
 from tests.plan.conftest import ROOT, A, sections
 from tests.plan.desk import Desk
-from tests.plan.updating import IDLE, ahead, every, look, pair
+from tests.plan.updating import IDLE, NOW, ahead, every, look, pair
 from tests.unit import updates
 
 FILE = updates.RECORDED / "units.yaml"
@@ -164,7 +164,7 @@ def test_firmware_below_a_floor_is_a_note_with_its_bulletin(desk: Desk) -> None:
 def test_what_refuses_is_first_then_what_warns_and_what_is_fine_is_one_line_at_the_end(
     desk: Desk, columns: int
 ) -> None:
-    rows = [*FINE, "works 7 fwupdmgr", "offer 26.04.1 LTS", "held docker-ce"]
+    rows = [*FINE, "works 7 fwupdmgr", "offer 26.04.1 LTS", "held docker-ce", f"lists {NOW - 2_000_000}"]
     desk.has(pair(look("sparketa", "a", *rows), look("sparketa", "b")))
     done = warm.run(
         "sparkrig", "update", str(desk.inventory), "--check", "--limit", A, cwd=ROOT,
@@ -174,4 +174,4 @@ def test_what_refuses_is_first_then_what_warns_and_what_is_fine_is_one_line_at_t
     assert max(map(len, lines)) <= columns, done.stdout
     own = lines[1 : lines.index("")]  # its peer comes after it
     heads = [line.split()[0].rstrip(":") for line in own if re.match(r"  [a-z]", line)]
-    assert heads == ["would", "note", "held", "open", "fine"], done.stdout
+    assert heads == ["would", "note", "lists", "held", "open", "fine"], done.stdout

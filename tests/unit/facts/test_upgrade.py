@@ -188,9 +188,8 @@ def test_offers_and_kho_are_read_as_ubuntu_and_the_dashboard_write_them(world: W
     """The dashboard's replies are those of two recorded Sparks, the offer's words those of Ubuntu's motd."""
     offer = "New release '26.04.1 LTS' available.\nRun 'do-release-upgrade' to upgrade to it.\n\n"
     world.file("/var/lib/ubuntu-release-upgrader/release-upgrade-available").write_text(offer)
-    settings = 'GRUB_CMDLINE_LINUX="quiet kho=on"\n# GRUB_CMDLINE_LINUX="kho=on"\n'
-    world.file("/etc/default/grub").write_text(settings)
-    line = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX kho=off"\n'
+    world.file("/etc/default/grub").write_text('GRUB_CMDLINE_LINUX="quiet kho=on"\n')
+    line = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX kho=off"\n# GRUB_CMDLINE_LINUX="kho=on"\n'
     world.file("/etc/default/grub.d/nvidia-spark-grub-kho.cfg").write_text(line)
     replies = {
         'ssbbs "ready" "2026-09-05T10:33:15+03:00" true true "July 2026"': "July 2026",
