@@ -83,10 +83,10 @@ def at_work(others: Others, held: Sequence[Holder]) -> list[Refusal]:
     upgraders += [(each.pid, each.name) for each in others.programs if each.name == _UPGRADER]
     if upgraders:
         pid, name = upgraders[0]
-        look = on_host(f"ps -fp {pid}; sudo screen -ls", ": cancel it there before it begins to install")
+        look = on_host(f"ps -fp {pid:d}; sudo screen -ls", ": cancel it there before it begins to install")
         return [refusal(f"a release upgrade of Ubuntu is at work ({name}, process {pid})", look)]
     return [
-        Refusal(_DOES[each.name].format(pid=each.pid), on_host(f"ps -fp {each.pid}", ", and run again after it"))
+        Refusal(_DOES[each.name].format(pid=each.pid), on_host(f"ps -fp {each.pid:d}", ", and run again after it"))
         for each in others.programs
         if each.name in _DOES
     ]
