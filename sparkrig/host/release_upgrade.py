@@ -59,7 +59,7 @@ def parse(lines: Iterable[str]) -> Others:
     return Others(tuple(programs), ubuntu, dashboard)
 
 
-def names(text: str) -> bool:
+def is_meant(text: str) -> bool:
     """Whether a text ends with the number or the name of the next DGX OS, or of its Ubuntu or a later one."""
     after = update_facts.to_come()
     word = (text.casefold().split() or [""])[-1]
@@ -80,27 +80,30 @@ def at_work(others: Others, held: Sequence[Holder]) -> list[Refusal]:
     """Why nothing is begun beside what works there now. held: who holds apt's locks."""
     codenames = {*update_facts.ubuntu()}
     upgraders = [(holder.pid, holder.name) for holder in held if holder.name in codenames]
-    upgraders += [(each.pid, each.name) for each in others.programs if each.name == _UPGRADER]
+    upgraders += [(program.pid, program.name) for program in others.programs if program.name == _UPGRADER]
     if upgraders:
         pid, name = upgraders[0]
         look = on_host(f"ps -fp {pid:d}; sudo screen -ls", ": cancel it there before it begins to install")
         return [refusal(f"a release upgrade of Ubuntu is at work ({name}, process {pid})", look)]
     return [
-        Refusal(_DOES[each.name].format(pid=each.pid), on_host(f"ps -fp {each.pid:d}", ", and run again after it"))
-        for each in others.programs
-        if each.name in _DOES
+        Refusal(
+            _DOES[program.name].format(pid=program.pid),
+            on_host(f"ps -fp {program.pid:d}", ", and run again once it has ended"),
+        )
+        for program in others.programs
+        if program.name in _DOES
     ]
 
 
 def offers(others: Others, known: Iterable[str]) -> list[str]:
     """What is on offer there besides, a sentence each. known: names and titles of the Spark's recipes."""
     said = []
-    never = "sudo sed -i s/^Prompt=.*/Prompt=never/ /etc/update-manager/release-upgrades"
+    leave = f"leave it; {update_facts.to_come().shown}"
+    never = "sudo sed -i 's/^Prompt=.*/Prompt=never/' /etc/update-manager/release-upgrades"
     if others.ubuntu:
-        coming = update_facts.to_come().shown
-        said.append(f"do-release-upgrade offers Ubuntu {others.ubuntu}: leave it; {coming}; try: {never}")
-    if others.dashboard and names(others.dashboard):
-        said.append(f"NVIDIA's dashboard offers {others.dashboard}: leave it; {update_facts.to_come().shown}")
+        said.append(f"do-release-upgrade offers Ubuntu {others.ubuntu}: {leave}; try: {never}")
+    if others.dashboard and is_meant(others.dashboard):
+        said.append(f"NVIDIA's dashboard offers {others.dashboard}: {leave}")
     elif others.dashboard and others.dashboard not in {*known}:
         said.append(f"NVIDIA's dashboard offers {others.dashboard}, of which the Spark has no recipe")
     return said

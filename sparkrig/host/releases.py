@@ -251,7 +251,7 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
         name = _FILE.held(file.path)
         try:
             recipe = _recipe(file.content)
-            if release_upgrade.names(recipe.dgx_release):
+            if release_upgrade.is_meant(recipe.dgx_release):
                 raise ValueError(f"{recipe.shown} is a release upgrade; {update_facts.to_come().shown}")
             if recipe.name in found:
                 raise ValueError("another file is the recipe of the same release")
@@ -315,7 +315,7 @@ def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
     has none of a later branch. Raises Refusal for any other text, and for a release with a later driver.
     """
     wanted = " ".join(text.split()).casefold()
-    if release_upgrade.names(wanted):
+    if release_upgrade.is_meant(wanted):
         raise release_upgrade.refusal(f"{short(text)!r} is a release upgrade", "the same with --to latest")
     later = None
     for recipe in reversed(releases.recipes):

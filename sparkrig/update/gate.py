@@ -68,9 +68,9 @@ def warnings(seen: Seen, plan: Plan | None) -> tuple[str, ...]:
     recipes = (name for recipe in seen.releases.recipes for name in (recipe.name, recipe.title))
     said = [*_kho(plan, known)] if plan else []
     said += release_upgrade.offers(known.others, recipes)
-    found = firmware_table.verdict(seen.firmware.table)
-    if not found.healthy:
-        said.append(f"{found.evidence}; try: {verb('update', '--only', 'firmware')}")
+    verdict = firmware_table.verdict(seen.firmware.table)
+    if not verdict.healthy:
+        said.append(f"{verdict.evidence}; try: {verb('update', '--only', 'firmware')}")
     later = preflight.warnings(seen.preflight, None, within_s=_LASTS_S)
     refused = {each.what for each in _before_a_reboot(seen)} if plan and plan.reboots else set()
     return (*said, *(each for each in later if not any(each.startswith(what) for what in refused)))
@@ -83,4 +83,4 @@ def _kho(plan: Plan, known: Repositories) -> Iterator[str]:
             yield f"{name} comes: it {does}"
         elif health.keeps_by_default(plan.kernel.after) and not health.is_off(known.kho):
             cure = on_host(install_past_the_hold(name), f": it {does}")
-            yield f"kernel {plan.kernel.after} boots without kho=off, and keeps 9.3 GiB; try: {cure}"
+            yield f"kernel {plan.kernel.after} boots without kho=off, and may keep 9.3 GiB; try: {cure}"

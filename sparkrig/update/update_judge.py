@@ -53,7 +53,7 @@ def sources(known: Repositories, dgx_os: str) -> Iterator[Refusal]:
         what = f"apt's source {found[0].uri} {found[0].suite}{more} is of {other}, and this Spark {own}"
         look = on_host(f"grep -rn {quoted(found[0].uri.partition('://')[2])} /etc/apt/sources.list*")
         cure = look.then(": remove that source, then sudo apt-get update")
-        yield release_upgrade.refusal(what, cure) if release_upgrade.names(other) else Refusal(what, cure)
+        yield release_upgrade.refusal(what, cure) if release_upgrade.is_meant(other) else Refusal(what, cure)
 
 
 def _of_another_release(source: Source, codename: str, dgx_os: str) -> tuple[str, str] | None:

@@ -20,8 +20,8 @@ KNOWN = (
 
 
 def test_what_it_is_called() -> None:
-    assert [name for name in NAMES if not release_upgrade.names(name)] == []
-    assert [name for name in OTHERS if release_upgrade.names(name)] == []
+    assert [name for name in NAMES if not release_upgrade.is_meant(name)] == []
+    assert [name for name in OTHERS if release_upgrade.is_meant(name)] == []
 
 
 def test_it_is_refused_by_its_name_with_what_is_known_and_the_day() -> None:
