@@ -31,6 +31,7 @@ KINDS = (
     Kind("health.swap", "health", "little memory is swapped out", "", CAUSES),
     Kind("health.units", "health", "systemd calls no unit failed", "", CAUSES),
     Kind("health.modules", "health", "DKMS built its modules for the running kernel", "", CAUSES),
+    Kind("health.firmware", "health", "no release closes what is open in the firmware", "", CAUSES),
 )
 
 _WANTS = {
@@ -52,6 +53,7 @@ _WANTS = {
     "health.swap": f"up to {board.SWAPPED_ABOVE_GIB} GiB swapped out",
     "health.units": "no failed unit",
     "health.modules": "each module of DKMS installed",
+    "health.firmware": "versions that close what NVIDIA's bulletins name",
 }
 _PCIE = f"PCIe x{nic.PCIE_WIDTH} at {nic.PCIE_SPEED_GTS:g} GT/s"
 _NO_CHECK = "health.load"  # a host that works is no sick one; it explains a measurement

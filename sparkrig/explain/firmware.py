@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from sparkrig.cure import as_root
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
-from sparkrig.text import listed, plain
+from sparkrig.host import firmware_table
+from sparkrig.text import plain
 from sparkrig.verdict import Finding, Verdict
 
 _TREE = re.compile(r"[ \t│├└─╙╟║|`*_-]*(?P<rest>\S[^\n]*)$")  # with a forum's marks of emphasis
@@ -121,21 +122,16 @@ _SYSTEM = re.compile(
 
 
 def dmidecode(piece: Piece, _: Around) -> Explained:
-    from sparkrig.update import firmware  # with pydantic, which takes longer to load than a paste to read
-
-    board = firmware.parse(_parts(piece.lines))
+    table = firmware_table.parse(_parts(piece.lines))
     system, bios = _SYSTEM.search(piece.text), _BIOS.search(piece.text)
-    if not (system or bios or board.inventory):
+    if not (system or bios or table.versions):
         raise ValueError("dmidecode tells of no board and no firmware; run it with sudo")
     read = [
         f"{plain(system['maker']).strip()} {plain(system['name']).strip()}" if system else "",
         f"BIOS {plain(bios['version']).strip()}" if bios else "",
-        *(f"{part} {version}" for part, version in board.inventory.items()),
+        *(f"{part} {version}" for part, version in table.versions.items()),
     ]
-    findings = []
-    if board.inventory:
-        found = listed(f"{part} {version}" for part, version in board.inventory.items())
-        findings.append(Finding("the firmware", Verdict("healthy", evidence=f"the board's own table has {found}")))
+    findings = [Finding("the firmware", firmware_table.verdict(table))] if table.versions else []
     return Explained(piece.tool, ", ".join(filter(None, read)) or "no system", tuple(findings))
 
 

@@ -60,9 +60,9 @@ def at_work(held: Sequence[Holder]) -> list[Refusal]:
 
 def _at_work(what: str, held: Sequence[Holder]) -> Refusal:
     pids = ",".join(str(holder.pid) for holder in held)
-    return Refusal(
-        f"{what}: {listed(map(str, held))}", on_host(f"ps -fp {pids}", ", and run again once it has ended")
-    )
+    by = "; NVIDIA's dashboard installs by aptd" if any(holder.name == "aptd" for holder in held) else ""
+    cure = on_host(f"ps -fp {pids}", f", and run again once it has ended{by}")
+    return Refusal(f"{what}: {listed(map(str, held))}", cure)
 
 
 def past_the_hold(command: str, *new: str) -> str:

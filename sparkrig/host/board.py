@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from typing import TypeVar
 
 from sparkrig.cure import on_host, quoted, verb
+from sparkrig.host import firmware_table
+from sparkrig.host.firmware_table import Table
 from sparkrig.parsing import grammar
 from sparkrig.signatures import by_line, table
 from sparkrig.text import listed, plain, some
@@ -72,8 +74,8 @@ class Board(Value):
     routes: netdevs with a default route; root: how / is mounted (rw, ro); swap_total_kb, swap_free_kb: as in
     /proc/meminfo; crashes: times of the kernel's crash records, in seconds; now: the host's clock; mellanox:
     functions of the ConnectX-7 on the PCI bus; failed: units; secure_boot: whether firmware demands signatures;
-    modules: DKMS' row of each module for this kernel; log: the kernel's warnings since it booted, the last 400;
-    odd: by what it is about, a row that makes no sense.
+    modules: DKMS' row of each module for this kernel; firmware: what the board tells of it; log: the kernel's
+    warnings since it booted, the last 400; odd: by what it is about, a row that makes no sense.
     """
 
     ports: tuple[Port, ...] = ()
@@ -92,6 +94,7 @@ class Board(Value):
     kernel: str = ""
     log: tuple[str, ...] = ()
     odd: Mapping[str, str] = field(default_factory=dict)
+    firmware: Table = field(default_factory=Table)
 
 
 def parse(lines: Iterable[str]) -> Board:
@@ -99,8 +102,8 @@ def parse(lines: Iterable[str]) -> Board:
 
     One that makes no sense is kept as odd: hardware that nobody foresaw must not hide the rest of a host.
     """
-    rows = _Rows()
-    for line in lines:
+    rows, told = _Rows(), [*lines]
+    for line in told:
         word, _, rest = line.partition(" ")
         rows.setdefault(word, []).append(rest.strip())
     return Board(
@@ -120,6 +123,7 @@ def parse(lines: Iterable[str]) -> Board:
         kernel=rows.first("kernel"),
         log=tuple(rows.get("log", ())),
         odd=rows.odd,
+        firmware=firmware_table.parse(told),
     )
 
 
@@ -356,6 +360,11 @@ def modules(board: Board) -> Verdict:
     return Verdict("healthy", evidence=", ".join(filter(None, (signed, built))))
 
 
+def firmware(board: Board) -> Verdict:
+    """Whether a release closes what is open in the firmware."""
+    return firmware_table.verdict(board.firmware)
+
+
 VERDICTS = {
     "health.rj45": rj45,
     "health.wifi": wifi,
@@ -366,6 +375,7 @@ VERDICTS = {
     "health.swap": swap,
     "health.units": units,
     "health.modules": modules,
+    "health.firmware": firmware,
 }
 _ABOUT = {
     **{"netdev": "health.rj45", "nvme": "health.nvme", "smart": "health.nvme", "mellanox": "health.hotplug"},

@@ -156,7 +156,7 @@ def kho(health: Health) -> Verdict:
     A kernel 7.0 keeps some by default, and some builds of it do not: the version alone proves nothing.
     """
     settings = re.findall(r"(?:^|\s)kho=(\S+)", health.cmdline)
-    if settings and re.match(r"[nf0]|of", settings[-1], re.I):
+    if settings and is_off(settings[-1]):
         return Verdict("healthy", evidence=f"kernel {health.kernel} was booted with kho={settings[-1]}")
     total, free = health.cma_total_kb, health.cma_free_kb
     if total is not None and free is not None and free > total:
@@ -167,7 +167,7 @@ def kho(health: Health) -> Verdict:
             f"free ({_cma(total, free)}), and ibv_reg_mr fails",
             "add kho=off to GRUB_CMDLINE_LINUX_DEFAULT, then: sudo update-grub, and reboot",
         )
-    if not re.match(r"7\.0(?:\D|$)", health.kernel):
+    if not keeps_by_default(health.kernel):
         return Verdict("healthy")
     if total == free == 0:
         return Verdict("healthy", evidence=f"kernel {health.kernel} keeps none for a kexec handover: CmaFree is 0")
@@ -177,6 +177,16 @@ def kho(health: Health) -> Verdict:
         f"a kernel 7.0 may keep 9.3 GiB for a kexec handover, and {_cma(total, free)} does not show it",
         on_host("sudo cat /sys/kernel/debug/kho/out/scratch_len", ", which is there where it does"),
     )
+
+
+def is_off(word: str) -> bool:
+    """Whether kho= with that word keeps nothing, as the kernel reads a yes or no."""
+    return bool(re.match(r"[nf0]|of", word, re.I))
+
+
+def keeps_by_default(kernel: str) -> bool:
+    """Whether a release of the kernel may keep memory for a kexec handover, unless it is told not to."""
+    return bool(re.match(r"7\.0(?:\D|$)", kernel))
 
 
 def _the_kernel(health: Health) -> str:

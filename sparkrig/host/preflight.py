@@ -52,13 +52,13 @@ class Manager(Value):
 class Preflight(Value):
     """What must be known of a host before its first change.
 
-    room_mb: free space by path (/, /var, /etc; /boot where it is a mount of its own); read_only: those of them
-    that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's order; journal: files of a
-    dpkg run that broke off; skew_s: how far the host's clock is ahead of the controller's; apt: who holds a lock
-    of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours that cannot be put in their places;
-    open_run: whether the newest run of the journal has no end, because it broke off or is still at work; update:
-    an update that is open (`sparkrig update`), in words, empty for none; armed: network changes that are not
-    confirmed; lost: whether the journal is gone, although a run ended here.
+    room_mb: free space by path (/, /var, /etc; /boot, /usr and /var/cache where they are mounts of their own);
+    read_only: those of them that cannot be written; unfinished: packages that dpkg left in the middle, in dpkg's
+    order; journal: files of a dpkg run that broke off; skew_s: how far the host's clock is ahead of the
+    controller's; apt: who holds a lock of apt's; upgrade: NVIDIA's own at the first start; barred: files of ours
+    that cannot be put in their places; open_run: whether the newest run of the journal has no end, because it
+    broke off or is still at work; update: an update that is open (`sparkrig update`), in words, empty for none;
+    armed: network changes that are not confirmed; lost: whether the journal is gone, although a run ended here.
     """
 
     room_mb: dict[str, int]
@@ -131,17 +131,19 @@ def judge(
     due: Collection[str] = (),
     kept: bool | None = None,
     more_mb: int = 0,
+    within_s: float = SHUTDOWN_S,
 ) -> list[Refusal]:
     """Every reason not to begin; the read-only mount alone where there is one, for it explains the rest.
 
     fabric: whether a fabric is declared; running: whether NetworkManager answers; installs: whether packages are
     to be installed; due: the files that are to be written; kept: whether a service reports that it keeps the
-    clock, None where there is none; more_mb: what the packages need beyond the usual.
+    clock, None where there is none; more_mb: what the packages need beyond the usual; within_s: how long it lasts.
     """
     if found.read_only:
         return mounts(found)
     upgrades = first_upgrade.refusals(found.upgrade)
-    fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept), *shutdown(found)]
+    fit = [*room(found, installs=installs, more_mb=more_mb), *dpkg(found), *clock(found, kept)]
+    fit += shutdown(found, within_s)
     network = manager(found.manager, running=running) if fabric else []
     return [*upgrades, *armed.refusals(found.armed), *fit, *network, *targets.refusals(found.barred, due)]
 
@@ -163,8 +165,9 @@ def mounts(preflight: Preflight) -> list[Refusal]:
 def room(found: Preflight, *, installs: bool, more_mb: int = 0) -> list[Refusal]:
     """Why a run has not room enough. installs, more_mb: as judge() has them."""
     needed = {"/etc": ROOM_MB, "/var": (INSTALL_MB if installs else ROOM_MB) + more_mb}
-    if more_mb:
-        needed["/"] = needed["/var"]  # what is unpacked lies in /usr
+    if more_mb:  # what is unpacked lies in /usr, and the archives may have a mount of their own
+        own = (path for path in found.room_mb if path == "/usr" or path.startswith("/var/cache"))
+        needed |= dict.fromkeys(("/", *own), needed["/var"])
     small = [path for path, least in needed.items() if found.room_mb.get(path, least) < least]
     if not small:
         return []
@@ -206,9 +209,9 @@ def skew(ahead_s: float, kept: bool | None = None) -> str:
     return f"the clock is {abs(ahead_s):.0f} s {way} this machine's{word[kept]}"
 
 
-def shutdown(preflight: Preflight) -> list[Refusal]:
-    """Why a run might be cut short."""
-    if preflight.shutdown is None or preflight.shutdown.in_s > SHUTDOWN_S:
+def shutdown(preflight: Preflight, within_s: float = SHUTDOWN_S) -> list[Refusal]:
+    """Why a run of so many seconds might be cut short."""
+    if preflight.shutdown is None or preflight.shutdown.in_s > within_s:
         return []
     return [Refusal(to_come(preflight.shutdown), on_host("sudo shutdown -c", ", or run again after it"))]
 
@@ -263,12 +266,12 @@ def lost_journal() -> Refusal:
     return Refusal("the journal of the runs on this host is gone, so that none of them can be undone", deploy())
 
 
-def warnings(found: Preflight, kept: bool | None) -> list[str]:
-    """What is worth a line, and keeps nothing from being done. kept: as judge() has it."""
+def warnings(found: Preflight, kept: bool | None, within_s: float = SHUTDOWN_S) -> list[str]:
+    """What is worth a line, and keeps nothing from being done. kept, within_s: as judge() has it."""
     said = first_upgrade.warnings(found.upgrade)
     if SKEW_WARN_S < abs(found.skew_s) <= SKEW_MAX_S:
         said.append(f"{skew(found.skew_s, kept)}; try: timedatectl")
-    if found.shutdown and found.shutdown.in_s > SHUTDOWN_S:
+    if found.shutdown and found.shutdown.in_s > within_s:
         said.append(f"{to_come(found.shutdown)}; try: sudo shutdown -c")
     if found.room_mb.get("/boot", ROOM_MB) < ROOM_MB:
         said.append(f"/boot has {found.room_mb['/boot']} MB of room, too little for another kernel")

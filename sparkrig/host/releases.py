@@ -1,8 +1,7 @@
 """Which releases of DGX OS a Spark knows of, which one it has, and what of another one it does not have yet.
 
 NVIDIA describes each release in a recipe: packages, kernel, driver and firmware with the versions that belong
-together. The recipes come with the package nvidia-spark-ota-check, so that a Spark knows of a release once that
-package was upgraded. /etc/dgx-release cannot name a release: three of them say 7.5.0 [@spark-fleet-updates].
+together. A Spark knows of those that the package nvidia-spark-ota-check brought. /etc/dgx-release cannot name one.
 
 A Spark **has** a release by these rules, which are ours and not NVIDIA's score:
 
@@ -14,10 +13,9 @@ A Spark **has** a release by these rules, which are ours and not NVIDIA's score:
   which the Spark is otherwise not behind, was removed by its owner: it is listed, and counts for nothing. So does
   one whose configuration dpkg still has, and one of the oldest recipe, before which nothing is known.
 - Newer is never behind: Ubuntu's kernel and driver run ahead of NVIDIA's recipes.
-- Firmware does not count. It has its own judgement (sparkrig.update.firmware): a maker may bring it months later.
+- Firmware does not count, for a maker may bring it months later: sparkrig.update.firmware judges it.
 
-Each of three Sparks in daily use on 2026-09-05 [@spark-fleet-updates] has OTA2607 by these rules; NVIDIA's checker
-said so of one, and put the others at OTA2604 and OTA2.2, for firmware and for packages that the owner removed.
+Three Sparks [@spark-fleet-updates] have OTA2607 by these rules; NVIDIA's checker says so of one of them.
 """
 
 from __future__ import annotations
@@ -34,6 +32,7 @@ from typing import Annotated, Final
 from annotated_types import MaxLen
 
 from sparkrig.cure import on_host
+from sparkrig.host import release_upgrade, update_facts
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.host.driver import Package
 from sparkrig.parsing import archive, debian_version, document, grammar
@@ -252,6 +251,8 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
         name = _FILE.held(file.path)
         try:
             recipe = _recipe(file.content)
+            if release_upgrade.is_meant(recipe.dgx_release):
+                raise ValueError(f"{recipe.shown} is a release upgrade; {update_facts.to_come().shown}")
             if recipe.name in found:
                 raise ValueError("another file is the recipe of the same release")
         except ValueError as error:  # of Unicode, JSON and base64, too
@@ -314,6 +315,8 @@ def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
     has none of a later branch. Raises Refusal for any other text, and for a release with a later driver.
     """
     wanted = " ".join(text.split()).casefold()
+    if release_upgrade.is_meant(wanted):
+        raise release_upgrade.refusal(f"{short(text)!r} is a release upgrade", "the same with --to latest")
     later = None
     for recipe in reversed(releases.recipes):
         if wanted in (LATEST, recipe.name.casefold(), recipe.title.casefold(), recipe.dgx_release) and wanted:

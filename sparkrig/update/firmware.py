@@ -21,11 +21,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from sparkrig.host import firmware_table
+from sparkrig.host.firmware_table import Table, triplet
 from sparkrig.host.releases import Recipe
 from sparkrig.parsing import document
 from sparkrig.parsing.grammar import Grammar
@@ -60,19 +62,14 @@ _OF_ASUS: Final[Mapping[tuple[Which, int], str]] = {
     ("EC", 0x02000005): "2.78.24",
     ("EC", 0x02000006): "3.3.2",
 }
-_ON_BOARD = re.compile(r"(?:[A-Za-z]{1,8}:)*([0-9]{1,5}(?:\.[0-9]{1,5}){2})")  # SBP:R:2.155.11
-_PD = re.compile(r"PD[0-9] FW1: ([0-9]{1,5})\.([0-9]{1,5})\b.*")  # PD0 FW1: 5.22, FW2: 4.10
-_TRIPLET = re.compile(
-    r"([0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5})(?: \([A-Za-z0-9_]{1,40}\))?"
-)  # of ethtool, with the PSID
 _HEX = re.compile(r"0x[0-9a-f]{8}")
 _ID = Grammar("id of a device of fwupd", r"|[0-9a-f]{40}")
 _SHOWN = Grammar("version of firmware", r"|[A-Za-z0-9][A-Za-z0-9._+-]{0,39}")
 
 _MOST_DEVICES = 200
 _MOST_RELEASES = 200  # of a device; ten are on LVFS for the SoC of NVIDIA's own Spark
-_MOST_WORDS = 100  # GUIDs of a device, flags of a release
 _WHY = 200  # characters of a reason
+_MOST_WORDS = 100  # GUIDs of a device, flags of a release
 
 # FwupdUpdateState by its number; "needs-reboot" among a device's flags is its kind, and no state
 _UPDATE: Final = ("", "pending", "", "failed", "pending", "failed")
@@ -142,14 +139,13 @@ class _List:
 class Board(Value):
     """What was read of a Spark's firmware.
 
-    inventory: what the board has, in NVIDIA's numbers, of its own table; devices: fwupd's; connectx: the versions
-    of all functions of the ConnectX; others: how many devices fwupd has for capsules whose GUID is not known;
-    listed: whether its list of devices was read; untold: why a source (`dmidecode`, `fwupd`) was not read.
+    table: what the board itself tells; devices: fwupd's; others: how many devices fwupd has for capsules whose
+    GUID is not known; listed: whether its list of devices was read; untold: why a source (`dmidecode`, `fwupd`)
+    was not read.
     """
 
-    inventory: Mapping[Which, str] = field(default_factory=dict)
+    table: Table = field(default_factory=Table)
     devices: Mapping[Which, Device] = field(default_factory=dict)
-    connectx: tuple[str, ...] = ()
     others: int = 0
     listed: bool = False
     untold: Mapping[str, str] = field(default_factory=dict)
@@ -199,24 +195,16 @@ class Part(Value):
 def parse(lines: Iterable[str]) -> Board:
     """Read the firmware fact. A list of fwupd's that makes no sense is untold.
 
-    Its rows are `part NAME` and `version TEXT` of the board's table, `connectx VERSION`, `fwupd BASE64` (its
-    JSON), and `untold SOURCE WHY`.
+    Its rows are those of the board's table (sparkrig.host.firmware_table), `fwupd BASE64` (its JSON), and `untold
+    SOURCE WHY`.
     """
-    part = ""
-    inventory: dict[Which, str] = {}
-    connectx: set[str] = set()
+    rows = [*lines]
     untold: dict[str, str] = {}
     devices: dict[Which, Device] = {}
     others, listed = 0, False
-    for line in lines:
+    for line in rows:
         word, _, rest = line.strip().partition(" ")
-        if word == "part":
-            part = rest
-        elif word == "version":
-            _take(inventory, part, rest)
-        elif word == "connectx" and (version := _TRIPLET.fullmatch(rest.strip())):
-            connectx.add(version[1])
-        elif word == "untold":
+        if word == "untold":
             source, _, why = rest.partition(" ")
             untold[source] = plain(why)[:_WHY]
         elif word == "fwupd":
@@ -225,22 +213,10 @@ def parse(lines: Iterable[str]) -> Board:
                 listed = True
             except ValueError as error:
                 untold["fwupd"] = f"its list of devices cannot be understood ({plain(str(error))[:_WHY]})"
-    if not connectx and "ConnectX" in devices and _told(devices["ConnectX"].version):
-        connectx.add(devices["ConnectX"].version)
-    return Board(inventory, devices, tuple(sorted(connectx, key=_numbers)), others, listed, untold)
-
-
-def _take(inventory: dict[Which, str], part: str, text: str) -> None:
-    """One version of the board's table; of the two USB-PD controllers the lower one counts."""
-    which: Which
-    if part == "PD Firmware" and (found := _PD.fullmatch(text)):
-        which, version = "USB-PD", f"0.{int(found[1])}.{int(found[2])}"
-    elif part in ("FLASH", "EC Firmware") and (found := _ON_BOARD.fullmatch(text)):
-        which, version = ("SoC" if part == "FLASH" else "EC"), found[1]
-    else:
-        return
-    if which not in inventory or _less(version, inventory[which]):
-        inventory[which] = version
+    table = firmware_table.parse(rows)
+    if not table.connectx and "ConnectX" in devices and _told(devices["ConnectX"].version):
+        table = replace(table, connectx=(devices["ConnectX"].version,))
+    return Board(table, devices, others, listed, untold)
 
 
 def _devices(encoded: str) -> tuple[dict[Which, Device], int]:
@@ -325,9 +301,9 @@ def _state(
 def _on(board: Board, which: Which) -> tuple[str, str]:
     """What is on, in NVIDIA's numbers if they can be told, and why it is not known where it is not."""
     if which == "ConnectX":
-        on = next(iter(board.connectx), "")
+        on = next(iter(board.table.connectx), "")
         return on, "" if on else "no ConnectX is seen: without a cable it may be off"
-    if told := board.inventory.get(which):
+    if told := board.table.versions.get(which):
         return told, ""
     device = board.devices.get(which)
     if device and (number := _number(which, device, device.version)) and _plausible(device.version, device.lowest):
@@ -381,7 +357,7 @@ def _maker(vendor: str, which: Which) -> str:
 
 def _told(version: str) -> bool:
     """Whether a version is in NVIDIA's numbers, and not in those of another maker."""
-    return bool(_TRIPLET.fullmatch(version))
+    return bool(triplet(version))
 
 
 def _less(one: str, other: str) -> bool:
@@ -391,4 +367,4 @@ def _less(one: str, other: str) -> bool:
 def _numbers(version: str) -> tuple[int, ...]:
     if _HEX.fullmatch(version):
         return (int(version, 16),)
-    return tuple(map(int, re.findall("[0-9]{1,9}", version)))
+    return firmware_table.numbers(version)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig.cure import on_host
-from sparkrig.host import apt, driver, preflight, releases
-from sparkrig.host.identity import Identity, must_be_root
+from sparkrig.host import driver, firmware_table, preflight, releases
+from sparkrig.host.identity import Identity
 from sparkrig.host.releases import Behind, Recipe, Standing
 from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal, Refused
 from sparkrig.text import listed
-from sparkrig.update import firmware, update, update_judge, update_limits
+from sparkrig.update import firmware, gate, update, update_judge, update_limits
 from sparkrig.update.firmware import Part
 from sparkrig.update.look import Foreseen, Seen
 from sparkrig.update.update import Plan
@@ -29,8 +29,6 @@ _FIRMWARE_S = 900
 _PROOF_S = 120
 _SERVER_S = 60
 _BYTES_A_SECOND = 10_000_000
-_BOOT_MB = 300  # a kernel with its initrd, and GRUB's menu twice
-_UNPACKED = 4  # times what is downloaded: the archives, and what they become; our own reasoning
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,8 @@ class Prospect:
     already, or empty; refusals: why it would not begin; unread: why the host could not be read; serves: whether a
     model runs there; lists_s: how many seconds ago apt fetched its package lists, None for never; left_out: why
     NVIDIA's recipe in a file is not known, by the file's name; absent: packages of the release, as `NAME VERSION`,
-    that it would not bring.
+    that it would not bring; warnings: what keeps it from nothing, a sentence each; notes: what is open in the
+    firmware without a release that closes it, or not known.
     """
 
     identity: Identity | None = None
@@ -68,6 +67,8 @@ class Prospect:
     lists_s: int | None = None
     left_out: Mapping[str, str] = field(default_factory=dict)
     absent: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def offered(self) -> tuple[Part, ...]:
@@ -139,11 +140,13 @@ def prospect(
         parts=_firmware(seen, newest, limited) if "firmware" in parts else (),
         held=tuple(sorted({*known.held} - {*driver.hold_set(seen.driver, branch)})),
         waits=waits,
-        refusals=(*(preflight.open_update(seen.preflight) or [*_unfit(seen, plan, waits), *refusals]),),
+        refusals=(*(preflight.open_update(seen.preflight) or [*gate.unfit(seen, plan, waits), *refusals]),),
         serves=seen.serving.serves,
         lists_s=max(0, known.now - known.fetched) if known.fetched else None,
         left_out=seen.releases.left_out,
         absent=_absent(found, behind, branch) if plan and goal and "os" in parts else (),
+        warnings=gate.warnings(seen, plan),
+        notes=tuple(firmware_table.notes(seen.firmware.table)),
     )
     if made.absent and goal and made.exit == 0:
         return replace(made, refusals=(_not_offered(goal, made.absent),))
@@ -152,41 +155,6 @@ def prospect(
 
 def _firmware(seen: Seen, recipe: Recipe | None, limited: bool) -> tuple[Part, ...]:
     return firmware.judge(seen.firmware, recipe, seen.identity.vendor, limited=limited)
-
-
-def _unfit(seen: Seen, plan: Plan | None, waits: str) -> list[Refusal]:
-    """Why the host is not fit to be changed, or not now; the lack of root alone, to whom all looks read-only."""
-    try:
-        must_be_root(seen.identity)
-    except Refusal as refusal:
-        return [refusal]
-    more = plan.bytes * _UNPACKED // 1_000_000 if plan else 0
-    fit = preflight.judge(seen.preflight, fabric=False, running=True, installs=True, more_mb=more)
-    reboots = _before_a_reboot(seen) if plan and (plan.reboots or waits) else []
-    return [*apt.at_work(seen.preflight.apt), *fit, *reboots]
-
-
-def _before_a_reboot(seen: Seen) -> list[Refusal]:
-    """What a reboot would set going besides, which nothing takes back, or which reboots once more."""
-    refusals = []
-    upgrade, boot_mb = seen.preflight.upgrade, seen.preflight.room_mb.get("/boot")
-    if upgrade.later:
-        refusals.append(Refusal(upgrade.later, upgrade.cure))
-    if staged := firmware.staged(seen.firmware):
-        refusals.append(
-            Refusal(
-                f"firmware is handed over ({listed(staged)}), and any reboot writes it",
-                "--only firmware first, which reboots for it",
-            )
-        )
-    if boot_mb is not None and boot_mb < _BOOT_MB:
-        refusals.append(
-            Refusal(
-                f"/boot has {boot_mb} MB of room, and {_BOOT_MB} MB are expected for another kernel",
-                on_host("ls -l /boot; sudo apt-get autoremove"),
-            )
-        )
-    return refusals
 
 
 def _absent(found: Foreseen, behind: Behind | None, branch: int) -> tuple[str, ...]:
@@ -341,6 +309,8 @@ class UpdatedHost:
     firmware: tuple[Part, ...]
     steps: tuple[Step, ...]
     refusals: list[Refused]
+    warnings: tuple[str, ...]
+    firmware_notes: tuple[str, ...]
     seconds: int
     exit_code: int
 
@@ -388,6 +358,8 @@ def document(name: str, found: Prospect) -> UpdatedHost:
         firmware=found.parts,
         steps=found.steps,
         refusals=[refusal.told for refusal in found.refusals],
+        warnings=found.warnings,
+        firmware_notes=found.notes,
         seconds=found.seconds,
         exit_code=found.exit,
     )

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from sparkrig.host import release_upgrade
+from sparkrig.host.release_upgrade import Others
 from sparkrig.parsing import grammar
 from sparkrig.parsing.grammar import Grammar
 from sparkrig.text import plain
@@ -41,7 +43,8 @@ class Repositories(Value):
     builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
     that they set to the driver's, as (`>=`, version); sources: of apt; codename: of the host's own release of
     Ubuntu, such as noble, empty where it names none; dkms: the modules that DKMS builds, as NAME/VERSION;
-    key_absent: whether Secure Boot is on and does not know the key that they are signed by.
+    key_absent: whether Secure Boot is on and does not know the key that they are signed by; kho: what GRUB's
+    settings say of it on the kernel's command line, empty for nothing; others: what else changes the host.
     """
 
     now: int
@@ -56,6 +59,8 @@ class Repositories(Value):
     codename: str = ""
     dkms: tuple[str, ...] = ()
     key_absent: bool = False
+    kho: str = ""
+    others: Others = field(default_factory=Others)
 
     def has(self, name: str, version: str) -> bool:
         """Whether a version of a package can be installed again, from a repository or from apt's cache."""
@@ -76,14 +81,19 @@ _WORDS = (
     "dkms",
     "key",
     "reboot",
+    "kho",
 )
+_OTHERS = ("works", "offer", "dashboard")  # of sparkrig.host.release_upgrade
 
 
 def parse(lines: Iterable[str]) -> Repositories:
     """Read what repositories.sh prints. Raises ValueError where a row makes no sense."""
     rows: dict[str, list[str]] = {word: [] for word in _WORDS}
-    for line in lines:
-        word, _, rest = line.strip().partition(" ")
+    read = [line.strip() for line in lines]
+    for line in read:
+        word, _, rest = line.partition(" ")
+        if word in _OTHERS:
+            continue
         if word not in rows:
             raise ValueError(f"cannot read the row {word!r}")
         rows[word].append(rest)
@@ -103,6 +113,8 @@ def parse(lines: Iterable[str]) -> Repositories:
         codename="".join(map(plain, rows["codename"][-1:])),
         dkms=tuple(map(plain, rows["dkms"])),
         key_absent=rows["key"] == ["absent"],
+        kho="".join(map(plain, rows["kho"][-1:])),
+        others=release_upgrade.parse(read),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sparkrig import text
 from sparkrig.cure import on_host, quoted
-from sparkrig.host import driver
+from sparkrig.host import driver, release_upgrade, update_facts
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.refusal import Refusal
 from sparkrig.update.repositories import Repositories, Source
@@ -21,8 +21,7 @@ NO_LISTS = "apt has no package lists"  # as facts/upgrade.sh has it
 
 _NAMED = 5  # packages that a sentence names
 
-# Ubuntu's releases (/usr/share/distro-info/ubuntu.csv), so that one is told from a suite of another name
-_UBUNTU = frozenset(("bionic", "focal", "jammy", "noble", "oracular", "plucky", "questing", "resolute"))
+_UBUNTU = re.compile(r"ubuntu(\d\d)(\d\d)")  # a folder of NVIDIA's for CUDA
 _BASE_OS = re.compile(r"/baseos/(\d+)(?:/|$)")  # NVIDIA's own, by the major number of DGX OS
 _OWN = re.compile(r"https?://(?:[a-z0-9-]+\.)*(?:nvidia|ubuntu)\.com/")
 
@@ -41,25 +40,36 @@ MENU = (
 
 
 def sources(known: Repositories, dgx_os: str) -> Iterator[Refusal]:
-    """Why apt's sources are not those of this Spark. dgx_os: its release, such as 7.5.0, or empty."""
+    """Why apt's sources are not those of this Spark, each reason once. dgx_os: such as 7.5.0, or empty."""
+    apart: dict[tuple[str, str], list[Source]] = {}
     for source in known.sources:
-        shown = f"{source.uri} {source.suite}"
-        if why := _of_another_release(source, known.codename, dgx_os):
-            look = on_host(f"grep -rn {quoted(source.uri.partition('://')[2])} /etc/apt/sources.list*")
-            cure = look.then(": remove that source, then sudo apt-get update")
-            yield Refusal(f"apt's source {shown} {why}", cure)
+        if differs := _of_another_release(source, known.codename, dgx_os):
+            apart.setdefault(differs, []).append(source)
         elif not source.fetched and _OWN.match(source.uri):
-            yield Refusal(f"apt has nothing of {shown}", on_host("sudo apt-get update", ": it says why"))
+            cure = on_host("sudo apt-get update", ": it says why")
+            yield Refusal(f"apt has nothing of {source.uri} {source.suite}", cure)
+    for (other, own), found in apart.items():
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        what = f"apt's source {found[0].uri} {found[0].suite}{more} is of {other}, and this Spark {own}"
+        look = on_host(f"grep -rn {quoted(found[0].uri.partition('://')[2])} /etc/apt/sources.list*")
+        cure = look.then(": remove that source, then sudo apt-get update")
+        yield release_upgrade.refusal(what, cure) if release_upgrade.is_meant(other) else Refusal(what, cure)
 
 
-def _of_another_release(source: Source, codename: str, dgx_os: str) -> str:
-    """Of which other release of Ubuntu or DGX OS it is, in words; empty where it is of none."""
-    suite, base = source.suite.partition("-")[0], _BASE_OS.search(source.uri)
-    if suite in _UBUNTU and codename in _UBUNTU and suite != codename:
-        return f"is of {suite}, and this Spark is of {codename}"
+def _of_another_release(source: Source, codename: str, dgx_os: str) -> tuple[str, str] | None:
+    """Of which other release of Ubuntu or DGX OS it is, and of which this Spark; None where it is of no other."""
+    known, base = update_facts.ubuntu(), _BASE_OS.search(source.uri)
     if base and dgx_os and base[1] != dgx_os.partition(".")[0]:
-        return f"is of DGX OS {base[1]}, and this Spark has {dgx_os}"
-    return ""
+        return f"DGX OS {base[1]}", f"has {dgx_os}"
+    if codename not in known:
+        return None
+    for word in (source.suite.partition("-")[0], *source.uri.split("/")):
+        if word in known and word != codename:
+            return word, f"is of {codename}"
+        number = f"{named[1]}.{named[2]}" if (named := _UBUNTU.fullmatch(word)) else ""
+        if number and number != known[codename]:
+            return f"Ubuntu {number}", f"is of {known[codename]}"
+    return None
 
 
 def missed(upgrade: Upgrade) -> dict[str, str]:

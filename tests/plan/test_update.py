@@ -351,7 +351,7 @@ def test_the_way_back_of_nothing_is_nothing(desk: Desk) -> None:
     said = " ".join(
         desk.has(pair(look("sparketa", "a"), look("sparketa", "b"))).typed("update", "--check").out.split()
     )
-    assert said.count("way back nothing changes that would have to go back") == 2
+    assert "way back" not in said and said.count("nothing to install") == 2
     loaded = ["Inst linux-firmware [1] (2 x [arm64])", "simulated 0", "bytes 1000"]
     done = desk.has(pair(look("sparketa", "a"), look("sparketa", "b"), loaded)).typed("update", "--check")
     said = " ".join(done.out.split())
@@ -367,7 +367,7 @@ def test_little_room_for_another_kernel_is_a_refusal(desk: Desk) -> None:
     )
     done = desk.has(pair(*seen, ahead("sparketa"))).typed("update", "--check", "--to", "candidate")
     text = " ".join(done.out.split())
-    assert "/boot has 120 MB of room, and 300 MB are expected for another kernel" in text, done
+    assert "/boot has 120 MB of room, and 300 MB are expected for two kernels" in text, done
 
 
 def test_firmware_that_any_reboot_writes_is_written_first(desk: Desk) -> None:

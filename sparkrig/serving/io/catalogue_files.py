@@ -25,7 +25,7 @@ from sparkrig.text import listed, reason
 
 FOLDER = Path(__file__).parents[2] / "models"
 SOURCES = "sources.yaml"
-NO_MODELS = (SOURCES, "errors.yaml", "engines.yaml", "readers.yaml")  # beside the models
+NO_MODELS = (SOURCES, "errors.yaml", "engines.yaml", "readers.yaml", "updates.yaml")  # beside the models
 _WIDTH = 110  # of a line in an entry that is saved
 _Part = TypeVar("_Part", bound=BaseModel)
 

@@ -1,8 +1,10 @@
-"""What an update would do, on a screen: for each Spark its release, its parts, the steps, and what leads back."""
+"""What an update would do, on a screen: for each Spark what refuses, what warns, what moves, and what is fine."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from rich.console import Console
 
@@ -10,7 +12,7 @@ from sparkrig.drift.plan import roughly
 from sparkrig.drift.render.plan import Sheet
 from sparkrig.host.upgrade import Move
 from sparkrig.runs.render.journal import ago
-from sparkrig.text import some
+from sparkrig.text import listed, some
 from sparkrig.update.firmware import Part
 from sparkrig.update.report import Prospect, size
 from sparkrig.update.update import Plan
@@ -20,10 +22,7 @@ _OLD_S = 86_400 * 7
 _AT = 12  # the column of what stands beside a label
 
 _FIRMWARE = {
-    "as-released": "{board}, as released",
-    "newer": "{board}, newer than the release's {wanted}",
     "offered": "{board}; {offered} is offered{short}",
-    "already-on": "{board}, as released; fwupd offers what the board has",
     "waits": "{board}; the release has {wanted}, and its maker does not offer it yet",
     "pending": "{board}; a new one is staged, and waits for a reboot",
     "failed": "{board}; {why}",
@@ -51,44 +50,68 @@ def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], m
 
 
 def _host(sheet: Sheet, name: str, found: Prospect) -> None:
+    """What refuses, what warns, what moves, and in one line what is fine."""
     sheet.put(name, "bold")
     if found.unread:
         sheet.put(f"not read: {found.unread.what}. Try: {found.unread.cure}", "yellow", 2, 4)
         return
-    for label, text in _rows(found):
-        sheet.put(f"{label:<{_AT - 2}}{text}", "", 2, _AT)
     for refusal in found.refusals:
         sheet.put(f"would not begin: {refusal.what}. Try: {refusal.cure}", "red", 2, 4)
+    for warning in found.warnings:
+        sheet.put(f"note: {warning}", "yellow", 2, 4)
+    rows = [*_rows(found)]
+    for style in ("yellow", ""):
+        for row in rows:
+            if row.style == style:
+                sheet.put(f"{row.label:<{_AT - 2}}{row.text}", style, 2, _AT)
     for number, step in enumerate(found.steps, 1):
         sheet.put(f"{number}. {step.what} ({roughly(step.seconds)})", "", 2, 5)
+    if fine := [row.text for row in rows if row.style is None]:
+        sheet.put(f"{'fine':<{_AT - 2}}{' · '.join(fine)}", "", 2, _AT)
 
 
-def _rows(prospect: Prospect) -> Iterator[tuple[str, str]]:
-    yield "release", " · ".join(_release(prospect))
+@dataclass(frozen=True)
+class _Row:
+    """What is said of a part. style: of its line; None where it is fine, and needs none of its own."""
+
+    label: str
+    text: str
+    style: Literal["yellow", ""] | None = ""
+
+
+def _fine(text: str) -> _Row:
+    return _Row("", text, None)
+
+
+def _rows(prospect: Prospect) -> Iterator[_Row]:
+    yield _release(prospect)
     if prospect.left_out:
-        yield "recipes", "; ".join(f"{file} left out: {why}" for file, why in sorted(prospect.left_out.items()))
+        left = (f"{file} left out: {why}" for file, why in sorted(prospect.left_out.items()))
+        yield _Row("recipes", "; ".join(left), "yellow")
     if prospect.plan:
-        yield "driver", _moved(prospect.plan.driver)
-        yield "kernel", _kernel(prospect.plan)
+        driver = prospect.plan.driver
+        yield _Row("driver", _moved(driver)) if driver.moves else _fine(f"driver {driver.before or 'none'}")
+        yield _kernel(prospect.plan)
     if prospect.waits:
-        yield "reboot", f"due: {prospect.waits}"
+        yield _Row("reboot", f"due: {prospect.waits}")
     if prospect.plan:
-        yield "packages", f"{_packages(prospect.plan)} · {_lists(prospect.lists_s)}"
+        yield from _packages(prospect.plan, prospect.lists_s)
         yield from _amiss(prospect)
-        yield "way back", _way_back(prospect.plan)
-    for part in prospect.parts:
-        yield part.which, _firmware(part)
+        yield from _way_back(prospect.plan)
+    yield from _firmware(prospect.parts)
+    if prospect.notes:
+        yield _Row("open", "; ".join(prospect.notes))
 
 
-def _release(found: Prospect) -> Iterator[str]:
-    if found.identity and found.identity.dgx_os:
-        yield f"DGX OS {found.identity.dgx_os}"
+def _release(found: Prospect) -> _Row:
+    dgx_os = f"DGX OS {found.identity.dgx_os}" if found.identity and found.identity.dgx_os else ""
     if not found.standing:
-        yield "it knows of no release of NVIDIA's"
-        return
+        return _Row("release", " · ".join(filter(None, (dgx_os, "it knows of no release of NVIDIA's"))))
     has, ahead = found.standing.has, found.standing.ahead
-    yield f"has {has.shown}" if has else "has no release as a whole"
-    yield f"{len(ahead)} behind {ahead[-1].shown}" if ahead else "the newest that it knows of"
+    what = f"has {has.shown}" if has else "has no release as a whole"
+    if not ahead:
+        return _fine(f"{what}, the newest that it knows of")
+    return _Row("release", " · ".join(filter(None, (dgx_os, what, f"{len(ahead)} behind {ahead[-1].shown}"))))
 
 
 def _moved(move: Move) -> str:
@@ -96,11 +119,13 @@ def _moved(move: Move) -> str:
     return f"{before} -> {after}" if move.moves else f"{before}, stays"
 
 
-def _kernel(plan: Plan) -> str:
+def _kernel(plan: Plan) -> _Row:
     if plan.unknown:
         before = f"{plan.kernel.before or 'unknown'} -> " if plan.core else ""
-        return f"{before}unknown: {plan.unknown}"
-    return f"{_moved(plan.kernel)} · {_modules(plan)}"
+        return _Row("kernel", f"{before}unknown: {plan.unknown}", "yellow")
+    if plan.amiss or plan.kernel.moves or not plan.boot.kernel:
+        return _Row("kernel", f"{_moved(plan.kernel)} · {_modules(plan)}", "yellow" if plan.amiss else "")
+    return _fine(f"kernel {plan.kernel.before}, {_modules(plan)}")
 
 
 def _modules(plan: Plan) -> str:
@@ -113,50 +138,66 @@ def _modules(plan: Plan) -> str:
     return "with its nvidia.ko" if plan.reboots else "its nvidia.ko is there"
 
 
-def _packages(plan: Plan) -> str:
+def _packages(plan: Plan, lists_s: int | None) -> Iterator[_Row]:
     if plan.idle:
-        return "nothing to install"
-    counts = [(plan.upgraded, "to upgrade"), (plan.new, "new"), (plan.removed, "to remove")]
-    said = ", ".join(f"{len(names)} {what}" for names, what in counts if names)
-    return f"{said} · {size(plan.bytes)} to download"
+        yield _fine("nothing to install")
+    else:
+        counts = [(plan.upgraded, "to upgrade"), (plan.new, "new"), (plan.removed, "to remove")]
+        said = ", ".join(f"{len(names)} {what}" for names, what in counts if names)
+        yield _Row("packages", f"{said} · {size(plan.bytes)} to download")
+    if lists_s is None:
+        yield _Row("lists", "no package lists: run sudo apt-get update there", "yellow")
+    elif lists_s > _OLD_S:
+        yield _Row("lists", f"fetched {ago(lists_s)}: run sudo apt-get update there first", "yellow")
+    else:
+        yield _fine(f"lists fetched {ago(lists_s)}")
 
 
-def _lists(seconds: int | None) -> str:
-    if seconds is None:
-        return "no package lists: run sudo apt-get update there"
-    old = ": run sudo apt-get update there first" if seconds > _OLD_S else ""
-    return f"lists fetched {ago(seconds)}{old}"
-
-
-def _amiss(prospect: Prospect) -> Iterator[tuple[str, str]]:
+def _amiss(prospect: Prospect) -> Iterator[_Row]:
     """What is not as a user may expect it."""
     if prospect.plan and prospect.plan.removed:
-        yield "remove", _some(prospect.plan.removed)
+        yield _Row("remove", _some(prospect.plan.removed), "yellow")
     if prospect.plan and prospect.plan.kept:
-        yield "kept back", _some(prospect.plan.kept)
+        yield _Row("kept back", _some(prospect.plan.kept), "yellow")
     if prospect.absent:
-        yield "no offer", f"{_some(prospect.absent)}, of the release"
+        yield _Row("no offer", f"{_some(prospect.absent)}, of the release", "yellow")
     if prospect.held:
-        yield "held", f"{_some(prospect.held)}, by others, and stays"
+        yield _Row("held", f"{_some(prospect.held)}, by others, and stays")
     if prospect.behind and prospect.behind.removed:
-        yield "left out", f"{_some(prospect.behind.removed)}, which its owner removed"
+        yield _fine(f"without {_some(prospect.behind.removed)}, which its owner removed")
 
 
-def _way_back(plan: Plan) -> str:
-    if plan.idle:
-        return "nothing changes that would have to go back"
-    if plan.lost:
-        return f"closed: {_some(plan.lost)} cannot be had again"
-    if not plan.core:
-        return "nothing of driver and kernel changes"
+def _way_back(plan: Plan) -> Iterator[_Row]:
+    """What leads back; nothing where nothing changes."""
     before = plan.kernel.before
-    if before in plan.bare or not plan.kernel.moves:
+    if plan.lost:
+        yield _Row("way back", f"closed: {_lost(plan.lost)} cannot be had again", "yellow")
+    elif plan.core and (before in plan.bare or not plan.kernel.moves):
         alone = f"; {before} alone would have no nvidia.ko of the driver" if before in plan.bare else ""
-        return f"driver, modules and kernel go back as one set{alone}"
-    return f"{before} stays the default until the new one is proven, and has an nvidia.ko of the driver"
+        yield _Row("way back", f"driver, modules and kernel go back as one set{alone}")
+    elif plan.core:
+        yield _Row("way back", f"{before} stays the default until the new one is proven, with its nvidia.ko")
+    elif not plan.idle:
+        yield _Row("way back", "nothing of driver and kernel changes")
 
 
-def _firmware(part: Part) -> str:
+def _lost(versions: Sequence[str]) -> str:
+    return some((name.partition("=")[0] for name in versions), 2)
+
+
+def _firmware(parts: Sequence[Part]) -> Iterator[_Row]:
+    """A row for each part, but for those that are as released: their names in one."""
+    released = [part.which for part in parts if part.state in ("as-released", "already-on")]
+    if released:
+        yield _fine(f"{listed(released)} as released")
+    for part in parts:
+        if part.state == "newer":
+            yield _fine(f"{part.which} {part.board}, newer than released")
+        elif part.which not in released:
+            yield _Row(part.which, _of_part(part), "yellow" if part.state == "failed" else "")
+
+
+def _of_part(part: Part) -> str:
     short = f", less than the release's {part.wanted}" if part.falls_short else ""
     short = f", more than the release's {part.wanted}" if part.goes_beyond else short
     return _FIRMWARE[part.state].format(

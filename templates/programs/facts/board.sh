@@ -1,14 +1,15 @@
 #!/bin/sh
 # What facts/board.py reads: the netdevs beside the fabric's, the NVMe, the kernel's warnings and crash records, swap,
-# failed units, and what Secure Boot and DKMS say of modules. A tool that is absent prints nothing. Names are printed by
-# printf alone, since hardware may have any. /proc/net/wireless is left alone: with Wi-Fi 7 it has zeros for a signal,
-# and the kernel warns of whoever reads it (net/wireless/wext-core.c).
+# failed units, what Secure Boot and DKMS say of modules, and the firmware. A tool that is absent prints nothing. Names
+# are printed by printf alone, since hardware may have any. /proc/net/wireless is left alone: with Wi-Fi 7 it has zeros
+# for a signal, and the kernel warns of whoever reads it (net/wireless/wext-core.c).
 
 of_file() { # a file's first line as one word, or another word where it has none
   line=
   read -r line 2>/dev/null <"$1" || :
   printf '%s' "${line:-$2}" | tr -c '[:graph:]' _
 }
+. ./firmware_table.sh
 printf 'now %s\n' "$(date +%s)"
 awk '$2 == "00000000" { print "route " $1 }' /proc/net/route
 for d in /sys/class/net/*; do

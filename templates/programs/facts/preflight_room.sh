@@ -5,7 +5,7 @@
 . ./apt_holders.sh
 . ./first_upgrade_look.sh
 set -- / /var /etc
-while read -r _ _ _ _ at _; do case $at in /boot) set -- "$@" /boot; break ;; esac; done </proc/self/mountinfo
+while read -r _ _ _ _ at _; do case $at in /boot | /usr | /var/cache | /var/cache/apt | /var/cache/apt/archives) set -- "$@" "$at" ;; esac; done </proc/self/mountinfo
 while read -r room; do
   case $room in [0-9]*) printf 'room %s\n' "$room" ;; esac
 done <<EOF

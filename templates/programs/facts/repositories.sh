@@ -2,7 +2,8 @@
 # What facts/repositories.py reads: when apt's lists were fetched, which versions of driver and kernel packages the
 # repositories have and which lie in apt's cache, for which driver each build of the kernels' modules is, what is on
 # hold, what each kernel in /boot has, what waits for a reboot, which sources apt has, each with whether it was ever
-# fetched, and which modules DKMS builds, with whether Secure Boot takes their key. It asks no network, and writes nothing.
+# fetched, which modules DKMS builds, with whether Secure Boot takes their key, and what else changes the host: Ubuntu's
+# release upgrade, NVIDIA's dashboard, fwupdmgr. It asks no network, and writes nothing.
 
 . ./packages.sh
 printf 'now %s\n' "$(date +%s)"
@@ -75,6 +76,21 @@ apt-get -o Debug::NoLocking=1 update --print-uris 2>/dev/null | LC_ALL=C sed -nE
     if [ -s "/var/lib/apt/lists/$name" ]; then fetched=fetched; fi
   done
   printf 'source %s %s %s\n' "$fetched" "$suite" "$uri"
+done
+# what GRUB's settings have of it; the last word on the kernel's command line counts
+sed -nE '/^[[:space:]]*#/d; s/.*[" =]kho=([A-Za-z0-9]+).*/kho \1/p' /etc/default/grub /etc/default/grub.d/*.cfg 2>/dev/null | tail -n 1
+sed -n "s/^New release '\([^']*\)' available.*/offer \1/p" /var/lib/ubuntu-release-upgrader/release-upgrade-available 2>/dev/null | head -n 1
+bus=com.nvidia.dgx.dashboard.admin1 # it is asked where it runs, and not started for that
+timeout -k 2 10 busctl --auto-start=no call $bus /com/nvidia/dgx/dashboard/admin $bus GetOTAAvailabilitySnapshot 2>/dev/null |
+  LC_ALL=C sed -n '1s/^\(ssbbs .\{1,250\}\)$/dashboard \1/p'
+for d in /proc/[0-9]*; do
+  { read -r name <"$d/comm"; } 2>/dev/null || continue
+  case $name in
+  do-release-upgr | dgx-dashboard-r) ;;
+  fwupdmgr) case $(tr '\0' ' ' <"$d/cmdline") in *' update '* | *' upgrade '* | *'install '*) ;; *) continue ;; esac ;;
+  *) continue ;;
+  esac
+  printf 'works %s %s\n' "${d##*/}" "$name"
 done
 if [ -e /run/reboot-required ]; then
   printf 'reboot \n'

@@ -1,4 +1,4 @@
-"""What the preflight asks of the journal, run for real against a tree of its own."""
+"""What the preflight asks of the journal and of the mounts, run for real against a tree of its own."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs
+from sparkrig.facts.preflight import Preflight
 from sparkrig.files import DECLARED
+from sparkrig.host import preflight
 from sparkrig.runs.lock import RUNS
+from tests.unit.resources.world import settled
 
 OPEN_RUN = programs.text("facts/preflight_open_run.sh")
 # by name: of each run its number, and whether it has an end; whether the newest is open
@@ -61,3 +64,9 @@ def asked(folder: Path) -> str:
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=10, check=False)
     assert done.stderr == ""
     return done.stdout
+
+
+def test_what_is_a_mount_of_its_own_is_asked_for_its_room(tmp_path: Path) -> None:
+    rows, _ = settled(tmp_path).look(Preflight().command())
+    room = preflight.parse([row for row in rows if row], 0).room_mb
+    assert {*room} == {"/", "/var", "/etc", "/boot", "/var/cache"}, "as the tree has them, and no folder besides"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+import subprocess
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -156,6 +157,50 @@ def test_what_dkms_builds_is_named_with_its_key(world: World, boots: int, answer
     rows, _ = world.look(Repositories().command())
     found = repositories.parse(row for row in rows if row)
     assert (found.dkms, found.key_absent) == (("r8127/11.015.00",), absent)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "seen"),
+    [
+        ("do-release-upgrade", [], True),
+        ("dgx-dashboard-reboot.sh", [], True),
+        ("fwupdmgr", ["upgrade", "-y"], True),
+        ("fwupdmgr", ["get-devices", "--json"], False),
+        ("dgx-dashboard", [], False),
+    ],
+)
+def test_a_program_that_changes_the_host_is_seen_by_its_process(
+    world: World, tmp_path: Path, name: str, words: list[str], seen: bool
+) -> None:
+    program = tmp_path / name
+    program.write_text("#!/bin/sh\nread -r end\n")
+    program.chmod(0o755)
+    with subprocess.Popen([program, *words], stdin=subprocess.PIPE, text=True) as process:
+        while name[:15] not in Path(f"/proc/{process.pid}/comm").read_text():
+            pass  # it is still what forked it
+        rows, _ = world.look(Repositories().command())
+        process.communicate("end\n")
+    programs = repositories.parse(row for row in rows if row).others.programs
+    assert [each.name for each in programs if each.pid == process.pid] == [name[:15]] * seen
+
+
+def test_offers_and_kho_are_read_as_ubuntu_and_the_dashboard_write_them(world: World) -> None:
+    """The dashboard's replies are those of two recorded Sparks, the offer's words those of Ubuntu's motd."""
+    offer = "New release '26.04.1 LTS' available.\nRun 'do-release-upgrade' to upgrade to it.\n\n"
+    world.file("/var/lib/ubuntu-release-upgrader/release-upgrade-available").write_text(offer)
+    world.file("/etc/default/grub").write_text('GRUB_CMDLINE_LINUX="quiet kho=on"\n')
+    line = 'GRUB_CMDLINE_LINUX="$GRUB_CMDLINE_LINUX kho=off"\n# GRUB_CMDLINE_LINUX="kho=on"\n'
+    world.file("/etc/default/grub.d/nvidia-spark-grub-kho.cfg").write_text(line)
+    replies = {
+        'ssbbs "ready" "2026-09-05T10:33:15+03:00" true true "July 2026"': "July 2026",
+        'ssbbs "ready" "2026-09-05T10:33:15+03:00" true false ""': "",
+        "another form": "",
+    }
+    for reply, offered in replies.items():
+        world.says("busctl", reply)
+        rows, _ = world.look(Repositories().command())
+        found = repositories.parse(row for row in rows if row)
+        assert (found.kho, found.others.ubuntu, found.others.dashboard) == ("off", "26.04.1 LTS", offered)
 
 
 def test_what_goes_is_told_apart_by_whether_it_was_installed_by_its_own_name(tmp_path: Path) -> None:

@@ -113,6 +113,7 @@ def test_a_healthy_spark_is_read_whole_and_nothing_is_wrong_with_it(spark: Simul
         "health.swap": "0.0 GiB of 16.0 GiB swap are used",
         "health.units": "no unit has failed",
         "health.modules": "Secure Boot is on, DKMS built 1 for kernel 6.14.0-1015-nvidia",
+        "health.firmware": "",
     }
 
 
@@ -126,6 +127,11 @@ def printing(tool: str, text: str) -> Fault:
 
 def smart(line: str, other: str) -> Fault:
     return lambda host: host.tool("nvme", f"cat <<'END'\n{SMART.replace(line, other)}END")
+
+
+def connectx(host: SimulatedHost, version: str) -> None:
+    host.has("/sys/class/infiniband/mlx5_0/device/vendor", "0x15b3\n")
+    host.has("/sys/class/infiniband/mlx5_0/fw_ver", f"{version}\n")
 
 
 FAULTS: list[tuple[str, str, Fault]] = [
@@ -152,6 +158,7 @@ FAULTS: list[tuple[str, str, Fault]] = [
     ("swap", "swapped", having("/proc/meminfo", "SwapTotal: 16777212 kB\nSwapFree: 1048576 kB\n")),
     ("units", "unit-failed", printing("systemctl", "nvidia-persistenced.service loaded failed failed NVIDIA")),
     ("modules", "dkms-absent", printing("dkms", "r8127/11.014.00: added")),
+    ("firmware", "firmware-open", lambda host: connectx(host, "28.44.1036")),
 ]
 
 

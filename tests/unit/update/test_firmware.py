@@ -402,7 +402,7 @@ def test_the_script_asks_ethtool_where_no_rdma_device_has_a_version(tmp_path: Pa
     (tmp_path / "sys" / "class" / "net" / "eth0").mkdir()
     answer = "printf 'driver: x\\nfirmware-version: %s\\n' '28.45.4028 (NVD0000000087)'"
     tool(tmp_path / "bin", "ethtool", f'[ "$*" = "-i enp1s0f0np0" ] && {answer} || echo firmware-version: 1.2.3')
-    assert looked(tmp_path).connectx == ("28.45.4028",)
+    assert looked(tmp_path).table.connectx == ("28.45.4028",)
 
 
 def test_a_tool_that_fails_or_prints_without_end_is_told(tmp_path: Path) -> None:
