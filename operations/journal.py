@@ -329,13 +329,16 @@ def close(
     declaration: Callable[[], str] | None = None,
     unkept: Callable[[], str] = str,
     simulated: Callable[[], bool] | None = None,
+    kept: Callable[[str | None], None] | None = None,
 ) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
     + unkept: why this run keeps both although it changed nothing; empty where an earlier run has done so
     + simulated: of a deploy, which leaves what apt simulates on the host: whether its look found that there
+    + kept: keeps what there is to know of the host on this machine; given what was declared, None where that stood
     """
+    stdin = None
     if not process.is_executing and (why := unkept()):
         if declaration:
             plan.report([Change("file", DECLARED, why, "as declared now")])
@@ -350,6 +353,8 @@ def close(
         if process.is_executing and simulated and not simulated():
             apt.keep_simulation(inventory.get_host(host.name), _patience(host))
         host.noop("nothing was changed, so there is nothing to note")
+    if process.is_executing and kept:
+        kept(stdin)
 
 
 def step() -> str:

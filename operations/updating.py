@@ -37,7 +37,6 @@ FIRMWARE_S = 1800  # the same where it writes firmware, which takes 15 minutes [
 _POLL_S = 3
 _LOSSES = 5  # lost links of one Spark that are waited for
 _BOOTS = 2  # of a new kernel by one command: one that came up, and lost its power, is booted once more
-_SERVE = "deploys/serve.py"
 
 
 @dataclass
@@ -276,7 +275,7 @@ class Updating:
                 self._say(f"{name}: {_called(service)} starts again once {self._updated(name, later)} updated")
             else:
                 named = () if service == "-" else ("--data", f"serve_name={service}")
-                self._deploy(name, _SERVE, named)
+                self._deploy(name, project.SERVE, named)
 
     def _updated(self, name: str, later: Sequence[str]) -> str:
         """The hosts that have to be updated first, with their verb."""
@@ -284,7 +283,7 @@ class Updating:
             return "both hosts are"
         return f"{listed(later)} {'is' if len(later) == 1 else 'are'}"
 
-    def _deploy(self, name: str, deploy: str | Path, more: Sequence[str]) -> None:
+    def _deploy(self, name: str, deploy: Path, more: Sequence[str]) -> None:
         """Run pyinfra on a host and its peers. Raises Refusal where it does not get to its end."""
         hosts = list(self.fleet.group(name))
         limit = [] if set(hosts) == set(self.fleet) else [word for each in hosts for word in ("--limit", each)]

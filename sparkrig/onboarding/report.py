@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sparkrig.onboarding.card import Newcomer
 from sparkrig.onboarding.hostkey import HostKey
+from sparkrig.onboarding.kept import Facts
 from sparkrig.onboarding.plan import Onboarding
 from sparkrig.onboarding.proposal import Move
 
@@ -34,12 +35,15 @@ class MissingWeights:
 class Replaced:
     """What there is of the Spark whose place it takes.
 
-    host_keys: those that known_hosts had of it; accepted: what stays accepted; weights: what the new one lacks.
+    host_keys: those that known_hosts had of it; accepted: what stays accepted; weights: what the new one lacks;
+    before: what it was, None where nothing is kept of it; servers: what is served again, in words.
     """
 
     host_keys: list[HostKey]
     accepted: list[Accepted]
     weights: list[MissingWeights]
+    before: Facts | None
+    servers: list[str]
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,7 @@ class Report:
     peer_data: what is written of both into the inventory; topology: what joins it to its peers, None for one
     alone; others: what is written of each of these; moves: by host and netdev, the addresses of a cluster that it
     joins, before and after; here: what is written on this machine; hosts: by name; outcome: in words; replaced:
-    None without --replace.
+    None without --replace; seconds: what each part took (look, deploy, serve, verify).
     """
 
     schema: Literal["sparkrig.onboard/1"] = "sparkrig.onboard/1"
@@ -79,6 +83,7 @@ class Report:
     outcome: str
     exit_code: int
     replaced: Replaced | None
+    seconds: Mapping[str, int]
 
 
 def moved(moves: Iterable[Move]) -> dict[str, dict[str, MovedAddress]]:

@@ -120,7 +120,8 @@ class Draft:
     """All that is known and proposed before the question.
 
     found: the Spark and the others of its pair or cluster; others: all of the inventory that were looked at;
-    moves: the addresses of a cluster that it joins, before and after.
+    moves: the addresses of a cluster that it joins, before and after; servers: what it is to serve once it is
+    deployed, in words, and what deploys/serve.py is given for each.
     """
 
     book: Book
@@ -131,6 +132,7 @@ class Draft:
     here: Sequence[str]
     others: Mapping[str, State] = field(default_factory=dict)
     moves: Sequence[Move] = ()
+    servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def seen(self) -> State:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from sparkrig import inventory, inventory_file
 from sparkrig.cli.onboard import onboard
 from sparkrig.drift.drift import Host, Report, Row
+from sparkrig.onboarding.io import kept_files
+from sparkrig.onboarding.kept import Facts, Kept, Served
 from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC
 from tests.plan.trusting import trusting
@@ -242,6 +244,53 @@ def test_a_report_that_cannot_be_read_is_left_with_a_warning(replaced: Replaced)
     assert "no report that sparkrig drift --json wrote. Try: rm " in done.stderr
     assert "The deploy did not get to its end" in done.stdout
     assert replaced.report.read_text() == "no report"
+
+
+# --- it serves what the one before served
+
+SERVED = Served("", "Qwen/Qwen3-8B", "a" * 40, settings={"model": "qwen3-8b"})
+GIVEN = f"served {{'serve_revision': '{'a' * 40}', 'model': 'qwen3-8b'}}"
+
+
+def keeps(made: Replaced, *servers: Served) -> Path:
+    facts = Facts("a maker", "7.5.0", "6.17.0-1", "580.1", 1)
+    kept_files.keep(made.desk.file, Kept("spark-b", "2026-11-29T10:00Z", facts, servers=servers))
+    return kept_files.path(made.desk.file, "spark-b")
+
+
+@pytest.mark.slow  # a whole onboarding
+def test_it_serves_again_and_each_part_is_timed(replaced: Replaced) -> None:
+    keeps(replaced, SERVED)
+    done = replaced.scripted("--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("served {") == 1 and GIVEN in done.stderr
+    told = json.loads(done.stdout)
+    assert complaints("onboard", told) == []
+    assert told["replaced"]["servers"] == [f"Qwen/Qwen3-8B at {'a' * 12}"]
+    assert told["replaced"]["before"]["driver"] == "580.1" and told["replaced"]["weights"] == []
+    assert [*told["seconds"]] == ["look", "deploy", "serve", "verify"]
+    assert f"Serve: Qwen/Qwen3-8B at {'a' * 12}" in told["hosts"]["spark-b"]["steps"]
+
+
+@pytest.mark.slow  # whole onboardings
+def test_killed_while_it_serves_the_same_again_does_that_alone(replaced: Replaced) -> None:
+    keeps(replaced, SERVED)
+    failed = replaced.scripted(SERVED="1")
+    assert failed.returncode == 1 and "does not serve Qwen/Qwen3-8B" in failed.stdout, failed.stderr
+    assert "The same again goes on from there: sparkrig onboard --replace spark-b" in failed.stdout
+    done = replaced.scripted()
+    assert done.returncode == 0 and GIVEN in done.stderr, done.stdout + done.stderr
+    assert_in_its_place(replaced)
+
+
+def test_what_is_kept_of_it_and_makes_no_sense_changes_nothing(replaced: Replaced) -> None:
+    file = keeps(replaced, replace(SERVED, settings={"ssh_user": "root"}))
+    before = replaced.kept()
+    line = unchanged(replaced, replaced.scripted(), before)
+    assert f"{file}: a server cannot be served again: ssh_user is no setting of a server" in line
+    file.write_text("{")
+    line = unchanged(replaced, replaced.scripted(), before)
+    assert f"{file} is not as sparkrig keeps a Spark. Try: mv " in line
 
 
 # --- what is refused, with nothing changed
