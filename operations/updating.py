@@ -19,7 +19,7 @@ from sparkrig.ssh import session  # isort: skip - it patches the standard librar
 from sparkrig.cure import on_host, verb
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
-from sparkrig.operations import applying, journal, update
+from sparkrig.operations import applying, journal, update, update_changed
 from sparkrig.refusal import Refusal
 from sparkrig.ssh import controller, remote
 from sparkrig.ssh.remote import Failed, Lost
@@ -108,6 +108,11 @@ class Updating:
             except Refusal:  # of a cluster all or none; one that did not answer may have kept it
                 remote.each(hosts, take_back)
                 raise
+            serving = {name: at for name, at in hosts.items() if records[name].served}
+            timed = remote.each(serving, lambda at: update_changed.rate(at, self.fleet[at.name].patience))
+        for name, answer in timed.items():
+            if isinstance(answer, Exception):
+                self._say(f"{name}: how fast it answers now is not known: {answer}")
 
     @contextmanager
     def _locked(self, names: Iterable[str], title: str, wait_s: float | None = None) -> Iterator[dict[str, Host]]:
@@ -217,6 +222,8 @@ class Updating:
             self._serve(name, found)
             self._note(name, task, found)
         else:
+            if task == "close" and found.steps:
+                self._on_host(name, found, lambda at, patience: update_changed.tell(at, found, patience))
             self._on_host(name, found, lambda at, patience: update.perform(at, task, found, patience))
         if task in ("boot", "apply") and found.boot == controller.boot_id():
             raise self._ends_here(name, task)

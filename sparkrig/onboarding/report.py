@@ -23,25 +23,15 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class MissingWeights:
-    """Weights that a peer has: OWNER/NAME, or a GGUF file below it. cure: what copies them."""
-
-    name: str
-    bytes: int
-    cure: str
-
-
-@dataclass(frozen=True)
 class Replaced:
     """What there is of the Spark whose place it takes.
 
-    host_keys: those that known_hosts had of it; accepted: what stays accepted; weights: what the new one lacks;
-    before: what it was, None where nothing is kept of it; servers: what is served again, in words.
+    host_keys: those that known_hosts had of it; accepted: what stays accepted; before: what it
+    was, None where nothing is kept of it; servers: what is served again, in words.
     """
 
     host_keys: list[HostKey]
     accepted: list[Accepted]
-    weights: list[MissingWeights]
     before: Facts | None
     servers: list[str]
 
@@ -65,7 +55,7 @@ class Report:
     None without --replace; seconds: what each part took (look, deploy, serve, verify).
     """
 
-    schema: Literal["sparkrig.onboard/1"] = "sparkrig.onboard/1"
+    schema: Literal["sparkrig.onboard/2"] = "sparkrig.onboard/2"
     address: str
     user: str
     host_key: HostKey

@@ -1,4 +1,4 @@
-"""T1: what a deploy and a server leave beside the inventory, which is all that is left of a Spark without its disk."""
+"""T1: what a deploy and a server leave beside the inventory: all that is left of a Spark without its disk."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.io.first_login import Target
     from sparkrig.onboarding.report import Accepted, Replaced
-    from sparkrig.onboarding.weights import Missing
     from sparkrig.resources.state import State
 
 _NAMED = 6  # checks
@@ -175,7 +174,7 @@ def _peers(name: str, book: Book) -> dict[str, State]:
         return {}
     try:
         role = ", one of its cluster," if len(peers) > 1 else ", the other host of its pair,"
-        return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role, weights=True)
+        return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role)
     except Lost as error:
         terminal.echo(f"Error: {error}. Nothing was changed. Try: {verb('doctor', 'access')}", err=True)
         raise SystemExit(3) from None
@@ -288,38 +287,10 @@ def _warn(refusal: Refusal) -> None:
 # --- what is left to say
 
 
-def missing(place: Place, draft: Draft) -> list[Missing]:
-    """The weights that a peer has, and this one lacks, each from the first that has them."""
-    from sparkrig.onboarding import weights
-
-    settings, declared = draft.after.fleet[place.name], _declared(place.name, draft)
-    here = weights.Host(place.name, draft.seen)
-    found: dict[str, Missing] = {}
-    for peer, seen in place.peers.items():
-        for each in weights.missing(settings, here, weights.Host(peer, seen), declared):
-            served = each.name.lower() in declared or any(what.startswith(each.name) for what in draft.servers)
-            if not (served and draft.servers):
-                found.setdefault(each.name, each)
-    return [*found.values()]
-
-
-def _declared(name: str, draft: Draft) -> set[str]:
-    """The checkpoints that the settings of that host name, in small letters."""
-    from sparkrig.serving.io import catalogue_files, recipe_file
-    from sparkrig.storage import report as storage
-
-    fleet, file = draft.after.fleet, draft.after.file
-    if not (fleet[name].model or fleet[name].recipe):
-        return set()
-    catalogue = catalogue_files.catalogue(beside=catalogue_files.own(file))
-    return set(storage.declared(fleet, name, catalogue.find, recipe_file.read).checkpoints)
-
-
 def said(place: Place, draft: Draft) -> Iterator[str]:
-    """What stays of the one before, and what to do about the weights; a line each."""
+    """What stays of the one before, and what is otherwise; a line each."""
     from sparkrig.bandwidth.io import history_file
     from sparkrig.drift.io import drift_files
-    from sparkrig.storage.render.storage import size
 
     file, pair = draft.after.file, draft.after.fleet[place.name].group_name
     yield from _moved(place, draft)
@@ -329,8 +300,6 @@ def said(place: Place, draft: Draft) -> Iterator[str]:
         yield (
             f"{each.id} is still accepted on {place.name} until {each.until}, by {drift_files.accepted_file(file)}"
         )
-    for lack in missing(place, draft):
-        yield f"{place.name} lacks {lack.name} ({size(lack.size)}). Copy it: {lack.copied}"
 
 
 def _moved(place: Place, draft: Draft) -> Iterator[str]:
@@ -363,8 +332,7 @@ def accepted(name: str, draft: Draft) -> list[Accepted]:
 
 def document(place: Place, key: HostKey, draft: Draft) -> Replaced:
     """The same for programs."""
-    from sparkrig.onboarding.report import MissingWeights, Replaced
+    from sparkrig.onboarding.report import Replaced
 
-    weights = [MissingWeights(each.name, each.size, each.copied) for each in missing(place, draft)]
     was = place.was.facts if place.was else None
-    return Replaced(place.stale(key), accepted(place.name, draft), weights, was, [*draft.servers])
+    return Replaced(place.stale(key), accepted(place.name, draft), was, [*draft.servers])
