@@ -41,10 +41,11 @@ def served(spark: Spark, server: Server) -> None:
     """Keep what a host serves after deploys/serve.py; a run that changed something has it looked at once more."""
 
     def change(now: Kept) -> Kept:
-        if server.goes or server.idle:
-            return now.with_server(server.name, None)
-        seen = again(Serving, weights=server.mine.weights) if journal.begun(host) else spark.found.serving
-        return now.with_server(server.name, kept.served(server.name, server.wish, server.mine, seen))
+        servers = {each.service: each for each in now.servers if each.service != server.name}
+        if not (server.goes or server.idle):
+            seen = again(Serving, weights=server.mine.weights) if journal.begun(host) else spark.found.serving
+            servers[server.name] = kept.served(server.name, server.wish, server.mine, seen)
+        return replace(now, servers=tuple(servers[name] for name in sorted(servers)))
 
     _keep(spark, change)
 

@@ -164,7 +164,7 @@ class _Watch:
         self.parts: dict[str, float] = {}
         self._last = monotonic()
 
-    def lap(self, part: str) -> None:
+    def lap(self, part: str = "") -> None:
         """What went by since the last lap was for that part; for none, where it is empty."""
         before, self._last = self._last, monotonic()
         if part:
@@ -222,7 +222,7 @@ def _through(
             _unchanged(draft.book)
             if place:
                 replacing.begin(place, key, draft)
-            watch.lap("")  # whoever answers may take his time
+            watch.lap()  # whoever answers may take his time
             _let_in(at, key, entrance)
         password.drop()
     applied = outcome is None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -24,23 +24,6 @@ _MOST = 262_144  # characters; one with a whole declaration has 12,000
 _WHAT = {"model", "recipe"}  # settings that say what is served
 
 _Text = Annotated[str, Field(max_length=400)]
-
-
-@dataclass(frozen=True)
-class Facts:
-    """What the Spark was: who built it, its release of DGX OS, kernel and driver as they count, its memory."""
-
-    maker: _Text
-    dgx_os: _Text
-    kernel: _Text
-    driver: _Text
-    memory_kib: int
-
-    def moved(self, now: Facts) -> str:
-        """In words, what of the system is another one now."""
-        words = {"dgx_os": "DGX OS", "kernel": "kernel", "driver": "driver"}
-        pairs = [(word, getattr(self, name), getattr(now, name)) for name, word in words.items()]
-        return listed(f"{word} {old or 'none'} -> {new or 'none'}" for word, old, new in pairs if old != new)
 
 
 @dataclass(frozen=True)
@@ -94,26 +77,23 @@ class Served:
 class Kept:
     """One Spark.
 
-    host: its name in the inventory; at: when, in UTC; facts; held: version by name of the packages on hold;
-    declared: what each check wanted at the last whole deploy, by its id; servers.
+    host: its name in the inventory; at: when, in UTC; facts: who built it, its DGX OS, kernel and driver, by
+    these words; held: version by name of the packages on hold; declared: what each check wanted at the last whole
+    deploy, by its id; servers: by their names.
     """
 
     host: _Text
     at: _Text
-    facts: Facts
+    facts: Mapping[str, _Text]
     held: Mapping[str, str] = field(default_factory=dict)
     declared: Mapping[str, str] = field(default_factory=dict)
     servers: tuple[Served, ...] = ()
     schema: Literal["sparkrig.kept/1"] = "sparkrig.kept/1"
 
-    def with_server(self, service: str, server: Served | None) -> Kept:
-        """The same with another server of that name; None for none."""
-        others = [each for each in self.servers if each.service != service]
-        return replace(self, servers=tuple(sorted([*others, *([server] if server else [])], key=_name)))
-
-    def unserved(self, services: Collection[str]) -> list[Served]:
-        """Those that a host which has these services lacks."""
-        return [each for each in self.servers if each.service not in services]
+    def moved(self, before: Kept) -> str:
+        """In words, what of the system is another one than it was."""
+        pairs = [(word, old, self.facts.get(word)) for word, old in before.facts.items()]
+        return listed(f"{word} {old or 'none'} -> {new or 'none'}" for word, old, new in pairs if old != new)
 
     def differs(self, before: Kept) -> list[str]:
         """What is declared otherwise than it was, by the ids of checks."""
@@ -121,21 +101,14 @@ class Kept:
         return sorted(id for id in both if self.declared[id] != before.declared[id])
 
 
-def _name(server: Served) -> str:
-    return server.service
-
-
 def of(host: str, at: str, state: State, settings: Settings) -> Kept:
     """What is kept of a host as it was looked at: what no deploy moves."""
     identity, packages = state.identity, state.driver
     versions = {row.name: row.version for row in packages.installed}
+    facts = {"maker": identity.vendor, "DGX OS": identity.dgx_os or "", "kernel": identity.kernel}
+    facts["driver"] = driver.version(packages)
     return Kept(
-        host=host,
-        at=at,
-        facts=Facts(
-            identity.vendor, identity.dgx_os or "", identity.kernel, driver.version(packages), identity.memory_kib
-        ),
-        held={name: versions[name] for name in driver.hold_set(packages, settings.driver_branch)},
+        host, at, facts, {name: versions[name] for name in driver.hold_set(packages, settings.driver_branch)}
     )
 
 

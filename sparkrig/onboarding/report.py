@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 from sparkrig.onboarding.card import Newcomer
 from sparkrig.onboarding.hostkey import HostKey
-from sparkrig.onboarding.kept import Facts
 from sparkrig.onboarding.plan import Onboarding
 from sparkrig.onboarding.proposal import Move
 
@@ -32,7 +31,7 @@ class Replaced:
 
     host_keys: list[HostKey]
     accepted: list[Accepted]
-    before: Facts | None
+    before: Mapping[str, str] | None
     servers: list[str]
 
 

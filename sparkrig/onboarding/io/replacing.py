@@ -209,7 +209,7 @@ def _unserved(place: Place, draft: Draft) -> dict[str, dict[str, Any]]:
     """
     mine, seen = draft.after.fleet[place.name], draft.seen
     there = last_deploy.records(seen.files, seen.serving)
-    servers = place.was.unserved(there) if place.was else []
+    servers = [each for each in place.was.servers if each.service not in there] if place.was else []
     declared = "" if mine.model == NONE else mine.model or mine.recipe
     if declared and mine.serve_name not in {*there, *(each.service for each in servers)}:
         servers.append(Served(mine.serve_name, declared))
@@ -307,7 +307,7 @@ def _moved(place: Place, draft: Draft) -> Iterator[str]:
     was, now = place.was, kept_files.read(draft.after.file, place.name)
     if was is None or now is None:
         return
-    if differ := was.facts.moved(now.facts):
+    if differ := now.moved(was):
         yield f"{place.name} differs from the one before: {differ}. Compare: {verb('update', '--check')}"
     if ids := now.differs(was):
         yield f"Declared otherwise than the one before was: {some(ids, _NAMED)}"

@@ -16,7 +16,7 @@ from sparkrig import inventory, inventory_file
 from sparkrig.cli.onboard import onboard
 from sparkrig.drift.drift import Host, Report, Row
 from sparkrig.onboarding.io import kept_files
-from sparkrig.onboarding.kept import Facts, Kept, Served
+from sparkrig.onboarding.kept import Kept, Served
 from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC
 from tests.plan.trusting import trusting
@@ -248,7 +248,7 @@ GIVEN = f"served {{'serve_revision': '{'a' * 40}', 'model': 'qwen3-8b'}}"
 
 
 def keeps(made: Replaced, *servers: Served) -> Path:
-    facts = Facts("a maker", "7.5.0", "6.17.0-1", "580.1", 1)
+    facts = {"maker": "a maker", "DGX OS": "7.5.0", "kernel": "6.17.0-1", "driver": "580.1"}
     kept_files.keep(made.desk.file, Kept("spark-b", "2026-11-29T10:00Z", facts, servers=servers))
     return kept_files.path(made.desk.file, "spark-b")
 

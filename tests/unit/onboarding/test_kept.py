@@ -10,7 +10,7 @@ import pytest
 
 from sparkrig.onboarding import kept
 from sparkrig.onboarding.io import kept_files
-from sparkrig.onboarding.kept import Facts, Kept, Served
+from sparkrig.onboarding.kept import Kept, Served
 from sparkrig.refusal import Refusal
 from sparkrig.serving.served import Own, Serving, Weights
 from sparkrig.serving.wish import Wish
@@ -19,14 +19,14 @@ from tests.unit.candidates import seen
 
 COMMIT = "0123456789" * 4
 SOLO = Served("", "Qwen/Qwen3-8B", COMMIT, settings={"model": "qwen3-8b", "serve_port": 9000})
-FACTS = Facts("a maker", "7.5.0", "6.17.0-1", "580.1", 1)
+FACTS = {"maker": "a maker", "DGX OS": "7.5.0", "kernel": "6.17.0-1", "driver": "580.1"}
 KEPT = Kept("spark-a", "2026-11-29T10:00Z", FACTS, {"a": "1"}, {"driver.hold": "held", "x": "1"}, (SOLO,))
 
 
 def test_what_is_kept_of_a_host_is_what_it_was_seen_as() -> None:
     state = seen("a")
     made = kept.of("spark-a", "now", state, Settings())
-    assert made.facts.kernel == state.identity.kernel and made.facts.driver.startswith("580.")
+    assert made.facts["kernel"] == state.identity.kernel and made.facts["driver"].startswith("580.")
     assert "nvidia-driver-580-open" in made.held
     assert kept.load(kept.dump(made)) == made
 
@@ -84,12 +84,8 @@ def test_what_is_no_setting_of_a_server_is_never_handed_on() -> None:
 def test_what_moved_and_what_is_declared_otherwise() -> None:
     now = replace(KEPT, declared={"driver.hold": "other", "new": "1"})
     assert now.differs(KEPT) == ["driver.hold"] and KEPT.differs(KEPT) == []
-    assert FACTS.moved(replace(FACTS, kernel="6.17.0-0", driver="")) == (
-        "kernel 6.17.0-1 -> 6.17.0-0 and driver 580.1 -> none"
-    )
-    assert KEPT.unserved([""]) == [] and KEPT.unserved(["embed"]) == [SOLO]
-    assert KEPT.with_server("", None).servers == ()
-    assert KEPT.with_server("a", replace(SOLO, service="a")).with_server("", SOLO).servers[0] == SOLO
+    other = replace(KEPT, facts={**FACTS, "kernel": "6.17.0-0", "driver": ""})
+    assert other.moved(KEPT) == "kernel 6.17.0-1 -> 6.17.0-0 and driver 580.1 -> none" and KEPT.moved(KEPT) == ""
 
 
 def test_the_file_is_beside_the_inventory_and_is_written_where_it_changed(tmp_path: Path) -> None:
