@@ -21,8 +21,6 @@ from sparkrig.text import listed
 
 _MOST = 262_144  # characters; one with a whole declaration has 12,000
 
-_WHAT = {"model", "recipe"}  # settings that say what is served
-
 _Text = Annotated[str, Field(max_length=400)]
 
 
@@ -53,21 +51,19 @@ class Served:
         """
         if strange := self.settings.keys() - {*service_settings.FIELDS}:
             raise ValueError(f"{', '.join(sorted(strange))} is no setting of a server")
-        if self.service != settings.serve_name:
+        base = settings.model_dump()
+        if self.service != settings.serve_name:  # the inventory describes another one
+            base |= {name: DEFAULTS[name] for name in service_settings.FIELDS}
             data = {"serve_name": self.service, **self.settings}
         elif settings.model or settings.recipe:
             data = {}
         else:
-            data = {
-                name: value for name, value in self.settings.items() if getattr(settings, name) == DEFAULTS[name]
-            }
-        wanted = {**settings.model_dump(include=_WHAT), **data}
-        if hub.REVISION.fullmatch(self.revision) and all(
-            wanted[each] == self.settings.get(each) for each in _WHAT
-        ):
+            data = {name: value for name, value in self.settings.items() if base[name] == DEFAULTS[name]}
+        same = all({**base, **data}[each] == self.settings.get(each) for each in ("model", "recipe"))
+        if same and hub.REVISION.fullmatch(self.revision):
             data = {"serve_revision": self.revision, **data}
         try:
-            Settings.model_validate({**settings.model_dump(), **data})
+            Settings.model_validate({**base, **data})
         except ValidationError as error:
             raise ValueError(error.errors(include_url=False)[0]["msg"]) from None
         return data

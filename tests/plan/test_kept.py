@@ -32,7 +32,8 @@ def test_a_deploy_keeps_each_host_and_costs_it_nothing(deploy: Deploy, tmp_path:
 
 
 def test_a_server_is_kept_by_what_was_typed_and_a_deploy_leaves_it(deploy: Deploy, tmp_path: Path) -> None:
-    started = answering(hosts(ready(commit=COMMIT), Spark()), "gpt-oss-120b")
+    started = answering(hosts(ready(commit="f" * 40), Spark()), "gpt-oss-120b")
+    started[0].later = {**started[0].later, "serving": ready(commit=COMMIT).rows()}  # as the run leaves it
     run = deploy(started, "-y", *MODEL, file=FILE)
     assert run.code == 0, tail(run)
     (server,) = kept(tmp_path)["servers"]

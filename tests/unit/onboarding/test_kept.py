@@ -62,6 +62,11 @@ AGAIN: dict[str, tuple[Served, dict[str, Any], dict[str, Any]]] = {
         {"model": "gpt-oss-120b"},
         {"serve_name": "embed", "model": "qwen3-8b", "serve_port": 9000},
     ),
+    "a service beside a recipe": (
+        replace(SOLO, service="embed"),
+        {"recipe": "x.yaml"},
+        {"serve_revision": COMMIT, "serve_name": "embed", "model": "qwen3-8b", "serve_port": 9000},
+    ),
     "its commit stays the declared one": (
         replace(SOLO, settings={"model": "qwen3-8b", "serve_revision": "f" * 40}),
         {},
