@@ -25,6 +25,19 @@ from tests.lab.serving import IDS, SETTINGS, TWO, models, serve
 pytestmark = pytest.mark.exhaustive  # two deploys and three servers under emulation
 
 
+def killed(log: Path, *words: str) -> None:
+    """The command, until it starts the server."""
+    env = {**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": STATE}
+    command, end = [str(BIN / "sparkrig"), *words], time.monotonic() + 1500
+    with log.open("w") as out:
+        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=out, stderr=out, start_new_session=True)
+        while "Starting operation: Serve | server" not in log.read_text():
+            assert process.poll() is None and time.monotonic() < end, log.read_text()[-4000:]
+            time.sleep(0.5)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
+
+
 @pytest.mark.promise(3, 4)
 def test_a_guest_made_anew_serves_again_by_one_command(ready: Pair, tmp_path: Path, seen: Seen) -> None:
     """Killed while its half of the model starts, too: that one needs docker, systemd and weights that are gone."""
@@ -42,23 +55,8 @@ def test_a_guest_made_anew_serves_again_by_one_command(ready: Pair, tmp_path: Pa
     password.write_text(f"{PASSWORD}\n")
     password.chmod(0o600)
     words = ["onboard", "--replace", "spark-b", "--inventory", inventory, "--yes"]
-    given = ["--fingerprint", fresh.fingerprint, "--password-file", str(password)]
     log, began = tmp_path / "killed.log", time.monotonic()
-    env = {**os.environ, "PYINFRA_PROGRESS": "off", "NO_COLOR": "1", "XDG_STATE_HOME": STATE}
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [str(BIN / "sparkrig"), *words, *given],
-            cwd=ROOT,
-            env=env,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        while "Starting operation: Serve | server" not in log.read_text():
-            assert process.poll() is None and time.monotonic() - began < 1500, log.read_text()[-4000:]
-            time.sleep(0.5)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(30)
+    killed(log, *words, "--fingerprint", fresh.fingerprint, "--password-file", str(password))
     done = run("sparkrig", *words, timeout=1500)  # neither fingerprint nor password: it got that far
     assert done.code == 0, done.stdout[-3000:] + done.stderr[-3000:]
     took = time.monotonic() - began
