@@ -38,6 +38,7 @@ def killed(log: Path, *words: str) -> None:
         process.wait(30)
 
 
+@pytest.mark.fault(54)
 @pytest.mark.promise(3, 4)
 def test_a_guest_made_anew_serves_again_by_one_command(ready: Pair, tmp_path: Path, seen: Seen) -> None:
     """Killed while its half of the model starts, too: that one needs docker, systemd and weights that are gone."""

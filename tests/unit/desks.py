@@ -31,6 +31,8 @@ progress.WORTH_S = 0
 
 def applied(draft, asked, deploy, given):
     if deploy.name == "serve.py":
+        if os.environ.get("DIES") == "serve":
+            os.kill(os.getpid(), signal.SIGKILL)
         print("served", given, file=sys.stderr)
         return int(os.environ.get("SERVED", 0))
     for pair in filter(None, os.environ.get("APPLIED", "").split(",")):

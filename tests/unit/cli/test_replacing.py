@@ -270,6 +270,8 @@ def test_it_serves_again_and_each_part_is_timed(replaced: Replaced) -> None:
 @pytest.mark.slow  # whole onboardings
 def test_killed_while_it_serves_the_same_again_does_that_alone(replaced: Replaced) -> None:
     keeps(replaced, SERVED)
+    killed = replaced.scripted(DIES="serve")
+    assert killed.returncode == -9, killed.stdout + killed.stderr
     failed = replaced.scripted(SERVED="1")
     assert failed.returncode == 1 and "does not serve Qwen/Qwen3-8B" in failed.stdout, failed.stderr
     assert "The same again goes on from there: sparkrig onboard --replace spark-b" in failed.stdout
