@@ -6,6 +6,7 @@ pyinfra inventories/pair.py deploys/cluster.py
 from __future__ import annotations
 
 from sparkrig.checks import last_declaration
+from sparkrig.deploys import kept
 from sparkrig.deploys.spark import Spark, declaration, look
 from sparkrig.deploys.step import steps
 from sparkrig.files import DECLARED
@@ -26,6 +27,7 @@ def cluster(spark: Spark) -> None:
         declaration=lambda: declaration(spark),
         unkept=unkept,
         simulated=lambda: spark.found.driver.kept,
+        kept=lambda declared: kept.deployed(spark, declared),
     )
 
 

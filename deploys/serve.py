@@ -6,7 +6,6 @@ either it is the model that was served last.
 
 from __future__ import annotations
 
-import sys
 from functools import cache, partial
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from pyinfra import host, inventory, logger
 from pyinfra.api import deploy
 
 from sparkrig.checks.server import Server, Sources
+from sparkrig.deploys import kept
 from sparkrig.deploys.spark import Spark, look, looked_at, refuse
 from sparkrig.operations import image, serving, weights
 from sparkrig.operations.group import Group, together
@@ -30,8 +30,7 @@ _SECONDS = 24 * 3600  # pyinfra's own patience with one operation; each step end
 @cache
 def _own() -> Path | None:
     """The folder models/ of the project that the inventory on the command line is of."""
-    named = next((Path(word) for word in sys.argv[1:] if word.endswith(".py") and Path(word).is_file()), None)
-    return own(named)
+    return own(kept.inventory_file())
 
 
 @cache
@@ -122,4 +121,4 @@ if __name__ == "builtins" and (spark := look(network=False)):
             for line in server.told():
                 host.log_styled(line, fg="yellow", log_func=logger.warning)
         model_served(spark=spark)
-        close(name="close the run", unkept=lambda: spark.unkept)
+        close(name="close the run", unkept=lambda: spark.unkept, kept=lambda _: kept.served(spark, server))

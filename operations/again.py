@@ -13,9 +13,12 @@ from sparkrig.refusal import Refusal
 T = TypeVar("T")
 
 
-def again(fact: type[FactBase[T]]) -> T:
-    """What stands on this host now. Raises Refusal where it cannot be read; pyinfra has printed why."""
-    found: Any = host.get_fact(fact, _ignore_errors=True)
+def again(fact: type[FactBase[T]], **given: Any) -> T:
+    """What stands on this host now. given: what the fact is asked with.
+
+    Raises Refusal where it cannot be read; pyinfra has printed why.
+    """
+    found: Any = host.get_fact(fact, **given, _ignore_errors=True)
     if found is None:
         raise Refusal(
             f"{fact.__name__.lower()}: could not be read again (the lines above say why)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -30,6 +31,17 @@ def program() -> str:
 def environment() -> dict[str, str]:
     """What pyinfra is started with: its spinner can deadlock [@pyinfra-1526]."""
     return {**os.environ, "PYINFRA_PROGRESS": "off"}
+
+
+def data(given: Mapping[str, Any]) -> list[str]:
+    """Settings for one run alone, as they are typed after `pyinfra`."""
+    return [word for name, value in given.items() for word in ("--data", f"{name}={_typed(value)}")]
+
+
+def _typed(value: Any) -> str:
+    """As pyinfra's --data reads it back."""
+    plain = isinstance(value, str) and not value.isdecimal() and value.lower() not in ("true", "false", "null")
+    return value if plain else json.dumps(value)
 
 
 def now() -> str:

@@ -87,10 +87,9 @@ def begin(run: Run, hosts: Mapping[str, Host]) -> None:
     name themselves, so that their order costs no time.
     """
     identities = spawn(_identities, hosts)
-    for refusal in remote.each(hosts, _apt_is_free).values():
-        if isinstance(refusal, Exception):
-            again = "the same again, once that is mended"
-            raise refusal if isinstance(refusal, Refusal) else Refusal(str(refusal), again)
+    for why in remote.each(hosts, _apt_is_free).values():
+        if isinstance(why, Exception):
+            raise why if isinstance(why, Refusal) else Refusal(str(why), "the same again, once that is mended")
     names = {str(name) for at in hosts.values() if (name := at.data.get("serve_name"))}
     paths = [path for name in sorted(names) for path in Service(name).paths]
     _take(run, _ordered(hosts, identities.get()), journal.BEGIN, *journal.PATHS, *paths)
@@ -162,8 +161,7 @@ def _take(run: Run, hosts: Mapping[str, Host], text: str, *words: str) -> None:
     for name, at in hosts.items():
         answer = remote.each({name: at}, lambda at: _taken(at, run.id, owner, text, *words))[name]
         if refusal := _why_not(name, answer):
-            held = isinstance(answer, Answer)
-            let_go(run, taken if held else {**taken, name: at})
+            let_go(run, taken if isinstance(answer, Answer) else {**taken, name: at})
             raise refusal
         taken[name] = at
         if isinstance(answer, Answer) and answer.found == "stale":
@@ -329,13 +327,16 @@ def close(
     declaration: Callable[[], str] | None = None,
     unkept: Callable[[], str] = str,
     simulated: Callable[[], bool] | None = None,
+    kept: Callable[[str | None], None] | None = None,
 ) -> Commands:
     """Keep what stands on the host at the end of a run that changed something, and give the lock back.
 
     + declaration: of a whole deploy, the text that keeps on the host what was declared of it
     + unkept: why this run keeps both although it changed nothing; empty where an earlier run has done so
     + simulated: of a deploy, which leaves what apt simulates on the host: whether its look found that there
+    + kept: keeps on this machine what there is to know of the host; given what was declared, if it was anew
     """
+    stdin = None
     if not process.is_executing and (why := unkept()):
         if declaration:
             plan.report([Change("file", DECLARED, why, "as declared now")])
@@ -350,6 +351,8 @@ def close(
         if process.is_executing and simulated and not simulated():
             apt.keep_simulation(inventory.get_host(host.name), _patience(host))
         host.noop("nothing was changed, so there is nothing to note")
+    if process.is_executing and kept:
+        kept(stdin)
 
 
 def step() -> str:
@@ -359,8 +362,7 @@ def step() -> str:
 
 def _members(at: Host) -> dict[str, Host]:
     """The hosts of its pair or cluster, as Settings.group_name has it, or it alone."""
-    name = _group(at)
-    return {each.name: each for each in inventory if each is at or (name and _group(each) == name)}
+    return {each.name: each for each in inventory if each is at or _group(each) == _group(at) != ""}
 
 
 def _group(at: Host) -> str:

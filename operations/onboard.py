@@ -10,10 +10,12 @@ from __future__ import annotations
 import shlex
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from time import monotonic
+from typing import TYPE_CHECKING, Any
 
 from sparkrig import programs
 from sparkrig.cure import quoted, quoted_path
@@ -25,6 +27,7 @@ from sparkrig.onboarding.io.newcomer import Asked, Entrance, Password
 from sparkrig.onboarding.io.replacing import Place
 from sparkrig.operations import applying
 from sparkrig.refusal import Refusal
+from sparkrig.render.progress import spent
 from sparkrig.terminal import project, terminal
 from sparkrig.text import listed
 
@@ -124,13 +127,13 @@ def _write(draft: Draft) -> None:
     atomic_write.write(draft.book.file, draft.after.text)
 
 
-def _apply(draft: Draft, asked: Asked) -> int:
+def _apply(draft: Draft, asked: Asked, deploy: Path, given: Mapping[str, Any]) -> int:
     """The exit code of pyinfra, which shows itself; plain pyinfra is all that applying needs."""
     words = ["-y"]
     if set(draft.after.fleet) != set(draft.found):
         words += [word for host in draft.found for word in ("--limit", host)]
-    words += [word for key, value in asked.overrides.items() for word in ("--data", f"{key}={value}")]
-    words += [str(draft.after.file), _as_typed(project.root(draft.after.file) / project.DEPLOY)]
+    words += applying.data(given)
+    words += [str(draft.after.file), _as_typed(project.root(draft.after.file) / deploy)]
     terminal.echo(f"\n$ pyinfra {shlex.join(words)}", err=asked.as_json)
     with applying.interruptible():
         return subprocess.run(
@@ -152,6 +155,25 @@ def _verified(draft: Draft, at: Target) -> list[Plan]:
 
 
 # --- all of it
+
+
+class _Watch:
+    """How long each part took; parts: seconds by its name."""
+
+    def __init__(self) -> None:
+        self.parts: dict[str, float] = {}
+        self._last = monotonic()
+
+    def lap(self, part: str = "") -> None:
+        """What went by since the last lap was for that part; for none, where it is empty."""
+        before, self._last = self._last, monotonic()
+        if part:
+            self.parts[part] = self.parts.get(part, 0) + self._last - before
+
+    @property
+    def said(self) -> str:
+        parts = ", ".join(f"{part} {spent(seconds)}" for part, seconds in self.parts.items())
+        return f"Took {spent(sum(self.parts.values()))}: {parts}."
 
 
 def run(
@@ -183,7 +205,7 @@ def run(
 def _through(
     name: str | None, at: Target, key: HostKey, book: Book, asked: Asked, console: Console, place: Place | None
 ) -> tuple[int, Report | None]:
-    password = Password(at, asked)
+    password, watch = Password(at, asked), _Watch()
     with ExitStack() as stack:
         entrance = newcomer.enter(stack, at, key, asked, password)
         patience = float(book.defaults.get("patience", 1))
@@ -192,27 +214,30 @@ def _through(
         )
         draft = drafts.draft(at, name, book, entrance, asked, place.peers if place else None)
         if place:
-            replacing.judge(place, key, draft, asked)
-            draft = replace(draft, here=[*replacing.here(place, key, draft, book), *draft.here])
+            draft = replacing.judge(place, key, draft, asked)
+        watch.lap("look")
         _show(console, at, draft)
         code, outcome = _judged(draft, asked)
         if outcome is None:
             _unchanged(draft.book)
             if place:
                 replacing.begin(place, key, draft)
+            watch.lap()  # whoever answers may take his time
             _let_in(at, key, entrance)
         password.drop()
     applied = outcome is None
     if outcome is None:
-        code, outcome = _carried_out(draft, at, asked, console)
+        code, outcome = _carried_out(draft, at, asked, console, watch)
     console.print(f"\n{outcome}", soft_wrap=True)
+    if applied:
+        console.print(watch.said, soft_wrap=True)
     if place and applied and code in (0, 2):
         for line in replacing.said(place, draft):
             console.print(line, soft_wrap=True)
     if code in (1, 2, 4) and draft.due:
         again = replacing.plainly(place, asked) if place and code == 2 else _again()
         console.print(f"The same again goes on from there: {again}", soft_wrap=True)
-    return code, _document(at, key, draft, outcome, code, place) if asked.as_json else None
+    return code, _document(at, key, draft, outcome, code, place, watch) if asked.as_json else None
 
 
 def _again() -> str:
@@ -233,19 +258,27 @@ def _judged(draft: Draft, asked: Asked) -> tuple[int, str | None]:
     return 0, None
 
 
-def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console) -> tuple[int, str]:
-    """The inventory written, applied, and verified: the exit code, and what came of it."""
+def _carried_out(draft: Draft, at: Target, asked: Asked, console: Console, watch: _Watch) -> tuple[int, str]:
+    """The inventory written, applied, served, and verified: the exit code, and what came of it."""
     from sparkrig.onboarding.render import card as picture
 
     if draft.made.edits:
         _write(draft)
         console.print(f"\n{draft.after.file} is written.", soft_wrap=True)
     began = applying.now()
-    if failed := _apply(draft, asked):
+    failed = _apply(draft, asked, project.DEPLOY, asked.overrides)
+    watch.lap("deploy")
+    if failed:
         if applying.rolled_back({host: draft.after.data[host] for host in draft.found}, began):
             return 4, "The network was put back to what it was; the lines above say why."
         return 1, f"The deploy did not get to its end: pyinfra ended with {failed}."
+    for what, given in draft.servers.items():
+        failed = _apply(draft, asked, project.SERVE, given)
+        watch.lap("serve")
+        if failed:
+            return 1, f"{draft.made.name} is deployed, and does not serve {what}: pyinfra ended with {failed}."
     left = _verified(draft, at)
+    watch.lap("verify")
     if any(left):
         console.print(picture.planned([], left))
         return 2, "Something is still to be done."
@@ -266,7 +299,9 @@ def _next(draft: Draft) -> str:
     return f"{made.name} is on its own, and as declared. Next: sparkrig doctor {quoted_path(file)}{second}"
 
 
-def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int, place: Place | None) -> Report:
+def _document(
+    at: Target, key: HostKey, draft: Draft, outcome: str, code: int, place: Place | None, watch: _Watch
+) -> Report:
     from sparkrig.onboarding import card
     from sparkrig.onboarding.report import Report, moved
 
@@ -289,4 +324,5 @@ def _document(at: Target, key: HostKey, draft: Draft, outcome: str, code: int, p
         outcome=outcome,
         exit_code=code,
         replaced=replacing.document(place, key, draft) if place else None,
+        seconds={part: round(each) for part, each in watch.parts.items()},
     )

@@ -19,7 +19,7 @@ from sparkrig.ssh import session  # isort: skip - it patches the standard librar
 from sparkrig.cure import on_host, verb
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
-from sparkrig.operations import applying, journal, update
+from sparkrig.operations import applying, journal, update, update_changed
 from sparkrig.refusal import Refusal
 from sparkrig.ssh import controller, remote
 from sparkrig.ssh.remote import Failed, Lost
@@ -37,7 +37,6 @@ FIRMWARE_S = 1800  # the same where it writes firmware, which takes 15 minutes [
 _POLL_S = 3
 _LOSSES = 5  # lost links of one Spark that are waited for
 _BOOTS = 2  # of a new kernel by one command: one that came up, and lost its power, is booted once more
-_SERVE = "deploys/serve.py"
 
 
 @dataclass
@@ -109,6 +108,11 @@ class Updating:
             except Refusal:  # of a cluster all or none; one that did not answer may have kept it
                 remote.each(hosts, take_back)
                 raise
+            serving = {name: at for name, at in hosts.items() if records[name].served}
+            timed = remote.each(serving, lambda at: update_changed.rate(at, self.fleet[at.name].patience))
+        for name, answer in timed.items():
+            if isinstance(answer, Exception):
+                self._say(f"{name}: how fast it answers now is not known: {answer}")
 
     @contextmanager
     def _locked(self, names: Iterable[str], title: str, wait_s: float | None = None) -> Iterator[dict[str, Host]]:
@@ -218,6 +222,8 @@ class Updating:
             self._serve(name, found)
             self._note(name, task, found)
         else:
+            if task == "close" and found.steps:
+                self._on_host(name, found, lambda at, patience: update_changed.tell(at, found, patience))
             self._on_host(name, found, lambda at, patience: update.perform(at, task, found, patience))
         if task in ("boot", "apply") and found.boot == controller.boot_id():
             raise self._ends_here(name, task)
@@ -276,7 +282,7 @@ class Updating:
                 self._say(f"{name}: {_called(service)} starts again once {self._updated(name, later)} updated")
             else:
                 named = () if service == "-" else ("--data", f"serve_name={service}")
-                self._deploy(name, _SERVE, named)
+                self._deploy(name, project.SERVE, named)
 
     def _updated(self, name: str, later: Sequence[str]) -> str:
         """The hosts that have to be updated first, with their verb."""
@@ -284,7 +290,7 @@ class Updating:
             return "both hosts are"
         return f"{listed(later)} {'is' if len(later) == 1 else 'are'}"
 
-    def _deploy(self, name: str, deploy: str | Path, more: Sequence[str]) -> None:
+    def _deploy(self, name: str, deploy: Path, more: Sequence[str]) -> None:
         """Run pyinfra on a host and its peers. Raises Refusal where it does not get to its end."""
         hosts = list(self.fleet.group(name))
         limit = [] if set(hosts) == set(self.fleet) else [word for each in hosts for word in ("--limit", each)]

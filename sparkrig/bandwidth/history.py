@@ -22,7 +22,7 @@ from sparkrig.verdict import Verdict
 
 VERSION = 2
 ENOUGH = 3  # healthy runs that make a median worth its name; ours
-_MOVED = 5.0  # percent below the median, from which on a figure is worth a line; ours
+MOVED = 5.0  # percent below the median, from which on a figure is worth a line; ours
 _LISTED = 8  # lines of a run
 
 # What may explain a moved figure: the attribute of a host, and its word.
@@ -107,7 +107,7 @@ class Comparison:
         """Whether the figure is below the earlier ones, or not healthy where earlier ones were."""
         if not self.now.verdict.healthy:
             return bool(self.healthy)
-        return self.percent is not None and self.percent <= -_MOVED
+        return self.percent is not None and self.percent <= -MOVED
 
     @property
     def sentence(self) -> str:

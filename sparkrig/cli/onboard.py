@@ -80,8 +80,8 @@ def onboard(address: str | None, inventory_file: Path, yes: bool, as_json: bool,
     compare, asks for the password once, looks without writing, proposes a name, a peer and addresses, shows what
     would change, asks once, and applies it with pyinfra. If it is interrupted, run the same command again.
 
-    --replace HOST sets up a Spark that was exchanged or installed anew under its old name and in its old place;
-    its new host key is then known here and to its peers.
+    --replace HOST sets up a Spark that was exchanged or installed anew under its old name and in its old place,
+    and lets it serve again what the old one served; its new host key is then known here and to its peers.
 
     Exit code 1: refused or declined; 2: something is left to do; 3: a host could not be reached; 4: the network
     was rolled back.

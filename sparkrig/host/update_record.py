@@ -87,7 +87,7 @@ class Record(Value):
     set that it may not; only: packages that alone move, all for none; before, after: version by name of what is
     upgraded, and of all that is installed; gone, new: names of what is removed, and of what comes; served: names
     of the services that are stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd
-    device; reboots: whether it has to boot for its packages.
+    device; had: the version before, by the part of the firmware; reboots: whether it has to boot for its packages.
     """
 
     id: str
@@ -106,6 +106,7 @@ class Record(Value):
     new: tuple[str, ...] = ()
     served: tuple[str, ...] = ()
     firmware: Mapping[str, Firmware] = field(default_factory=dict)
+    had: Mapping[str, str] = field(default_factory=dict)
     reboots: bool = False
 
     @property
@@ -300,6 +301,7 @@ def _record(plan: Iterable[str]) -> Record:
         new=_names(rows, "new"),
         served=tuple(_SERVICE.held(rest) for word, rest in rows if word == "served"),
         firmware=dict(_firmware(rest) for word, rest in rows if word == "firmware"),
+        had=dict(plain(rest)[:_LONGEST].partition(" ")[::2] for word, rest in rows if word == "had"),
         reboots="reboots" in first,
     )
 
@@ -345,6 +347,7 @@ def text(record: Record) -> str:
         *(f"new {name}" for name in record.new),
         *(f"served {name}" for name in record.served),
         *(f"firmware {id} {each.which} {plain(each.version) or '-'}" for id, each in record.firmware.items()),
+        *(f"had {which} {plain(version)}" for which, version in record.had.items()),
         *(["reboots"] if record.reboots else []),
         "end",
     ]

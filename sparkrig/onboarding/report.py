@@ -22,24 +22,17 @@ class Accepted:
 
 
 @dataclass(frozen=True)
-class MissingWeights:
-    """Weights that a peer has: OWNER/NAME, or a GGUF file below it. cure: what copies them."""
-
-    name: str
-    bytes: int
-    cure: str
-
-
-@dataclass(frozen=True)
 class Replaced:
     """What there is of the Spark whose place it takes.
 
-    host_keys: those that known_hosts had of it; accepted: what stays accepted; weights: what the new one lacks.
+    host_keys: those that known_hosts had of it; accepted: what stays accepted; before: what it
+    was, None where nothing is kept of it; servers: what is served again, in words.
     """
 
     host_keys: list[HostKey]
     accepted: list[Accepted]
-    weights: list[MissingWeights]
+    before: Mapping[str, str] | None
+    servers: list[str]
 
 
 @dataclass(frozen=True)
@@ -58,10 +51,10 @@ class Report:
     peer_data: what is written of both into the inventory; topology: what joins it to its peers, None for one
     alone; others: what is written of each of these; moves: by host and netdev, the addresses of a cluster that it
     joins, before and after; here: what is written on this machine; hosts: by name; outcome: in words; replaced:
-    None without --replace.
+    None without --replace; seconds: what each part took (look, deploy, serve, verify).
     """
 
-    schema: Literal["sparkrig.onboard/1"] = "sparkrig.onboard/1"
+    schema: Literal["sparkrig.onboard/2"] = "sparkrig.onboard/2"
     address: str
     user: str
     host_key: HostKey
@@ -79,6 +72,7 @@ class Report:
     outcome: str
     exit_code: int
     replaced: Replaced | None
+    seconds: Mapping[str, int]
 
 
 def moved(moves: Iterable[Move]) -> dict[str, dict[str, MovedAddress]]:

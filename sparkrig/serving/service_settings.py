@@ -22,7 +22,7 @@ from sparkrig.settings import DEFAULTS, Settings
 
 NONE = "none"  # in the place of a model: the service is to go
 _PLACE = ("serve_port", "serve_trial_port", "serve_listen")  # which stay with another model
-_FIELDS = (
+FIELDS = (
     "model",
     "recipe",
     "serve_engine",
@@ -42,7 +42,7 @@ _FIELDS = (
 
 def given(settings: Settings) -> dict[str, Any]:
     """What a record keeps: each setting of the service that is not the default."""
-    return {name: value for name in _FIELDS if (value := getattr(settings, name)) != DEFAULTS[name]}
+    return {name: value for name in FIELDS if (value := getattr(settings, name)) != DEFAULTS[name]}
 
 
 def of(settings: Settings, name: str, record: Record | None, typed: Collection[str]) -> Settings:
@@ -57,8 +57,8 @@ def of(settings: Settings, name: str, record: Record | None, typed: Collection[s
     anew = bool(ours & {"model", "recipe"})
     if anew:
         kept = {each: value for each, value in kept.items() if each in _PLACE}
-    values: dict[str, Any] = {each: kept.get(each, DEFAULTS[each]) for each in _FIELDS}
-    values |= {each: getattr(settings, each) for each in _FIELDS if each in ours}
+    values: dict[str, Any] = {each: kept.get(each, DEFAULTS[each]) for each in FIELDS}
+    values |= {each: getattr(settings, each) for each in FIELDS if each in ours}
     if record and not anew and "weights" not in ours:
         values["weights"] = record.weights
     try:

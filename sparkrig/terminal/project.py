@@ -10,7 +10,7 @@ from pathlib import Path
 from sparkrig.cure import quoted
 from sparkrig.text import listed
 
-DEPLOY = Path("deploys", "cluster.py")
+DEPLOY, SERVE = Path("deploys", "cluster.py"), Path("deploys", "serve.py")
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 

@@ -41,6 +41,7 @@ def record(
             for part in prospect.offered
             if part.device
         },
+        had={part.which: part.board or part.fwupd for part in prospect.offered},
         reboots=bool(plan and (plan.reboots or prospect.waits)),
     )
 

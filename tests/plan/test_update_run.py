@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -31,6 +32,31 @@ def test_one_after_the_other_the_half_that_serves_last(desk: Played) -> None:
     assert steps[2:] == one + other
     assert desk.kernels() == [NEW, NEW]
     assert {each["default"] for each in desk.state["sparks"].values()} == {NEW}
+
+
+def test_what_changed_is_said_and_kept_as_json_and_as_a_page(desk: Played) -> None:
+    """Also where the controller is killed before the record is closed."""
+    rows = ["was curl 8.5.0-2", "was libold 1", "now curl 8.5.0-3", "rate-was - 64 1000", "rate-now - 64 2000"]
+    desk.begins(changed=rows)
+    desk.trouble(A_close="killed before")
+    assert desk.update().code == 137
+    done = desk.update()
+    assert done.code == 0, done
+    assert f"{A}: kernel {OLD} -> {NEW}" in done.out and "packages 1 upgraded, 1 removed: libold" in done.out
+    assert f"{A}: server 64.0 -> 32.0 tokens/s, slower" in done.out and "performance: slower" in done.out
+    folder = desk.folder / "state" / "sparkrig" / "updates"
+    kept = sorted(file for file in folder.iterdir() if file.name.startswith("spark-a"))
+    assert [file.suffix for file in kept] == [".html", ".json"]
+    told = json.loads(kept[1].read_text())
+    assert told["pace"] == "slower" and "libold" in kept[0].read_text()
+
+
+def test_what_changed_is_no_reason_to_stop(desk: Played) -> None:
+    desk.begins(changed=["was ../x 1"])
+    desk.trouble(B_changed="failed: away")
+    done = desk.update()
+    assert done.code == 0 and desk.kernels() == [NEW, NEW], done
+    assert f"{A}: what changed could not be read: " in done.said and f"{B}: what changed" in done.said
 
 
 def test_never_both_halves_at_once(desk: Played) -> None:

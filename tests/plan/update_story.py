@@ -35,6 +35,8 @@ PIECES = {
     "prove": "free_default && note proven",
     "firmware": "did not take the firmware",
     "close": "$here.last",
+    "rate": "sync -f $here/rates",
+    "changed": "rates now",
     "step": "sync -f $here/steps",
 }
 # of the recorded ASUS "sparky": by part its row in the board's table, and the same with the firmware on offer
@@ -187,7 +189,7 @@ def _answer(state: dict[str, Any], name: str, command: str, stdin: str) -> list[
     task = next((task for task, piece in PIECES.items() if piece in command), "")
     if not task:
         return None
-    if task != "look":
+    if task not in ("look", "rate", "changed"):
         state["order"].append([name, task])
     if name in state.get("gone", ()):
         return "lost"
@@ -225,6 +227,8 @@ def _done(spark: Spark, task: str, command: str, stdin: str) -> list[str]:
     """A program that ends well."""
     if task == "look":
         return spark.rows()
+    if task in ("rate", "changed"):
+        return spark.found.get("changed", []) if task == "changed" else []
     if task == "begin":
         spark.found |= {"plan": stdin.splitlines(), "steps": []}
     elif task == "drain":

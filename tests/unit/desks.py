@@ -29,7 +29,12 @@ from sparkrig.terminal import progress
 first_upgrade.POLL_S = 0.01
 progress.WORTH_S = 0
 
-def applied(draft, asked):
+def applied(draft, asked, deploy, given):
+    if deploy.name == "serve.py":
+        if os.environ.get("DIES") == "serve":
+            os.kill(os.getpid(), signal.SIGKILL)
+        print("served", given, file=sys.stderr)
+        return int(os.environ.get("SERVED", 0))
     for pair in filter(None, os.environ.get("APPLIED", "").split(",")):
         shutil.copy(*pair.split(">"))
     return int(os.environ.get("CODE", 0))

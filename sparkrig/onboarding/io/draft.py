@@ -120,7 +120,8 @@ class Draft:
     """All that is known and proposed before the question.
 
     found: the Spark and the others of its pair or cluster; others: all of the inventory that were looked at;
-    moves: the addresses of a cluster that it joins, before and after.
+    moves: the addresses of a cluster that it joins, before and after; servers: what it is to serve once it is
+    deployed, in words, and what deploys/serve.py is given for each.
     """
 
     book: Book
@@ -131,6 +132,7 @@ class Draft:
     here: Sequence[str]
     others: Mapping[str, State] = field(default_factory=dict)
     moves: Sequence[Move] = ()
+    servers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def seen(self) -> State:
@@ -164,7 +166,7 @@ def draft(
     if name and peers is not None:
         others: Mapping[str, State] = peers
         met = None
-        seen = _look(entrance.door, book, name, book.fleet[name].weights)
+        seen = _look(entrance.door, book, name)
         if at.typed == reached(book)[name].typed:
             del login["ssh_hostname"]
         made = proposal.replaced(name, login, seen, book.fleet, asked.wishes)
@@ -187,26 +189,21 @@ def _below_home(file: Path) -> str:
     return f"~/{file.relative_to(Path.home())}" if file.is_relative_to(Path.home()) else str(file)
 
 
-def _look(entered: Door, book: Book, label: str, weights: str = "") -> State:
+def _look(entered: Door, book: Book, label: str) -> State:
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.terminal import progress
 
     seconds = int(_LOOK_S * float(book.defaults.get("patience", 1)))
     with progress.hosts([label], "Looking at the new Spark") as told:
         told(label, "reading")
-        seen = entered.read(Newcomer(), weights, seconds=seconds)
+        seen = entered.read(Newcomer(), seconds=seconds)
         told.done(label)
     return seen
 
 
-def looked_at(
-    hosts: Sequence[str], book: Book, title: str, role: str = "", *, weights: bool = False
-) -> dict[str, State]:
-    """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read.
-
-    weights: whether the weights are looked at, too, where the host serves none.
-    """
-    answers = asked_of(hosts, book, title, weights=weights)
+def looked_at(hosts: Sequence[str], book: Book, title: str, role: str = "") -> dict[str, State]:
+    """Hosts of an inventory, each as it is now. Raises Lost, with their role, where some cannot be read."""
+    answers = asked_of(hosts, book, title)
     found = {host: answer for host, answer in answers.items() if not isinstance(answer, Exception)}
     if unread := {host: answer for host, answer in answers.items() if isinstance(answer, Exception)}:
         raise unread_hosts(unread, role)
@@ -220,10 +217,8 @@ def unread_hosts(unread: Mapping[str, Exception], role: str) -> Lost:
     return Lost("; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items()))
 
 
-def asked_of(
-    hosts: Sequence[str], book: Book, title: str, *, weights: bool = False
-) -> dict[str, State | Failed | Lost]:
-    """Hosts of an inventory, each as it is now, or why it cannot be read. weights: as of `looked_at`."""
+def asked_of(hosts: Sequence[str], book: Book, title: str) -> dict[str, State | Failed | Lost]:
+    """Hosts of an inventory, each as it is now, or why it cannot be read."""
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.facts.newcomer import Newcomer
     from sparkrig.ssh import remote
@@ -234,7 +229,6 @@ def asked_of(
         lambda host: remote.read(
             host,
             Newcomer(),
-            book.fleet[host.name].weights if weights else "",
             seconds=int(_LOOK_S * book.fleet[host.name].patience),
         ),
     )

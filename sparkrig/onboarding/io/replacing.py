@@ -9,25 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sparkrig.checks import clones
 from sparkrig.cure import quoted, quoted_path, verb
+from sparkrig.drift.plan import Step
 from sparkrig.files import DECLARED
 from sparkrig.onboarding.io import draft as drafts
-from sparkrig.onboarding.io import newcomer
+from sparkrig.onboarding.io import kept_files, newcomer
 from sparkrig.onboarding.io.draft import Book, Draft
 from sparkrig.onboarding.io.newcomer import Asked
+from sparkrig.onboarding.kept import Kept, Served
 from sparkrig.refusal import Refusal
+from sparkrig.serving import last_deploy
+from sparkrig.serving.service_settings import NONE
 from sparkrig.terminal import terminal
-from sparkrig.text import listed
+from sparkrig.text import listed, some
 
 if TYPE_CHECKING:
     from sparkrig.onboarding.hostkey import HostKey
     from sparkrig.onboarding.io.first_login import Target
     from sparkrig.onboarding.report import Accepted, Replaced
-    from sparkrig.onboarding.weights import Missing
     from sparkrig.resources.state import State
+
+_NAMED = 6  # checks
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,8 @@ class Place:
 
     name: in the inventory; at: how the Spark is reached; before: how the inventory reaches that name; others: how
     it reaches all others; known: the host keys that known_hosts has for `at`; former: those that it has for
-    `before`, where that is another address; peers: the others of its pair or cluster, as they were seen.
+    `before`, where that is another address; was: what is kept of the one before, if anything; peers: the others of
+    its pair or cluster, as they were seen.
     """
 
     name: str
@@ -45,6 +51,7 @@ class Place:
     others: Mapping[str, Target]
     known: tuple[HostKey, ...]
     former: tuple[HostKey, ...] = ()
+    was: Kept | None = None
     peers: Mapping[str, State] = field(default_factory=dict)
 
     @property
@@ -91,7 +98,8 @@ def place(typed: str | None, book: Book, name: str) -> Place:
                 f"sparkrig onboard --replace {quoted(other)}, if that is the one",
             )
     former = first_login.known(before) if at.entry != before.entry else ()
-    return Place(name, at, before, there, tuple(first_login.known(at)), tuple(former))
+    was = kept_files.read(book.file, name)
+    return Place(name, at, before, there, tuple(first_login.known(at)), tuple(former), was)
 
 
 def _instead(name: str, book: Book) -> str:
@@ -166,23 +174,53 @@ def _peers(name: str, book: Book) -> dict[str, State]:
         return {}
     try:
         role = ", one of its cluster," if len(peers) > 1 else ", the other host of its pair,"
-        return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role, weights=True)
+        return drafts.looked_at(peers, book, f"Looking at {listed(peers)}", role)
     except Lost as error:
         terminal.echo(f"Error: {error}. Nothing was changed. Try: {verb('doctor', 'access')}", err=True)
         raise SystemExit(3) from None
 
 
-def judge(place: Place, key: HostKey, draft: Draft, asked: Asked) -> None:
-    """Raise Refusal where the Spark is the one that was there before, or one of the inventory's others.
+def judge(place: Place, key: HostKey, draft: Draft, asked: Asked) -> Draft:
+    """The same with all that is to be done for its place.
 
-    One that was broken off in the middle of this is known by its key, and has no whole deploy behind it yet.
+    Raises Refusal where the Spark is the one that was there before, or one of the inventory's others. One that was
+    broken off in the middle of this is known by its key, and has no whole deploy behind it yet, or does not serve.
     """
     seen = draft.seen
     for peer, other in place.peers.items():
         if clones.are_one(seen, other) or set(seen.trust.host_keys) & set(other.trust.host_keys):
             raise _another(place, peer)
-    if key in place.known and deployed(seen):
+    servers = _unserved(place, draft)
+    if key in place.known and deployed(seen) and not servers:
         raise _not_replaced(place, asked)
+    steps = tuple(Step(f"Serve: {what}") for what in servers)
+    plans = [
+        replace(plan, steps=(*plan.steps, *steps)) if plan.host == place.name and not plan.refusals else plan
+        for plan in draft.plans
+    ]
+    here = [*_here(place, key, draft), *draft.here]
+    return replace(draft, here=here, plans=plans, servers=servers)
+
+
+def _unserved(place: Place, draft: Draft) -> dict[str, dict[str, Any]]:
+    """What the one before served, or is declared, and is not served: in words, and what serves it.
+
+    Raises Refusal where what is kept fits the inventory no more.
+    """
+    mine, seen = draft.after.fleet[place.name], draft.seen
+    there = last_deploy.records(seen.files, seen.serving)
+    servers = [each for each in place.was.servers if each.service not in there] if place.was else []
+    declared = "" if mine.model == NONE else mine.model or mine.recipe
+    if declared and mine.serve_name not in {*there, *(each.service for each in servers)}:
+        servers.append(Served(mine.serve_name, declared))
+    try:
+        return {str(each): each.data(mine) for each in servers}
+    except ValueError as error:
+        file = kept_files.path(draft.book.file, place.name)
+        raise Refusal(
+            f"{file}: a server cannot be served again: {error}",
+            f"mv {quoted_path(file)} {quoted_path(file)}.aside, and the same again, which serves nothing",
+        ) from None
 
 
 def _not_replaced(place: Place, asked: Asked) -> Refusal:
@@ -206,13 +244,13 @@ def deployed(seen: State) -> bool:
 # --- what this machine keeps
 
 
-def here(place: Place, key: HostKey, draft: Draft, book: Book) -> list[str]:
+def _here(place: Place, key: HostKey, draft: Draft) -> list[str]:
     """What is written on this machine for it, besides what every onboarding writes."""
     said = []
     if not place.settled(key):
         how = ", in the place of the old one" if place.stale(key) else ""
         said.append(f"the host key of {place.at.entry}{how}: {place.at.known_hosts}")
-    if not deployed(draft.seen) and _reported(book, place.name):
+    if not deployed(draft.seen) and _reported(draft.book, place.name):
         said.append(f"the last drift report: {place.name} begins anew")
     return said
 
@@ -249,46 +287,30 @@ def _warn(refusal: Refusal) -> None:
 # --- what is left to say
 
 
-def missing(place: Place, draft: Draft) -> list[Missing]:
-    """The weights that a peer has, and this one lacks, each from the first that has them."""
-    from sparkrig.onboarding import weights
-
-    settings = draft.after.fleet[place.name]
-    here = weights.Host(place.name, draft.seen)
-    found: dict[str, Missing] = {}
-    for peer, seen in place.peers.items():
-        for each in weights.missing(settings, here, weights.Host(peer, seen), _declared(place.name, draft)):
-            found.setdefault(each.name, each)
-    return [*found.values()]
-
-
-def _declared(name: str, draft: Draft) -> set[str]:
-    """The checkpoints that the settings of that host name, in small letters."""
-    from sparkrig.serving.io import catalogue_files, recipe_file
-    from sparkrig.storage import report as storage
-
-    fleet, file = draft.after.fleet, draft.after.file
-    if not (fleet[name].model or fleet[name].recipe):
-        return set()
-    catalogue = catalogue_files.catalogue(beside=catalogue_files.own(file))
-    return set(storage.declared(fleet, name, catalogue.find, recipe_file.read).checkpoints)
-
-
 def said(place: Place, draft: Draft) -> Iterator[str]:
-    """What stays of the one before, and what to do about the weights; a line each."""
+    """What stays of the one before, and what is otherwise; a line each."""
     from sparkrig.bandwidth.io import history_file
     from sparkrig.drift.io import drift_files
-    from sparkrig.storage.render.storage import size
 
     file, pair = draft.after.file, draft.after.fleet[place.name].group_name
+    yield from _moved(place, draft)
     if pair and history_file.path(pair).exists():
         yield f"The bandwidth history of {pair} stays, to compare with: sparkrig bandwidth {quoted_path(file)}"
     for each in accepted(place.name, draft):
         yield (
             f"{each.id} is still accepted on {place.name} until {each.until}, by {drift_files.accepted_file(file)}"
         )
-    for lack in missing(place, draft):
-        yield f"{place.name} lacks {lack.name} ({size(lack.size)}). Copy it: {lack.copied}"
+
+
+def _moved(place: Place, draft: Draft) -> Iterator[str]:
+    """What is otherwise than the one before had it; nothing where that is not known."""
+    was, now = place.was, kept_files.read(draft.after.file, place.name)
+    if was is None or now is None:
+        return
+    if differ := now.moved(was):
+        yield f"{place.name} differs from the one before: {differ}. Compare: {verb('update', '--check')}"
+    if ids := now.differs(was):
+        yield f"Declared otherwise than the one before was: {some(ids, _NAMED)}"
 
 
 def accepted(name: str, draft: Draft) -> list[Accepted]:
@@ -310,7 +332,7 @@ def accepted(name: str, draft: Draft) -> list[Accepted]:
 
 def document(place: Place, key: HostKey, draft: Draft) -> Replaced:
     """The same for programs."""
-    from sparkrig.onboarding.report import MissingWeights, Replaced
+    from sparkrig.onboarding.report import Replaced
 
-    weights = [MissingWeights(each.name, each.size, each.copied) for each in missing(place, draft)]
-    return Replaced(place.stale(key), accepted(place.name, draft), weights)
+    was = place.was.facts if place.was else None
+    return Replaced(place.stale(key), accepted(place.name, draft), was, [*draft.servers])

@@ -15,7 +15,8 @@ printf '%s' "$1" >$new/limits
 : >$new/steps
 machine
 printf '%s\n' "$of" >$new/machine
-dpkg-query -W -f '${Package} ${Version}\n' >$new/packages
+dpkg-query -W -f '${db:Status-Status} ${Package} ${Version}\n' | sed -n 's/^installed //p' >$new/packages
+if [ -f /var/lib/sparkrig/bandwidth.json ]; then cp /var/lib/sparkrig/bandwidth.json $new/; fi
 cat >$new/plan
 [ "$(tail -n 1 $new/plan)" = end ] || { rm -rf $new; echo 'the plan came in part' >&2; exit 74; }
 sync -f $new/plan

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from click.testing import CliRunner
 from sparkrig import inventory, inventory_file
 from sparkrig.cli.onboard import onboard
 from sparkrig.drift.drift import Host, Report, Row
+from sparkrig.onboarding.io import kept_files
+from sparkrig.onboarding.kept import Kept, Served
 from sparkrig.resources import trust
 from tests.plan.conftest import FABRIC
 from tests.plan.trusting import trusting
@@ -27,7 +29,6 @@ from tests.unit.sshd import fingerprint, free_port, keygen
 OLD_USER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
 OLD_HOST = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIHoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
 MINE = "# mine\ngithub.com ssh-rsa AAAA"  # what else stands in known_hosts, without an end of its last line
-LACKS = "looked\nweights Qwen/Qwen3-8B whole 16400000000\n"
 
 
 @dataclass(frozen=True)
@@ -68,10 +69,9 @@ class Replaced:
         return f"{self.entry(name)} {kind} {encoded}\n"
 
 
-def seen_of(text: str, serving: str = "") -> str:
-    """What a look prints of a host, with its NICs. serving: rows of what serves."""
-    whole = f"{text.rstrip()}\n\n#sparkrig:end nics 0\n"
-    return whole.replace("\n#sparkrig:end serving 0", f"{serving}\n#sparkrig:end serving 0")
+def seen_of(text: str) -> str:
+    """What a look prints of a host, with its NICs."""
+    return f"{text.rstrip()}\n\n#sparkrig:end nics 0\n"
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def replaced(with_a: Desk, monkeypatch: pytest.MonkeyPatch) -> Replaced:
         ours = {"pair": "sparks", **login, "fabric": FABRIC[f"@fake/{name}"], "node_ssh": True}
         text = inventory_file.with_host(text, name, ours)
     desk.file.write_text(inventory_file.stopped_together(text))
-    desk.sparks["spark-a"].becomes(seen_of(trusting("a", key=OLD_USER, host_key=OLD_HOST), LACKS))
+    desk.sparks["spark-a"].becomes(seen_of(trusting("a", key=OLD_USER, host_key=OLD_HOST)))
     made = Replaced(desk, "")
     stale = made.knows("spark-b", keygen(desk.folder / "old").with_suffix(".pub"))
     made = Replaced(desk, stale)
@@ -136,7 +136,6 @@ def test_it_takes_its_place_and_what_is_left_is_said(replaced: Replaced) -> None
     assert history.read_text() == "{}\n" and "The bandwidth history of sparks stays" in done.stdout
     assert f"driver.hold is still accepted on spark-b until {until}" in done.stdout
     assert "a is still accepted" not in done.stdout
-    assert "spark-b lacks Qwen/Qwen3-8B (16.4 GB). Copy it: on spark-b: sudo mkdir -p /srv/models" in done.stdout
     assert PASSWORD not in done.stdout + done.stderr
     again = replaced.run("--yes")
     assert again.returncode == 1 and "nothing was replaced" in again.stderr
@@ -174,7 +173,6 @@ def test_json_without_yes_is_a_plan_and_writes_nothing(replaced: Replaced) -> No
     assert (told["name"], told["peer"], told["data"], told["peer_data"]) == ("spark-b", "spark-a", {}, {})
     old = fingerprint(replaced.desk.folder / "old.pub")
     assert told["replaced"]["host_keys"] == [{"kind": "ssh-ed25519", "fingerprint": old}]
-    assert [each["name"] for each in told["replaced"]["weights"]] == ["Qwen/Qwen3-8B"]
     assert told["hosts"]["spark-a"] == {
         "login": [],
         "steps": ["Trust: this host and its peer", "Bandwidth: ib_write_bw on each rail", "close the run"],
@@ -233,7 +231,6 @@ def test_one_on_its_own_takes_its_place(replaced: Replaced) -> None:
     done = replaced.scripted()
     assert done.returncode in (0, 2), done.stdout + done.stderr  # what is left is the recorded one's fabric
     assert replaced.knows("spark-b", spark.public) in replaced.known.read_text()
-    assert "spark-b lacks" not in done.stdout
 
 
 def test_a_report_that_cannot_be_read_is_left_with_a_warning(replaced: Replaced) -> None:
@@ -242,6 +239,55 @@ def test_a_report_that_cannot_be_read_is_left_with_a_warning(replaced: Replaced)
     assert "no report that sparkrig drift --json wrote. Try: rm " in done.stderr
     assert "The deploy did not get to its end" in done.stdout
     assert replaced.report.read_text() == "no report"
+
+
+# --- it serves what the one before served
+
+SERVED = Served("", "Qwen/Qwen3-8B", "a" * 40, settings={"model": "qwen3-8b"})
+GIVEN = f"served {{'serve_revision': '{'a' * 40}', 'model': 'qwen3-8b'}}"
+
+
+def keeps(made: Replaced, *servers: Served) -> Path:
+    facts = {"maker": "a maker", "DGX OS": "7.5.0", "kernel": "6.17.0-1", "driver": "580.1"}
+    kept_files.keep(made.desk.file, Kept("spark-b", "2026-11-29T10:00Z", facts, servers=servers))
+    return kept_files.path(made.desk.file, "spark-b")
+
+
+@pytest.mark.slow  # a whole onboarding
+def test_it_serves_again_and_each_part_is_timed(replaced: Replaced) -> None:
+    keeps(replaced, SERVED)
+    done = replaced.scripted("--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stderr.count("served {") == 1 and GIVEN in done.stderr
+    told = json.loads(done.stdout)
+    assert complaints("onboard", told) == []
+    assert told["replaced"]["servers"] == [f"Qwen/Qwen3-8B at {'a' * 12}"]
+    assert told["replaced"]["before"]["driver"] == "580.1"
+    assert [*told["seconds"]] == ["look", "deploy", "serve", "verify"]
+    assert f"Serve: Qwen/Qwen3-8B at {'a' * 12}" in told["hosts"]["spark-b"]["steps"]
+
+
+@pytest.mark.slow  # whole onboardings
+def test_killed_while_it_serves_the_same_again_does_that_alone(replaced: Replaced) -> None:
+    keeps(replaced, SERVED)
+    killed = replaced.scripted(DIES="serve")
+    assert killed.returncode == -9, killed.stdout + killed.stderr
+    failed = replaced.scripted(SERVED="1")
+    assert failed.returncode == 1 and "does not serve Qwen/Qwen3-8B" in failed.stdout, failed.stderr
+    assert "The same again goes on from there: sparkrig onboard --replace spark-b" in failed.stdout
+    done = replaced.scripted()
+    assert done.returncode == 0 and GIVEN in done.stderr, done.stdout + done.stderr
+    assert_in_its_place(replaced)
+
+
+def test_what_is_kept_of_it_and_makes_no_sense_changes_nothing(replaced: Replaced) -> None:
+    file = keeps(replaced, replace(SERVED, settings={"ssh_user": "root"}))
+    before = replaced.kept()
+    line = unchanged(replaced, replaced.scripted(), before)
+    assert f"{file}: a server cannot be served again: ssh_user is no setting of a server" in line
+    file.write_text("{")
+    line = unchanged(replaced, replaced.scripted(), before)
+    assert f"{file} is not as sparkrig keeps a Spark. Try: mv " in line
 
 
 # --- what is refused, with nothing changed

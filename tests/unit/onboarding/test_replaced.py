@@ -1,21 +1,15 @@
-"""What becomes of a Spark that takes its old place: what known_hosts forgets, what is proposed, what it lacks."""
+"""What becomes of a Spark that takes its old place: what known_hosts forgets, what is proposed."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from sparkrig.cure import deployment
-from sparkrig.files import Found
 from sparkrig.onboarding import hostkey
 from sparkrig.onboarding.proposal import Proposal, replaced
-from sparkrig.onboarding.weights import Host, Missing, missing
 from sparkrig.onboarding.wishes import Wishes
-from sparkrig.serving.last_deploy import Record
-from sparkrig.serving.served import Own, Serving, Weights
 from tests.tables import each_row
 from tests.unit.candidates import P0, defined, fabric, fleet, seen
 from tests.unit.sshd import keygen
@@ -98,85 +92,3 @@ def test_what_another_tool_defines_on_the_new_one_is_given_a_word() -> None:
     said = {"adopt": {"old": "adopt"}}
     assert taken({}, said, adopt="leave").data == {"adopt": {"old": "adopt", "40-cx7.yaml": "leave"}}
     assert taken({}, {"adopt": {"40-cx7.yaml": "adopt"}}, adopt="leave").data == {}, "the inventory has one"
-
-
-# --- the weights
-
-QWEN, OSS = "Qwen/Qwen3-8B", "openai/gpt-oss-120b"
-RECORD = Record("qwen3-8b", QWEN, "sha256:1", "vllm/vllm-openai:v1", "multinode", 2, 0, 9000, 18000, "/srv/models")
-
-
-def host(host: str, serving: Serving, *records: Record) -> Host:
-    files = {each.file().path: Found(each.file().content, "0644", "root:root") for each in records}
-    return Host(host, replace(seen("b"), serving=serving, files=files))
-
-
-def lacking(
-    here: Serving, there: Serving, *records: Record, declared: tuple[str, ...] = (), **mine: Any
-) -> list[Missing]:
-    known = fleet(
-        spark_a={"pair": "x", "fabric": ENDS[0], "node_ssh": True, **mine},
-        spark_b={"pair": "x", "fabric": ENDS[1], "node_ssh": True, **mine},
-    )
-    return missing(known["spark-b"], host("spark-b", here), host("@ssh/spark-a", there, *records), declared)
-
-
-def has(**weights: str) -> Serving:
-    named = {name.replace("__", "/").replace("_", "-"): each for name, each in weights.items()}
-    return Serving(looked=True, weights={name: Weights(each, 7) for name, each in named.items()})  # type: ignore[arg-type]
-
-
-def test_what_the_other_half_has_whole_is_missing() -> None:
-    there = has(a__whole="whole", a__loose="loose", a__part="partial", a__torn="damaged", a__both="whole")
-    found = lacking(has(a__both="loose", a__whole="partial"), there)
-    assert [(each.name, each.size) for each in found] == [("a/loose", 7), ("a/whole", 7)]
-    assert lacking(has(), Serving()) == []
-    files = replace(there, ggufs={"a/whole/x.gguf": 3, "b/c/one.gguf": 5, "b/c/two.gguf": 6})
-    found = lacking(replace(there, ggufs={"b/c/two.gguf": 6, "b/c/one.gguf": 4}), files)
-    assert [(each.name, each.size) for each in found] == [("b/c/one.gguf", 5)], "one is in its checkpoint"
-
-
-def test_what_copies_it() -> None:
-    def holds(found: list[Missing], command: str) -> None:
-        (one,) = found
-        assert str(one.copied) == command
-
-    there = Serving(looked=True, weights={QWEN: Weights("whole", 7)})
-    deploy = "pyinfra pair.py deploys/serve.py"
-    named = replace(RECORD, service="chat", settings={"serve_port": 9100, "model": QWEN})
-    other = replace(there, named={"chat": Own()})
-    tar = "on spark-b: sudo mkdir -p /srv/models && ssh spark-a sudo tar -C /srv/models -c Qwen/Qwen3-8B | "
-    each_row(
-        {
-            "declared": (lacking(has(), there, declared=(QWEN.lower(),)), deploy),
-            "served last": (
-                lacking(has(), there, RECORD),
-                f"{deploy} --data model={QWEN} --data serve_image=vllm/vllm-openai:v1 --data serve_nodes=2 "
-                "--data serve_form=multinode --data serve_port=9000",
-            ),
-            "served under a name": (
-                lacking(has(), other, named),
-                f"{deploy} --data serve_name=chat --data model={QWEN} --data serve_port=9100",
-            ),
-            "served under a name, as the inventory has another": (
-                lacking(has(), other, named, serve_port=9100),
-                f"{deploy} --data serve_name=chat --data model={QWEN} --data serve_port=9100",
-            ),
-            "served by the other host alone": (
-                lacking(has(), there, replace(RECORD, nodes=1, form="solo")),
-                f"{tar}sudo tar -C /srv/models -x",
-            ),
-            "served by nobody": (lacking(has(), there), f"{tar}sudo tar -C /srv/models -x"),
-            "no login within a cluster": (
-                lacking(has(), there, RECORD, node_ssh=False, cluster="x", topology="switch", pair=None),
-                "set node_ssh to True on all of its hosts, and: pyinfra pair.py deploys/cluster.py",
-            ),
-            "no login between the hosts": (
-                lacking(has(), there, RECORD, node_ssh=False),
-                "set node_ssh to True on both hosts, and: pyinfra pair.py deploys/cluster.py",
-            ),
-        },
-        holds,
-    )
-    (one,) = lacking(has(), there, declared=(QWEN.lower(),))
-    assert deployment(one.copied, "serve")

@@ -49,11 +49,11 @@ MKCONFIG = f"""{CALLED.format(name="grub-mkconfig")}
 . /etc/default/grub; for each in /etc/default/grub.d/*.cfg; do [ ! -e "$each" ] || . "$each"; done
 sed "s|set default=\\"\\${{saved_entry}}\\"|set default=\\"$GRUB_DEFAULT\\"|" /boot/menu >"$2" """
 DPKG_QUERY = r"""case $* in
+*Version*) printf 'installed libold 1.0-1\ninstalled curl 8.5.0-2\nconfig-files libgone 1\n' ;;
 *Status-Status*)
   shift 3
   [ $# -gt 0 ] || set -- bash openssh-server libc6 # as it lists all where it is given no name
   for name; do case $name in gone-*) ;; *) printf 'installed %s\n' "$name" ;; esac; done ;;
-*) printf 'libold 1.0-1\ncurl 8.5.0-2\n' ;;
 esac"""
 
 
