@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.host import driver
+from sparkrig.host import branches
 from tests import warm
 from tests.plan import recordings
 from tests.plan.clean import clean
@@ -421,4 +421,4 @@ def test_what_would_go_is_refused_by_name_and_let_go_by_name(desk: Desk) -> None
 def test_hold_set_of_the_recordings_is_what_is_released() -> None:
     """Else the first tests would show nothing of others' holds."""
     assert "nvidia-driver-580-open" in recordings.hold_set("sparketa")
-    assert driver.BRANCH == 580
+    assert branches.BRANCH == 580

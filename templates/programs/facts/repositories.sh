@@ -13,7 +13,7 @@ name_of() {
   case $1$4 in installedlinux-* | installed*nvidia* | installedcuda-drivers*) printf '%s\n' "$4" ;; esac
 }
 of_apt() { apt-cache -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= "$@" 2>/dev/null; } # it writes no cache
-names=$(each_package name_of)
+names=$(each_package name_of; of_apt pkgnames nvidia-driver-) # of another branch, too
 # shellcheck disable=SC2086 # names of packages have no blanks
 [ -z "$names" ] || of_apt madison $names |
   LC_ALL=C sed -nE 's/^ *([^ |]+) *\| *([^ |]+) *\|.*/version \1 \2/p' | sort -u

@@ -15,11 +15,12 @@ import pytest
 from lab.guest.build import catalogue
 from lab.guest.build.catalogue import Package
 from lab.image import GUEST
-from sparkrig.host import driver, releases
+from sparkrig.host import branches, driver, releases
 from sparkrig.host.grub import Boot
 from sparkrig.host.upgrade import Upgrade, parse
 from sparkrig.refusal import Refusal
 from sparkrig.update import update, update_limits
+from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Kernel, Repositories
 from tests.unit import updates
 from tests.unit.updates import RECORDED, archived
@@ -28,7 +29,7 @@ OWN, SECOND = "6.12.117+deb13-amd64", "6.12.117+deb13-rt-amd64"
 OFFERS = catalogue.offers(OWN, SECOND)
 STATES = ["1", "2", "torn", "dead"]
 KO = "linux-modules-nvidia-580-open"
-PIN = driver.pin_file().content
+PIN = branches.pin_file(580).content
 META = "linux-image-nvidia-hwe-24.04"
 DEBIANS = Package(f"linux-image-{SECOND}", "6.12.117-1")  # which the repository has from Debian
 
@@ -135,8 +136,8 @@ def planned(apt: Apt, state: str, recipe: releases.Recipe | None = None) -> upda
     versions = {row.name: tuple(each.version for each in offered if each.name == row.name) for row in rows}
     known = Repositories(0, 0, versions, frozenset(), (), (Kernel(OWN, initrd=True, module=True),))
     packages = driver.Packages(tuple(rows), {}, grub=Boot(OWN))
-    limits = update_limits.limits(packages, known, recipe, driver.BRANCH) if recipe else ""
-    return updates.judged(packages, known, apt.forecast(offered, PIN, limits), driver.BRANCH)
+    limits = update_limits.limits(packages, known, recipe, Way(580, 580)) if recipe else ""
+    return updates.judged(packages, known, apt.forecast(offered, PIN, limits), branches.BRANCH)
 
 
 def test_up_to_the_recipe_the_driver_moves_and_the_kernel_stays(apt: Apt) -> None:
