@@ -59,19 +59,19 @@ def _brought(packages: Packages, known: Repositories, goal: Recipe, of: Way) -> 
     """What the release has of the driver under names that are not installed, and the module of the next boot."""
     own = branches.own(of.then)
     names = [name for name, version in goal.packages.items() if _BRINGS.fullmatch(name) and own.has(name, version)]
-    offered = [name for name in names if any(own.has(name, version) for version in known.versions.get(name, ()))]
-    if not any(name.startswith("nvidia-driver") for name in offered):
+    drivers = [name for name in names if name.startswith("nvidia-driver")]
+    if not any(re.match(own.version, each) for name in drivers for each in known.versions.get(name, ())):
         raise Refusal(
             f"{goal.shown} has driver {goal.driver}, and no repository of this Spark has branch {of.then}",
             on_host("sudo apt-get update", "; NVIDIA's own sources come with the package nvidia-spark-repo"),
         )
-    for name in offered:
-        if packages.version(name) is None:
+    for name in names:
+        if packages.version(name) is None and name in known.versions:
             version = goal.packages[name]
             yield f"{name}={version}" if known.has(name, version) else name
-    boot = driver.next_boot(packages)
-    if of.then < of.now and boot.kernel and not driver.next_boot(packages, of.then).modules and not boot.dkms:
-        yield driver.modules_package(boot.kernel, of.then)
+    module = driver.modules_package(driver.next_boot(packages).kernel, of.then)
+    if packages.version(module) is None and module in known.versions:
+        yield module
 
 
 def _turned(packages: Packages, known: Repositories, of: Way) -> Iterator[str]:
