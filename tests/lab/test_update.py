@@ -302,28 +302,31 @@ def test_a_branch_moves_forth_and_back_on_a_pair_that_serves(ready: Pair, tmp_pa
 
 @pytest.mark.fault(54)
 @pytest.mark.exhaustive
-def test_a_move_of_the_branch_that_was_cut_goes_on_and_the_same_way_back(
-    alone: Guest, tmp_path: Path, seen: Seen
+def test_a_move_of_the_branch_that_was_cut_leads_back_and_forth(
+    deployed: Pair, tmp_path: Path, seen: Seen
 ) -> None:
-    made.offer(alone, tmp_path / "debs")
-    there = declares(tmp_path, 590, "lab_solo")
-    process = begun(there, to=made.RELEASE.name)
+    guest, there = deployed.a, declares(tmp_path, 590, "")
+    made.offer(guest, tmp_path / "debs")
+    alone = ("--limit", guest.node)
+    process = begun(there, *alone, to=made.RELEASE.name)
     at_work = "pgrep -f 'dpkg .*--unpack|dpkg .*--configure'"
-    until(lambda: alone.run(at_work).rc == 0, "the installation")
-    lab.cut_power(alone.node)
+    until(lambda: guest.run(at_work).rc == 0, "the installation")
+    lab.cut_power(guest.node)
     process.communicate(timeout=2400)
-    back = moves(there, made.RELEASE.name, "--back")
+    back = moves(there, made.RELEASE.name, "--back", *alone)
     assert back.code == 0, said(back)
-    assert_held(alone, FIRST, "nvidia-driver-580-open", "590 and later")
-    done = moves(there, made.RELEASE.name)
+    assert_held(guest, FIRST, "nvidia-driver-580-open", "590 and later")
+    done = moves(there, made.RELEASE.name, *alone)
     assert done.code == 0, said(done)
-    assert_held(alone, "590.48.01", "nvidia-driver-open", "591 and later")
+    assert_held(guest, "590.48.01", "nvidia-driver-open", "591 and later")
+    found = run("sparkrig", "drift", there)
+    assert "an update goes from Spark to Spark" in found.stdout, found.stdout
     seen("power cut while dpkg brought 590: put back to 580 by --back, then brought to 590 by the same command")
 
 
-def declares(folder: Path, branch: int, name: str = "lab") -> str:
-    """An inventory of the lab that declares a branch; one that can serve."""
-    return inventory_with(folder / str(branch), f"'node_ssh': True, {SETTINGS}, 'driver_branch': {branch}", name)
+def declares(folder: Path, branch: int, more: str = f"'node_ssh': True, {SETTINGS}, ") -> str:
+    """An inventory of the pair that declares a branch. more: its other settings; one that can serve."""
+    return inventory_with(folder / str(branch), f"{more}'driver_branch': {branch}")
 
 
 def moves(inventory: str, to: str, *words: str) -> Done:
