@@ -51,8 +51,12 @@ class Branches:
 
     def has(self, name: str, version: str) -> bool:
         """Whether a package is a part of such a driver, by its name or by its version."""
-        part = PART_NAME.fullmatch(name) and re.match(self.version, version)
-        return bool(part) or any(re.fullmatch(each, name) for each in self.names)
+        part = PART_NAME.fullmatch(name) is not None and self.fits(version)
+        return part or any(re.fullmatch(each, name) for each in self.names)
+
+    def fits(self, version: str) -> bool:
+        """Whether a version of a package is one of theirs."""
+        return re.match(self.version, version) is not None
 
     def pin(self, priority: int) -> str:
         """apt preferences of all that is a part of them."""

@@ -209,7 +209,7 @@ def tools_ahead(packages: Packages, branch: int) -> list[str]:
     return sorted(
         f"{row.name} {row.version}"
         for row in packages.installed
-        if _TOOL.fullmatch(row.name) and re.match(later(branch).version, row.version)
+        if _TOOL.fullmatch(row.name) and later(branch).fits(row.version)
     )
 
 
@@ -218,7 +218,7 @@ def branch_version(packages: Packages, branch: int) -> str | None:
     if found := packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}"):
         return found
     unnumbered = map(packages.version, ("nvidia-driver-open", "nvidia-open") * (branch >= FIRST_UNNUMBERED))
-    return next((each for each in unnumbered if each and re.match(own(branch).version, each)), None)
+    return next((each for each in unnumbered if each and own(branch).fits(each)), None)
 
 
 def versions(packages: Packages) -> list[str]:
@@ -352,7 +352,7 @@ def later_driver(packages: Packages, branch: int) -> list[str]:
     """What of a later driver is on this Spark: its installed parts, else the module that is still loaded."""
     if found := later_installed(packages, branch):
         return found
-    return [f"nvidia.ko {packages.module}"] if re.match(later(branch).version, packages.module) else []
+    return [f"nvidia.ko {packages.module}"] if later(branch).fits(packages.module) else []
 
 
 def way_back(packages: Packages, branch: int) -> str:

@@ -60,7 +60,7 @@ def _brought(packages: Packages, known: Repositories, goal: Recipe, of: Way) -> 
     own = branches.own(of.then)
     names = [name for name, version in goal.packages.items() if _BRINGS.fullmatch(name) and own.has(name, version)]
     drivers = [name for name in names if name.startswith("nvidia-driver")]
-    if not any(re.match(own.version, each) for name in drivers for each in known.versions.get(name, ())):
+    if not any(own.fits(each) for name in drivers for each in known.versions.get(name, ())):
         raise Refusal(
             f"{goal.shown} has driver {goal.driver}, and no repository of this Spark has branch {of.then}",
             on_host("sudo apt-get update", "; NVIDIA's own sources come with the package nvidia-spark-repo"),
