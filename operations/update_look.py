@@ -108,7 +108,7 @@ def _foreseen(
     from sparkrig.update import branch, update_limits
     from sparkrig.update.look import Asked, Foreseen
 
-    way = branch.way(seen.driver, goal, moves="driver" in parts, declared=declared)
+    way = branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
     try:
         words = branch.words(seen.driver, seen.repositories, goal, way)
     except Refusal as refusal:

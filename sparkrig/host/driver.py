@@ -14,7 +14,6 @@ from sparkrig.cure import on_host, quoted
 from sparkrig.host import grub
 from sparkrig.host.apt import install_past_the_hold, past_the_hold
 from sparkrig.host.branches import (
-    BRANCH,
     FIRST_UNNUMBERED,
     PART_NAME,
     UNNUMBERED_MODULES,
@@ -173,11 +172,6 @@ def unheld(packages: Packages, branch: int) -> list[str]:
     """The packages of the set that are installed and not on hold."""
     held = {row.name for row in packages.rows if row.held}
     return [name for name in hold_set(packages, branch) if name not in held]
-
-
-def kept(packages: Packages, declared: int) -> int:
-    """The branch that a Spark is held on: its own up to the declared one, which an update moves it to."""
-    return max(BRANCH, min(branch(packages) or declared, declared))
 
 
 def of_driver(name: str) -> bool:

@@ -34,7 +34,7 @@ from typing import Annotated, Final
 from annotated_types import MaxLen
 
 from sparkrig.cure import on_host
-from sparkrig.host import branches
+from sparkrig.host import branches, driver
 from sparkrig.host.apt import install_past_the_hold
 from sparkrig.host.branches import BRANCH
 from sparkrig.host.driver import Package
@@ -342,9 +342,16 @@ def undeclared(recipe: Recipe, releases: Releases, branch: int | None) -> Refusa
     other = f"--to {fits.name}" if fits and fits != recipe else "--only firmware"
     return Refusal(
         f"{recipe.shown} has driver {recipe.driver}, and driver_branch declares {branch}",
-        f"driver_branch = {recipe.branch} in the inventory, then the same, which moves one Spark after the other; "
-        f"or {other}",
+        f"driver_branch = {recipe.branch} in the inventory, then the same, one Spark after the other; or {other}",
     )
+
+
+def kept(packages: driver.Packages, releases: Releases, declared: int) -> int:
+    """The branch that a Spark is held on: its own where a release has it, for an update alone moves a driver."""
+    now = driver.branch(packages)
+    if now and any(recipe.branch == now for recipe in releases.recipes):
+        return max(BRANCH, now)
+    return max(BRANCH, min(now or declared, declared))
 
 
 def unpublished(releases: Releases, branch: int) -> Refusal | None:
@@ -353,10 +360,7 @@ def unpublished(releases: Releases, branch: int) -> Refusal | None:
         return None
     return Refusal(
         f"driver_branch declares {branch}, and no recipe of NVIDIA's on this Spark has a driver {branch}",
-        on_host(
-            install_past_the_hold(CHECKER),
-            f", which brings NVIDIA's newest recipes; else driver_branch = {BRANCH}",
-        ),
+        on_host(install_past_the_hold(CHECKER), f", which brings the newest ones; else driver_branch = {BRANCH}"),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkrig.checks import clones
-from sparkrig.host import branches, driver, identity, preflight
+from sparkrig.host import branches, driver, identity, preflight, releases
 from sparkrig.network import definitions
 from sparkrig.network.differences import differences
 from sparkrig.onboarding.joining import cages
@@ -72,7 +72,7 @@ def _clones(seen: State, name: str, group: Mapping[str, State]) -> Iterator[Row]
 
 
 def _driver(seen: State, mine: Settings) -> Row:
-    packages, branch = seen.driver, driver.kept(seen.driver, mine.driver_branch)
+    packages, branch = seen.driver, releases.kept(seen.driver, seen.releases, mine.driver_branch)
     version = driver.branch_version(packages, branch)
     if version is None:
         later = driver.later_driver(packages, branch)

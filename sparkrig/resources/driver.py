@@ -132,7 +132,7 @@ class DriverHold(Resource[driver.Packages]):
 
     def branch(self, subject: Subject) -> int:
         """The branch that the host is held on."""
-        return driver.kept(subject.found.driver, subject.settings.driver_branch)
+        return releases.kept(subject.found.driver, subject.found.releases, subject.settings.driver_branch)
 
     def changes(self, subject: Subject) -> Changes:
         wanted = [branches.pin_file(self.branch(subject)), branches.blacklist_file()]
@@ -155,15 +155,13 @@ class DriverHold(Resource[driver.Packages]):
         return bool(self.changes(subject) or driver.unheld(subject.found.driver, self.branch(subject)))
 
     def _branch(self, subject: Subject) -> Check:
-        """Whether the host is on the declared branch; one that goes there, or back from there, has some days."""
+        """Whether the host is on the declared branch; one whose peers went there has some days."""
         packages, declared, branch = subject.found.driver, subject.settings.driver_branch, self.branch(subject)
         id, want = "driver.branch", f"nothing later than {declared}"
         if refusal := releases.unpublished(subject.found.releases, declared):
             return refused(id, "a branch that NVIDIA published", refusal)
         if later := too_late(packages, branch):
-            known = any(recipe.branch == driver.branch(packages) for recipe in subject.found.releases.recipes)
-            cure = verb("update") if known else later.cure
-            return Check(id, want, later.what, "extra", cure, until=self._until(subject))
+            return Check(id, want, later.what, "extra", later.cure)
         if branch != declared:
             found = f"{branch}, until an update moves it"
             return Check(id, f"branch {declared}", found, "drift", verb("update"), until=self._until(subject))

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sparkrig.cure import on_host
-from sparkrig.host import branches, driver
+from sparkrig.host import branches, driver, releases
 from sparkrig.host.driver import Packages
-from sparkrig.host.releases import Recipe
+from sparkrig.host.releases import Recipe, Releases
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal
 from sparkrig.update.repositories import Repositories
@@ -34,14 +34,14 @@ class Way:
         return self.now != self.then
 
 
-def way(packages: Packages, goal: Recipe | None, *, moves: bool, declared: int) -> Way:
+def way(packages: Packages, known: Releases, goal: Recipe | None, *, moves: bool, declared: int) -> Way:
     """Which way a driver goes.
 
     goal: the release to reach, None for what apt offers; moves: whether the driver may; declared: the setting.
     """
-    kept = driver.kept(packages, declared)
+    now = releases.kept(packages, known, declared)
     if goal is None or not moves:
-        return Way(kept, kept)
+        return Way(now, now)
     return Way(max(branches.BRANCH, driver.branch(packages) or goal.branch), goal.branch)
 
 

@@ -6,8 +6,9 @@ import re
 
 import pytest
 
-from sparkrig.host import branches, driver
+from sparkrig.host import branches, driver, releases
 from sparkrig.host.driver import Package, Packages
+from sparkrig.host.releases import Recipe, Releases
 from sparkrig.refusal import Refusal
 from sparkrig.resources import driver as hold
 from tests.tables import each_row
@@ -81,12 +82,21 @@ def test_a_moved_branch_is_held_and_proven_as_580_is() -> None:
         hold.judge(installed(("nvidia-driver-open", "595.58.03-1")), 590)
 
 
-def test_a_spark_is_held_on_its_own_branch_up_to_the_declared_one() -> None:
-    new, old = (
-        installed(*MOVED),
-        installed(("nvidia-driver-580-open", "580.173.02-1"), ("nvidia-settings", "610.57-1")),
-    )
-    each = {(590, "new"): 590, (580, "new"): 580, (610, "new"): 590, (590, "old"): 580, (580, "old"): 580}
-    assert {key: driver.kept({"new": new, "old": old}[key[1]], key[0]) for key in each} == each
-    assert driver.kept(installed(), 590) == 590, "without a driver the declared one is awaited"
-    assert driver.kept(installed(("nvidia-driver-570", "570.1-1")), 590) == 580
+def test_a_spark_is_held_on_its_own_branch_where_a_release_has_it() -> None:
+    old = installed(("nvidia-driver-580-open", "580.173.02-1"), ("nvidia-settings", "610.57-1"))
+    made = Releases((Recipe("OTA2701", "", "2027-01-15", "7.0.0-1019-nvidia", "590.48.01"),))
+    rows = [
+        (installed(*MOVED), made, 590, 590),
+        (installed(*MOVED), made, 580, 590),  # until an update moves it back
+        (installed(*MOVED), Releases(), 580, 580),  # brought by hand: a deploy refuses it
+        (installed(*MOVED), made, 610, 590),
+        (old, made, 590, 580),
+        (old, Releases(), 580, 580),
+        (installed(), made, 590, 590),  # the declared one is awaited
+        (installed(("nvidia-driver-570", "570.1-1")), made, 590, 580),
+    ]
+
+    def holds(found: Packages, known: Releases, declared: int, kept: int) -> None:
+        assert releases.kept(found, known, declared) == kept
+
+    each_row(rows, holds)

@@ -154,11 +154,12 @@ class Moving:
         rows = driver.parse([*self._rows(), "simulated 0"])
         packages = replace(rows, grub=Boot(OWN))
         known = self._known(offered, packages)
-        recipe = releases.find(to, known_to(made.packages(OWN)), declared)
-        way = branch.way(packages, recipe, moves=True, declared=declared)
+        made_known = known_to(made.packages(OWN))
+        recipe = releases.find(to, made_known, declared)
+        way = branch.way(packages, made_known, recipe, moves=True, declared=declared)
         limits = update_limits.limits(packages, known, recipe, way)
         (self.apt.folder / "etc/preferences.d/pin.pref").write_text(
-            branches.pin_file(driver.kept(packages, declared)).content
+            branches.pin_file(releases.kept(packages, made_known, declared)).content
         )
         words = branch.words(packages, known, recipe, way)
         found = self.apt.forecast(offered, limits, words=words)

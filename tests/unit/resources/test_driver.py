@@ -34,6 +34,13 @@ def moved(state: State) -> State:
     return replace(knows(state), driver=replace(state.driver, rows=tuple(rows)), files=files)
 
 
+def back(state: State) -> State:
+    """A Spark that came back to 580."""
+    pin = branches.pin_file(580)
+    file = Found(pin.content, "0644", "root:root", at=int(WRITTEN.timestamp()))
+    return replace(knows(state), files={**state.files, pin.path: file})
+
+
 def of_driver(checks: list[Check]) -> dict[str, Check]:
     return {each.id: each for each in checks if each.noun == "driver"}
 
@@ -57,8 +64,15 @@ def test_a_moved_host_is_as_declared_and_its_pin_is_that_of_its_branch() -> None
     checks = of_driver(found(moved, moved, driver_branch=590))
     assert {id for id, check in checks.items() if check.wrong} == set()
     checks = of_driver(found(moved, moved))
-    assert checks["driver.branch"].status == "extra" and checks["driver.branch"].cure == "sparkrig update pair.py"
-    assert checks["driver.pin"].wrong
+    assert {id for id, check in checks.items() if check.wrong} == {"driver.branch"}, "held until it goes back"
+    assert (checks["driver.branch"].want, checks["driver.branch"].cure) == (
+        "branch 580",
+        "sparkrig update pair.py",
+    )
+    by_hand = of_driver(found(lambda state: replace(moved(state), releases=Releases()), moved))
+    assert by_hand["driver.branch"].status == "extra"
+    check = next(each for each in found(moved, back) if each.id == "driver.branch")
+    assert check.until == BOUND, "on the way back as on the way there"
 
 
 def test_two_branches_in_a_cluster_are_shown_for_a_week_and_then_fail() -> None:
