@@ -1,4 +1,4 @@
-"""Driver and kernel: hold the 580 set, pin later branches away, and prove it by simulation."""
+"""Driver and kernel: hold the installed set, pin later branches away, and prove it by simulation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from sparkrig.resources.driver import DRIVER
 @deploy("Driver")
 def apply(spark: Spark) -> None:
     """Keep driver and kernel where they are, until a person decides otherwise."""
-    branch = spark.settings.driver_branch
+    branch = DRIVER.branch(spark.subject)
     pins = DRIVER.changes(spark.subject)
     files.place(name="pin later branches away", wanted=pins.wanted, found=spark.found.files)
-    operations.hold(name="hold the installed 580 set", found=spark.found.driver, branch=branch)
+    operations.hold(name=f"hold the installed {branch} set", found=spark.found.driver, branch=branch)
     operations.prove(
         name="prove it by a simulated upgrade",
         found=spark.found.driver,

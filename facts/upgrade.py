@@ -23,6 +23,7 @@ class Upgrade(Noun[upgrade.Upgrade]):
         alone: Iterable[str] = (),
         held: Iterable[str] = (),
         within: int = 240,
+        more: Iterable[str] = (),
     ) -> str:
         """The forecast.
 
@@ -31,8 +32,10 @@ class Upgrade(Noun[upgrade.Upgrade]):
         + alone: names of packages that alone are to be upgraded, with what they need; all for none
         + held: names of packages that would be held, as a deploy does, besides those that are
         + within: seconds that it may take
+        + more: what is asked for besides, as NAME=VERSION, NAME, or `NAME-` for what goes
         """
-        words = " ".join(["install --only-upgrade", *alone]) if alone else "dist-upgrade"
+        words = " ".join(["install --only-upgrade", *alone] if alone else ["dist-upgrade"])
+        words = " ".join([words, "--allow-downgrades", *more]) if more else words
         given = {"released": _spaced(released), "held": _spaced(held), "limits": limits, "what": words}
         rows = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
         return "\n".join([PREAMBLE, *rows, f"within={within:d}", self.script])

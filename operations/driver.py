@@ -26,7 +26,7 @@ def hold(found: driver.Packages, branch: int) -> Commands:
     """Hold the installed part of the branch's whole set, driver and kernel together.
 
     + found: the packages as the facts of this run saw them
-    + branch: the driver branch, 580
+    + branch: the one that the host is held on
     """
     judge(found, branch)
     names = driver.unheld(found, branch)

@@ -73,7 +73,7 @@ def looked(
     return session.asked(data, title, ask, wait_s=0, limits_s=limits, meanwhile=_MEANWHILE)
 
 
-def _asked(at: Host, to: str, parts: Collection[str], branch: int, patience: float, *, fetch: bool) -> Foreseen:
+def _asked(at: Host, to: str, parts: Collection[str], declared: int, patience: float, *, fetch: bool) -> Foreseen:
     """What one host has, and what would come of it. Raises Failed or Lost."""
     from sparkrig.facts.update import Update
     from sparkrig.operations import apt, guard
@@ -90,32 +90,37 @@ def _asked(at: Host, to: str, parts: Collection[str], branch: int, patience: flo
         guard.settle(at, seen.preflight.armed, patience, "superseded by sparkrig update" if fetch else "")
         seen = remote.read(at, Update(), seconds=seconds)
     try:
-        goal = report.goal(seen, to, parts, branch)
+        goal = report.goal(seen, to, parts, declared)
     except Refusal as refusal:
         return Foreseen(seen, None, None, refusal)
     if fetch and named:
         remote.execute(at, apt.update(), int(_FETCH_S * patience))
         seen = remote.read(at, Update(), seconds=seconds)
-    return _foreseen(at, seen, goal, parts, branch, seconds)
+    return _foreseen(at, seen, goal, parts, declared, seconds)
 
 
 def _foreseen(
-    at: Host, seen: Seen, goal: Recipe | None, parts: Collection[str], branch: int, seconds: int
+    at: Host, seen: Seen, goal: Recipe | None, parts: Collection[str], declared: int, seconds: int
 ) -> Foreseen:
     from sparkrig.facts.upgrade import Upgrade
     from sparkrig.host import driver
     from sparkrig.ssh import remote
-    from sparkrig.update import update_limits
+    from sparkrig.update import branch, update_limits
     from sparkrig.update.look import Asked, Foreseen
 
-    ours = tuple(driver.hold_set(seen.driver, branch))
+    way = branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
+    try:
+        words = branch.words(seen.driver, seen.repositories, goal, way)
+    except Refusal as refusal:
+        return Foreseen(seen, None, None, refusal)
+    ours = tuple(driver.hold_set(seen.driver, way.now))
     released, held = (ours, ()) if "driver" in parts else ((), ours)
     if not released and "os" not in parts:
         return Foreseen(seen, goal, None)
-    limits = update_limits.limits(seen.driver, seen.repositories, goal, branch) if goal else ""
-    asked = Asked(released, held, () if "os" in parts else released, limits)
-    given = (asked.released, asked.limits, asked.alone, asked.held, seconds)
-    return Foreseen(seen, goal, remote.read(at, Upgrade(), *given, seconds=seconds), asked=asked)
+    limits = update_limits.limits(seen.driver, seen.repositories, goal, way) if goal else ""
+    asked = Asked(released, held, () if "os" in parts else released, limits, words)
+    given = (asked.released, asked.limits, asked.alone, asked.held, seconds, asked.words)
+    return Foreseen(seen, goal, remote.read(at, Upgrade(), *given, seconds=seconds), asked=asked, way=way)
 
 
 def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str]) -> None:

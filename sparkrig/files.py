@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from sparkrig.parsing import archive, encoding
@@ -66,12 +66,17 @@ class File:
 
 @dataclass(frozen=True)
 class Found(Value):
-    """A file as it stands on a host. fault: why its bytes are no text, or empty; content has U+FFFD for them."""
+    """A file as it stands on a host.
+
+    fault: why its bytes are no text, or empty; content has U+FFFD for them; at: when it was written, in seconds
+    since 1970, 0 for unknown.
+    """
 
     content: str
     mode: str
     owner: str
     fault: str = ""
+    at: int = field(default=0, compare=False, repr=False)
 
     def matches(self, wanted: File) -> bool:
         same = (self.content, self.mode, self.owner) == (wanted.content, wanted.mode, "root:root")
@@ -85,7 +90,7 @@ def parse(lines: Iterable[str]) -> dict[str, Found]:
         fields = line.split(" ")
         if len(fields) == 2 and fields[0] == "tar":
             for each in archive.files(_decoded(fields[1], "the files of ours")):
-                found[each.path] = _found(each.content, each.mode, each.owner)
+                found[each.path] = replace(_found(each.content, each.mode, each.owner), at=each.at)
         elif len(fields) == 4:
             path, mode, owner, encoded = fields
             found[path] = _found(_decoded(encoded, path), mode, owner)

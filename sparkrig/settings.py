@@ -20,7 +20,7 @@ from pydantic import (
     model_validator,
 )
 
-from sparkrig.host.driver import BRANCH
+from sparkrig.host.branches import BRANCH
 from sparkrig.network.links import ROCE_HEADERS, in_one_subnet
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.redaction.forms import shows_a_secret
@@ -106,10 +106,13 @@ class Settings(BaseModel):
     allow_non_spark: bool = Field(
         False, description="Go on although the host does not look like a DGX Spark (GB10)."
     )
-    driver_branch: Literal[580] = Field(
+    driver_branch: int = Field(
         BRANCH,
-        description="Driver branch that is held; later ones are pinned away. "
-        "Only 580 is supported on GB10 (CUDAGraph deadlock and memory leak reported from 590 on).",
+        ge=BRANCH,
+        le=999,
+        description="Driver branch that is held; later ones are pinned away. Another one than 580 needs a recipe "
+        "of NVIDIA's on the Spark that has it, and `sparkrig update` goes there; no public one has (CUDAGraph "
+        "deadlock and memory leak reported from 590 on).",
     )
     mtu: int = Field(
         9000,

@@ -14,14 +14,18 @@ def judged(found: Mapping[str, Sequence[Check]], cure: Callable[[Check], str]) -
     """The checks by host, where those that are to be alike on all hosts and are not do not hold.
 
     cure: one command to try for such a check. Where no value has a majority, each of them may be the wrong one.
+    While a branch of the driver goes from host to host, all of this may differ as long as that may.
     """
     counts = _counts(check for checks in found.values() for check in checks)
     wants = {id: _wanted(values) for id, values in counts.items()}
+    until = max((check.until for checks in found.values() for check in checks), default="")
 
     def judge(check: Check) -> Check:
         if not _counted(check) or check.found == wants[check.id].value:
             return check
-        return replace(check, want=wants[check.id].words, status="drift", cure=cure(check), environment=True)
+        return replace(
+            check, want=wants[check.id].words, status="drift", cure=cure(check), environment=True, until=until
+        )
 
     return {
         name: [judge(check) if len(counts.get(check.id, ())) > 1 else check for check in checks]

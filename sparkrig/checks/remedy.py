@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from sparkrig.cure import quoted
-from sparkrig.host.driver import newer
+from sparkrig.cure import quoted, verb
+from sparkrig.host.driver import branch, newer
 from sparkrig.resources import containers
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import DIFFER, to_read
@@ -58,6 +58,8 @@ def _way(id: str, target: str, behind: Subject, example: Subject) -> str:
     name = behind.name
     if id == "identity.kernel":
         return _to_kernel(target, behind, example)
+    if id == "driver.version" and branch(behind.found.driver) != branch(example.found.driver):
+        return verb("update")
     if id == "driver.version":
         return behind.install(*_driver(example, target)).then(f", reboot {name}, and run the deploy again")
     if id == "containers.toolkit":

@@ -40,7 +40,8 @@ class Row(Judged, _Model):
 
     found: what was read, or the reason where the status is skipped or unknown; cause: what breaks it as a rule, or
     the fixed name of a verdict's cause; notes: what else was read; follows: the failed check that this one
-    follows from, if any; docs: page and section.
+    follows from, if any; docs: page and section; until: the last day on which an update that goes from host to
+    host explains it, so that it fails nothing; else empty.
     """
 
     id: str
@@ -54,6 +55,12 @@ class Row(Judged, _Model):
     docs: str
     notes: list[str] = []
     follows: Root | None = None
+    until: str = ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it does not hold, and is not expected to."""
+        return self.wrong and not self.until
 
 
 class Host(_Model):
@@ -116,7 +123,9 @@ def report(
     hosts = []
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
-        rows = [_row(check, roots.get((name, check.id)), notes.get((name, check.id), ())) for check in shown]
+        rows = [
+            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), started) for check in shown
+        ]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
     names = [host.name for host in hosts]
     told = sorted(_told(hosts), key=lambda each: (each[1].category != "access", not each[1].wrong))
@@ -139,7 +148,7 @@ def _asked(check: Check, asked: Sequence[str], *, read: bool) -> bool:
     return not asked or not read or any(means(name, check.id) for name in asked)
 
 
-def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str]) -> Row:
+def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], now: datetime) -> Row:
     known = kind(check.id)
     told = check.wrong or check.status == "unknown"
     return Row(
@@ -154,13 +163,14 @@ def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str]) -> Ro
         docs=known.docs,
         notes=[plain(note) for note in notes],
         follows=Root(host=root[0], id=root[1]) if root else None,
+        until=check.until if check.wrong and check.until >= now.astimezone().date().isoformat() else "",
     )
 
 
 def _exit(rows: Sequence[Row], *, read: bool) -> int:
     if not read or any(row.status == "unknown" for row in rows):
         return 3
-    return 2 if any(row.wrong for row in rows) else 0
+    return 2 if any(row.fails for row in rows) else 0
 
 
 def _told(hosts: Sequence[Host]) -> Iterator[tuple[str, Row]]:
@@ -196,9 +206,11 @@ def _names(host: str, text: str) -> bool:
 
 def _verdict(hosts: Sequence[Host], told: Sequence[tuple[str, Row]], fleet: Fleet, asked: Sequence[str]) -> str:
     unread = [host.name for host in hosts if not host.read]
-    wrong = {row.id for name, row in told if row.wrong and name not in unread}
+    wrong = {row.id for name, row in told if row.fails and name not in unread}
+    moving = max((row.until for _, row in told), default="")
     unknown = {row.id for name, row in told if not row.wrong and name not in unread}
     parts = [f"{_things(len(wrong))} wrong"] if wrong else []
+    parts += [f"an update goes from host to host until {moving}"] if moving else []
     parts += [f"{_things(len(unknown))} not known"] if unknown else []
     parts += [f"{listed(unread)} could not be read"] if unread else []
     if parts:

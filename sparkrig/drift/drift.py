@@ -312,11 +312,19 @@ def _row(check: Check, wants: Mapping[str, str], before: Host | None, now: datet
     known = next((each for each in before.known if each.id == check.id), None) if before else None
     return row.model_copy(
         update={
+            "accepted": _expected(check, now.astimezone().date()),
             "moved": _mover(check, wants, known),
             "since": known.since if known else now,
             "news": ("still" if known else "new") if before else None,
         }
     )
+
+
+def _expected(check: Check, today: date) -> Acceptance | None:
+    """What stands in the place of a person's acceptance while an update goes from host to host."""
+    if not check.until or today > date.fromisoformat(check.until):
+        return None
+    return Acceptance(id=check.id, until=date.fromisoformat(check.until), why="an update goes from Spark to Spark")
 
 
 def _mover(check: Check, wants: Mapping[str, str], known: Row | None) -> Mover:

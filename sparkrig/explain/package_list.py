@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
 from sparkrig.host import driver
+from sparkrig.host.branches import BRANCH
 from sparkrig.host.driver import NextBoot, Package, Packages
 from sparkrig.host.preflight import UNFINISHED
 from sparkrig.parsing import grammar
@@ -147,9 +148,9 @@ def _behind(packages: Packages) -> bool:
 
 
 def _driver(packages: Packages) -> Verdict:
-    if later := driver.later_driver(packages):
-        why = f"a driver later than {driver.BRANCH} is installed ({', '.join(later)})"
-        return Verdict("degraded", "driver-later", why, driver.way_back(packages, driver.BRANCH))
+    if later := driver.later_driver(packages, BRANCH):
+        why = f"a driver later than {BRANCH} is installed ({', '.join(later)})"
+        return Verdict("degraded", "driver-later", why, driver.way_back(packages, BRANCH))
     if versions := driver.versions(packages):
         return Verdict("healthy", evidence=f"{listed(versions)}, of branch {driver.branch(packages)}")
     if branch := driver.branch(packages):
@@ -173,12 +174,12 @@ def _next_boot(packages: Packages) -> Verdict:
             f"{boot.dkms} builds the nvidia.ko of kernel {boot.kernel} on the Spark, and no list tells the result"
         )
         return Verdict("unknown", "dkms", why, "dkms status")
-    if not _complete(packages, boot, branch or driver.BRANCH):
+    if not _complete(packages, boot, branch or BRANCH):
         why = f"no package with the nvidia.ko of kernel {boot.kernel} is in this list, which may be cut"
         return Verdict("unknown", "not-listed", why, WHOLE)
     others = f"; {listed(boot.others)} {'fits' if len(boot.others) == 1 else 'fit'} others" if boot.others else ""
     why = f"kernel {boot.kernel} has no nvidia.ko{others}: the Spark would come up without its GPU"
-    return Verdict("fault", "next-kernel", why, driver.modules_cure(boot.kernel, branch or driver.BRANCH))
+    return Verdict("fault", "next-kernel", why, driver.modules_cure(boot.kernel, branch or BRANCH))
 
 
 def _complete(packages: Packages, boot: NextBoot, branch: int) -> bool:
@@ -201,7 +202,7 @@ def notes(packages: Packages) -> Iterable[str]:
     """What is worth knowing beside the verdicts."""
     if len(kernels := driver.kernels(packages)) > 1:
         yield f"{kernels[-1]} is taken to boot next; a list does not tell whether GRUB's menu has a pin"
-    if tools := driver.tools_ahead(packages):
+    if tools := driver.tools_ahead(packages, BRANCH):
         yield f"{listed(tools)} have versions of their own, and are no sign of another driver"
     if packages.installed and not any(row.want for row in packages.rows):
         removed = " or what was removed" if _unmarked(packages) else ""

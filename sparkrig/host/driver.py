@@ -1,8 +1,7 @@
-"""Which packages keep a Spark on its driver branch, and the proof that they do.
+"""Which packages keep a Spark on its driver branch, and the proof that they do: hold *and* pin, then simulate.
 
-Sources: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
-nvidia-settings 610); NVIDIA's driver guide [@nvidia-driver-guide] (from 590 on the branch number leaves the
-package names, so that a hold by name alone does not keep 590 out: hold *and* pin, then simulate).
+Source: package lists of three Sparks in daily use [@spark-fleet-updates] (driver 580 beside nvidia-modprobe and
+nvidia-settings 610).
 """
 
 from __future__ import annotations
@@ -10,18 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
 
 from sparkrig.cure import on_host, quoted
-from sparkrig.files import File
 from sparkrig.host import grub
 from sparkrig.host.apt import install_past_the_hold, past_the_hold
+from sparkrig.host.branches import (
+    FIRST_UNNUMBERED,
+    PART_NAME,
+    UNNUMBERED_MODULES,
+    is_later,
+    later,
+    of,
+    own,
+)
 from sparkrig.parsing import grammar
 from sparkrig.value import Value
 
-BRANCH: Final = 580  # what a deploy keeps a Spark on, where its settings name no other
-PIN_PATH = "/etc/apt/preferences.d/00-sparkrig-nvidia.pref"
-BLACKLIST_PATH = "/etc/apt/apt.conf.d/52sparkrig-nvidia"
 # What apt simulated at the last deploy, with all that it depends on. It is no part of what is declared, so that no
 # journal has it; a look takes it for apt's answer as long as nothing of that has changed.
 SIMULATION = "/var/lib/sparkrig/apt-simulation"
@@ -36,35 +39,19 @@ _KERNEL = re.compile(
 )
 _DRIVER_NAME = re.compile(r"(?:lib|xserver-xorg-video-)?nvidia(?:-.+)?|cuda-drivers(?:-.+)?")
 
-# The packages that make up a driver, with or without the branch in their names. Tools that NVIDIA versions on
-# their own (nvidia-modprobe, nvidia-settings, libxnvctrl0, nvidia-persistenced, nvidia-xconfig) are not among
-# them: a Spark with driver 580 has them at 610. apt reads these expressions too, so they are POSIX ones.
-_PARTS = (
-    "(lib|xserver-xorg-video-)?nvidia-(driver|open|headless|dkms|kernel|firmware|compute|utils|fabricmanager"
-    "|nscq|nvsdm|imex|gpucomp|cfg1|common|decode|encode|extra|fbc1|gl)"
-)
-_WHOLE = "(xserver-xorg-video-nvidia|cuda-drivers)"
-_LATER = "(59[0-9]|[6-9][0-9][0-9])"
-_NUMBERED = rf"((lib|xserver-xorg-video-)?nvidia-(.+-)?|linux-[a-z]+-nvidia-|cuda-drivers-){_LATER}(-.+)?"
-# The kernel's modules have the kernel's version, so only the name shows their branch; from 590 on it has none.
-_UNNUMBERED_MODULES = "linux-(modules|objects|signatures)-nvidia-(server-)?open-.+"
-_PART_NAME = re.compile(rf"{_PARTS}(-.+)?|{_WHOLE}(-.+)?")
-_LATER_NAME = re.compile(f"{_NUMBERED}|{_UNNUMBERED_MODULES}")
-_LATER_VERSION = re.compile(rf"([0-9]+:)?{_LATER}[.]")
 # The few of them that show which driver this is: the rest may be left from another one.
 _CARRIER = re.compile(
     r"(?:nvidia-(?:driver|headless|headless-no-dkms|dkms|kernel-common|open)|libnvidia-compute)"
     r"(?:-[0-9]+)?(?:-server)?(?:-open)?"
 )
 # linux-modules-nvidia-fs is GPUDirect Storage, and has no driver in it.
-_MODULES = re.compile(rf"linux-(?:modules|objects|signatures)-nvidia-[0-9]{{3}}-.+|{_UNNUMBERED_MODULES}")
+_MODULES = re.compile(rf"linux-(?:modules|objects|signatures)-nvidia-[0-9]{{3}}-.+|{UNNUMBERED_MODULES}")
 # What GRUB can boot, and the signed nvidia.ko of one kernel release; a name without a release is a meta package.
 _IMAGE = re.compile(r"linux-image-(?:unsigned-)?(?P<kernel>[0-9]+[.][0-9].*?)(?<!-dbg)(?<!-dbgsym)")
 _PREBUILT = re.compile(
     r"linux-modules-nvidia-(?:(?P<branch>[0-9]{3})-)?(?:server-)?open-(?P<kernel>[0-9]+[.][0-9].*)"
 )
 _DKMS = re.compile(r"nvidia-dkms(?:-.+)?")
-_FIRST_UNNUMBERED = 590
 _TOOL = re.compile(rf"{_TOOLS}|nvidia-xconfig|libxnvctrl0")
 
 
@@ -187,11 +174,9 @@ def unheld(packages: Packages, branch: int) -> list[str]:
     return [name for name in hold_set(packages, branch) if name not in held]
 
 
-def is_later(name: str, version: str) -> bool:
-    """Whether a package is a part of driver 590 or later, by its name or by its version."""
-    if _LATER_NAME.fullmatch(name):
-        return True
-    return bool(_PART_NAME.fullmatch(name) and _LATER_VERSION.match(version))
+def of_driver(name: str) -> bool:
+    """Whether a package is a part of a driver by its name, of any branch; no tool is, and no kernel."""
+    return bool(PART_NAME.fullmatch(name) or _MODULES.fullmatch(name))
 
 
 def carries(name: str) -> bool:
@@ -199,31 +184,35 @@ def carries(name: str) -> bool:
     return bool(_CARRIER.fullmatch(name) or _MODULES.fullmatch(name))
 
 
-def later_installed(packages: Packages) -> list[str]:
-    """The parts of a driver 590 or later, as `name version`; none where nothing that carries a driver is one.
+def later_installed(packages: Packages, branch: int) -> list[str]:
+    """The parts of a later driver, as `name version`; none where nothing that carries a driver is one.
 
     Tools, firmware and libraries alone are no driver: they stay behind when one goes, and come ahead of the next.
     """
-    return sorted(f"{row.name} {row.version}" for row in _later_rows(packages))
+    return sorted(f"{row.name} {row.version}" for row in later_rows(packages, branch))
 
 
-def _later_rows(packages: Packages) -> list[Package]:
-    later = [row for row in packages.installed if is_later(row.name, row.version)]
-    return later if any(carries(row.name) for row in later) else []
+def later_rows(packages: Packages, branch: int) -> list[Package]:
+    """The same, as dpkg has them."""
+    rows = [row for row in packages.installed if is_later(row.name, row.version, branch)]
+    return rows if any(carries(row.name) for row in rows) else []
 
 
-def tools_ahead(packages: Packages) -> list[str]:
-    """The tools of 590 or later, as `name version`: usual beside driver 580, and no sign of another driver."""
+def tools_ahead(packages: Packages, branch: int) -> list[str]:
+    """The tools later than a branch, as `name version`: usual beside it, and no sign of another driver."""
     return sorted(
         f"{row.name} {row.version}"
         for row in packages.installed
-        if _TOOL.fullmatch(row.name) and _LATER_VERSION.match(row.version)
+        if _TOOL.fullmatch(row.name) and later(branch).fits(row.version)
     )
 
 
 def branch_version(packages: Packages, branch: int) -> str | None:
     """The version of the package that a branch's driver is installed by, as dpkg has it; None where it is not."""
-    return packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}")
+    if found := packages.version(f"nvidia-driver-{branch}-open") or packages.version(f"nvidia-driver-{branch}"):
+        return found
+    unnumbered = map(packages.version, ("nvidia-driver-open", "nvidia-open") * (branch >= FIRST_UNNUMBERED))
+    return next((each for each in unnumbered if each and own(branch).fits(each)), None)
 
 
 def versions(packages: Packages) -> list[str]:
@@ -244,7 +233,7 @@ def version(packages: Packages) -> str:
 def branch(packages: Packages) -> int | None:
     """The branch of the installed driver by what carries it: its version, else the names of its modules."""
     if found := versions(packages):
-        return int(found[-1].split(".")[0])
+        return of(found[-1])
     return max((int(each["branch"]) for each in _prebuilt(packages) if each["branch"]), default=None)
 
 
@@ -259,6 +248,12 @@ def newer(release: str) -> list[tuple[int, int, str]]:
     return [
         (1, int(part), "") if part.isdigit() else (0, 0, part) for part in re.findall(r"\d+|[a-z]+", release, re.I)
     ]
+
+
+def module_metas(packages: Packages) -> list[str]:
+    """The installed packages that bring the modules of each newest kernel."""
+    names = [row.name for row in packages.installed if _MODULES.fullmatch(row.name)]
+    return [name for name in names if not _PREBUILT.fullmatch(name)]
 
 
 def kernels(packages: Packages) -> list[str]:
@@ -324,12 +319,12 @@ def _fits(modules: re.Match[str], kernel: str, branch: int | None) -> bool:
         return False
     if branch is None:
         return True
-    return int(modules["branch"]) == branch if modules["branch"] else branch >= _FIRST_UNNUMBERED
+    return int(modules["branch"]) == branch if modules["branch"] else branch >= FIRST_UNNUMBERED
 
 
 def modules_package(kernel: str, branch: int) -> str:
     """The name of the package with the nvidia.ko of that branch for a release of the kernel."""
-    return f"linux-modules-nvidia-{f'{branch}-' if branch < _FIRST_UNNUMBERED else ''}open-{kernel}"
+    return f"linux-modules-nvidia-{f'{branch}-' if branch < FIRST_UNNUMBERED else ''}open-{kernel}"
 
 
 def modules_cure(kernel: str, branch: int) -> str:
@@ -341,56 +336,24 @@ def modules_cure(kernel: str, branch: int) -> str:
 
 
 def is_part(package: Package, branch: int) -> bool:
-    """Whether a package, installed or not, is a part of driver or kernel, of any branch; no tool is."""
-    if is_later(package.name, package.version):
+    """Whether a package, installed or not, is of driver or kernel, of a branch or a later one; no tool is."""
+    if is_later(package.name, package.version, branch):
         return True
     return belongs(package, branch) and not _HELPER.fullmatch(package.name)
 
 
-def pin_file() -> File:
-    """The apt preferences that keep 590 and later away, explicit installs by name included.
-
-    Helpers stay as they are: 610 of nvidia-modprobe beside driver 580 is what NVIDIA's repositories install.
-    """
-    return File(
-        PIN_PATH,
-        "# Written by sparkrig: NVIDIA driver 590 and later stay away from this Spark.\n"
-        "# A hold by name is not enough: from 590 on the branch number leaves the package names.\n"
-        f"Package: /^{_PARTS}(-|$)/ /^{_WHOLE}(-|$)/\n"
-        f"Pin: version /^([0-9]+:)?{_LATER}[.]/\n"
-        "Pin-Priority: -1\n"
-        "\n"
-        f"Package: /^{_NUMBERED}$/ /^{_UNNUMBERED_MODULES}$/\n"
-        "Pin: version *\n"
-        "Pin-Priority: -1\n",
-    )
-
-
-def blacklist_file() -> File:
-    """The unattended-upgrades blacklist; its entries are Python regular expressions, anchored at the start."""
-    return File(
-        BLACKLIST_PATH,
-        "// Written by sparkrig: unattended-upgrades leaves driver and kernel alone.\n"
-        "Unattended-Upgrade::Package-Blacklist {\n"
-        '    "(lib|xserver-xorg-video-)?nvidia(?!-(container|cuda|mlnx|spark))(-|$)";\n'
-        '    "cuda-drivers";\n'
-        '    "linux-(image|headers|modules|objects|signatures|nvidia|generic|tools)";\n'
-        "};\n",
-    )
-
-
-def later_driver(packages: Packages) -> list[str]:
-    """What of driver 590 or later is on this Spark: its installed parts, else the module that is still loaded."""
-    if later := later_installed(packages):
-        return later
-    return [f"nvidia.ko {packages.module}"] if _LATER_VERSION.match(packages.module) else []
+def later_driver(packages: Packages, branch: int) -> list[str]:
+    """What of a later driver is on this Spark: its installed parts, else the module that is still loaded."""
+    if found := later_installed(packages, branch):
+        return found
+    return [f"nvidia.ko {packages.module}"] if later(branch).fits(packages.module) else []
 
 
 def way_back(packages: Packages, branch: int) -> str:
     """How to get the branch back: a package that only a later driver has goes, any other changes its version."""
-    names = sorted(row.name for row in _later_rows(packages))
-    if not names:
+    rows = sorted(later_rows(packages, branch), key=lambda row: row.name)
+    if not rows:
         return on_host("sudo reboot")  # the packages are of the branch; only the module in memory is not
-    words = [f"{name}-" if _LATER_NAME.fullmatch(name) else f"{name}=VERSION-OF-{branch}" for name in names]
+    words = [f"{row.name}{'-' if is_later(row.name, '', branch) else f'=VERSION-OF-{branch}'}" for row in rows]
     install = f"sudo apt-get install --allow-downgrades nvidia-driver-{branch:d}-open {quoted(*words)}"
     return on_host(past_the_hold(install), "; and reboot")

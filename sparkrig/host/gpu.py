@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from sparkrig.cure import on_host
 from sparkrig.host.apt import install_as_installed, reinstall_past_the_hold
-from sparkrig.host.driver import BRANCH
+from sparkrig.host.branches import BRANCH, of
 from sparkrig.host.nvidia_smi import THERMAL, Gpu
 from sparkrig.signatures import table
 from sparkrig.verdict import Verdict
@@ -55,7 +55,7 @@ def answers(gpu: Gpu) -> Verdict:
 
 def branch(driver: str) -> Verdict:
     """Whether a driver is of a branch that NVIDIA supports on a Spark. driver: its version."""
-    number = int(driver.partition(".")[0])
+    number = of(driver)
     if number <= BRANCH:
         return Verdict("healthy", evidence=f"driver {driver}, of branch {number}")
     why = (

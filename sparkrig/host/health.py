@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sparkrig.cure import on_host, quoted
-from sparkrig.host import grub
-from sparkrig.host.driver import BRANCH, boots_next, modules_cure
+from sparkrig.host import branches, grub
+from sparkrig.host.branches import BRANCH
+from sparkrig.host.driver import boots_next, modules_cure
 from sparkrig.parsing import bounds, grammar
 from sparkrig.parsing.rows import path
 from sparkrig.text import plain
@@ -210,7 +211,7 @@ def next_kernel(health: Health) -> Verdict:
     if then not in health.kernels:
         evidence = f"the next boot takes kernel {then.release} by GRUB's menu, and no modules of it are installed"
         return Verdict("fault", "next-kernel", evidence, on_host("sudo update-grub"))
-    cure = modules_cure(then.release, BRANCH)
+    cure = modules_cure(then.release, branches.of(now.version) or BRANCH)
     if not then.nvidia:
         evidence = f"the next boot takes kernel {then.release}, which has no nvidia.ko ({now.release} has one)"
         return Verdict("fault", "next-kernel", evidence, cure)

@@ -32,8 +32,9 @@ from typing import Annotated, Final
 from annotated_types import MaxLen
 
 from sparkrig.cure import on_host
-from sparkrig.host import release_upgrade, update_facts
+from sparkrig.host import branches, driver, release_upgrade, update_facts
 from sparkrig.host.apt import install_past_the_hold
+from sparkrig.host.branches import BRANCH
 from sparkrig.host.driver import Package
 from sparkrig.parsing import archive, debian_version, document, grammar
 from sparkrig.parsing.expected import short
@@ -85,9 +86,14 @@ class Recipe(Value):
         """The number that /etc/dgx-release has with it: `7.5.0`, as other releases may have; empty if untold."""
         return self.packages.get("dgx-release", "")
 
+    @property
+    def branch(self) -> int:
+        """Of its driver."""
+        return branches.of(self.driver)
+
     def later_than(self, branch: int | None) -> bool:
         """Whether its driver is of a later branch; None: any branch will do."""
-        return branch is not None and int(self.driver.partition(".")[0] or 0) > branch
+        return branch is not None and self.branch > branch
 
     @property
     def shown(self) -> str:
@@ -324,16 +330,40 @@ def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
                 return recipe
             later = later or recipe
     if later:
-        fits = next((each for each in reversed(releases.recipes) if not each.later_than(branch)), None)
-        raise Refusal(
-            f"{later.shown} has driver {later.driver}, and driver {branch} alone is supported on GB10",
-            f"the same with --to {fits.name}" if fits else "the same with --only firmware",
-        )
+        raise undeclared(later, releases, branch)
     brings = on_host(install_past_the_hold(CHECKER), ", which brings NVIDIA's newest recipes")
     if not releases.recipes:
         raise Refusal(f"this Spark knows of no release of DGX OS: {FOLDER} has no recipe", brings)
     known = ", ".join(recipe.shown for recipe in reversed(releases.recipes))
     raise Refusal(f"this Spark knows of no release {short(text)!r} of DGX OS, but of {known}", brings)
+
+
+def undeclared(recipe: Recipe, releases: Releases, branch: int | None) -> Refusal:
+    """That a release has another branch of the driver than the declared one."""
+    fits = next((each for each in reversed(releases.recipes) if not each.later_than(branch)), None)
+    other = f"--to {fits.name}" if fits and fits != recipe else "--only firmware"
+    return Refusal(
+        f"{recipe.shown} has driver {recipe.driver}, and driver_branch declares {branch}",
+        f"driver_branch = {recipe.branch} in the inventory, then the same, one Spark after the other; or {other}",
+    )
+
+
+def kept(packages: driver.Packages, releases: Releases, declared: int) -> int:
+    """The branch that a Spark is held on: its own where a release has it, for an update alone moves a driver."""
+    now = driver.branch(packages)
+    if now and any(recipe.branch == now for recipe in releases.recipes):
+        return max(BRANCH, now)
+    return max(BRANCH, min(now or declared, declared))
+
+
+def unpublished(releases: Releases, branch: int) -> Refusal | None:
+    """Why a declared branch is none that a Spark can be held on: no release that it knows of has it."""
+    if branch == BRANCH or any(recipe.branch == branch for recipe in releases.recipes):
+        return None
+    return Refusal(
+        f"driver_branch declares {branch}, and no recipe of NVIDIA's on this Spark has a driver {branch}",
+        on_host(install_past_the_hold(CHECKER), f", which brings the newest ones; else driver_branch = {BRANCH}"),
+    )
 
 
 def behind(installed: Installed, recipe: Recipe, releases: Releases) -> Behind:

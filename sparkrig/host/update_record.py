@@ -66,6 +66,7 @@ _BOOT = Grammar("boot id", r"[0-9a-f-]{36}")
 _DEVICE = Grammar("id of a device of fwupd", r"[0-9a-f]{40}")
 _SERVICE = Grammar("name of a service", r"-|[a-z0-9-]{1,24}")
 _PART = Grammar("part of an update", "|".join(PARTS))
+_WORD = Grammar("word for apt", rf"{grammar.PACKAGE.pattern}(?:-|={grammar.VERSION.pattern})?")
 _LONGEST = 200  # characters of a text
 _MOST = 5000  # rows
 
@@ -84,10 +85,12 @@ class Record(Value):
 
     id: of the update; goal: the release to reach, in words; typed: the command; to, parts: its options; kernel,
     driver: before and after; release: packages that a deploy holds, and this update may move; keep: those of its
-    set that it may not; only: packages that alone move, all for none; before, after: version by name of what is
-    upgraded, and of all that is installed; gone, new: names of what is removed, and of what comes; served: names
-    of the services that are stopped, `-` for the one without a name; firmware: what is to be written, by its fwupd
-    device; had: the version before, by the part of the firmware; reboots: whether it has to boot for its packages.
+    set that it may not; only: packages that alone move, all for none; words: what apt is asked for besides, as
+    NAME=VERSION, NAME or `NAME-`; drop: of what comes, what goes first on the way back; before, after: version by
+    name of what is upgraded, and of all that is installed; gone, new: names of what is removed, and of what comes;
+    served: names of the services that are stopped, `-` for the one without a name; firmware: what is to be
+    written, by its fwupd device; had: the version before, by the part of the firmware; reboots: whether it has to
+    boot for its packages.
     """
 
     id: str
@@ -100,6 +103,8 @@ class Record(Value):
     release: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     only: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
     before: Mapping[str, str] = field(default_factory=dict)
     after: Mapping[str, str] = field(default_factory=dict)
     gone: tuple[str, ...] = ()
@@ -295,6 +300,8 @@ def _record(plan: Iterable[str]) -> Record:
         release=_names(rows, "release"),
         keep=_names(rows, "keep"),
         only=_names(rows, "only"),
+        words=tuple(_WORD.held(rest) for word, rest in rows if word == "word"),
+        drop=_names(rows, "drop"),
         before=_versions(pairs, "before"),
         after=_versions(pairs, "after"),
         gone=_names(rows, "gone"),
@@ -341,6 +348,8 @@ def text(record: Record) -> str:
         *(f"release {name}" for name in record.release),
         *(f"keep {name}" for name in record.keep),
         *(f"only {name}" for name in record.only),
+        *(f"word {each}" for each in record.words),
+        *(f"drop {name}" for name in record.drop),
         *(f"before {name} {version}" for name, version in record.before.items()),
         *(f"after {name} {version}" for name, version in record.after.items()),
         *(f"gone {name}" for name in record.gone),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sparkrig.checks import clones
-from sparkrig.host import driver, identity, preflight
+from sparkrig.host import branches, driver, identity, preflight, releases
 from sparkrig.network import definitions
 from sparkrig.network.differences import differences
 from sparkrig.onboarding.joining import cages
@@ -72,10 +72,10 @@ def _clones(seen: State, name: str, group: Mapping[str, State]) -> Iterator[Row]
 
 
 def _driver(seen: State, mine: Settings) -> Row:
-    packages, branch = seen.driver, mine.driver_branch
+    packages, branch = seen.driver, releases.kept(seen.driver, seen.releases, mine.driver_branch)
     version = driver.branch_version(packages, branch)
     if version is None:
-        later = driver.later_driver(packages)
+        later = driver.later_driver(packages, branch)
         return Row("degraded", f"no driver of branch {branch}{f', but {listed(later)}' if later else ''}")
     loose, held = driver.unheld(packages, branch), driver.hold_set(packages, branch)
     if loose:
@@ -167,5 +167,5 @@ def document(seen: State) -> Newcomer:
         spark=identity.is_spark(found)[0],
         management=Management(way[0], str(way[1])) if way else None,
         cages=cages(seen.network),
-        driver=driver.branch_version(seen.driver, driver.BRANCH),
+        driver=driver.branch_version(seen.driver, branches.BRANCH),
     )

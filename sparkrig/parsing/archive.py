@@ -19,12 +19,17 @@ _NAMELESS = "UNKNOWN"  # of an owner that is a number without a name, as stat pr
 
 @dataclass(frozen=True)
 class Member:
-    """A file of an archive. mode: its octal digits, without zeros in front; owner: `USER:GROUP`."""
+    """A file of an archive.
+
+    mode: its octal digits, without zeros in front; owner: `USER:GROUP`; at: when it was written, in seconds since
+    1970.
+    """
 
     path: str
     mode: str
     owner: str
     content: bytes
+    at: int = 0
 
 
 def files(data: bytes) -> Iterator[Member]:
@@ -57,7 +62,8 @@ def _member(head: bytes, rest: bytes) -> Member:
         raise ValueError("an archive of files is cut short")
     name, user, group = (_text(head[start:end]) for start, end in ((0, 100), (265, 297), (297, 329)))
     owner = f"{user or _NAMELESS}:{group or _NAMELESS}"
-    return Member(name, mode[1].decode().lstrip("0") or "0", owner, rest[:length])
+    at = _SIZE.fullmatch(head[136:148])  # a time is written as a size is
+    return Member(name, mode[1].decode().lstrip("0") or "0", owner, rest[:length], int(at[0][:-1], 8) if at else 0)
 
 
 def _text(field: bytes) -> str:

@@ -45,7 +45,8 @@ class Check(Judged):
     id: stable, noun first (`net.enp1s0f0np0.mtu`); want, found: in words, without a full stop; found is the reason
     where the status is unknown or skipped; cure: one command to try; environment: whether nothing declares it, so
     that it moves by itself (a cable, a GID, what apt offers); alike: whether it is to be the same on all hosts;
-    cause: its fixed name (docs/fabric.md, The causes), where a verdict gave it one.
+    cause: its fixed name (docs/fabric.md, The causes), where a verdict gave it one; until: the ISO day up to which
+    it is shown and fails nothing, as an update goes from host to host; empty where it counts at once.
     """
 
     id: str
@@ -56,6 +57,7 @@ class Check(Judged):
     environment: bool = False
     alike: bool = False
     cause: str = ""
+    until: str = ""
 
     @property
     def noun(self) -> str:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from itertools import chain
 
 from sparkrig.files import File, Found
-from sparkrig.host import driver
+from sparkrig.host import branches
 from sparkrig.network import environment, gid
 from sparkrig.parsing import line_ends
 from sparkrig.redaction.secret_names import names_a_secret
@@ -98,7 +98,7 @@ def keeping(wanted: File, found: Found) -> str:
     if path in _NO_FRAGMENT:
         return "nothing keeps them there"
     if {*_lines(wanted)} - {*_lines(replace(wanted, content=found.content))}:  # a file beside it would undo ours
-        what = "the pin was" if path == driver.PIN_PATH else "lines of sparkrig's were"
+        what = "the pin was" if path == branches.PIN_PATH else "lines of sparkrig's were"
         return f"{what} changed, and the deploy puts back what is declared"
     return "a file of your own beside it keeps them"
 

@@ -9,6 +9,7 @@ from sparkrig.checks import resources
 from sparkrig.host import driver
 from sparkrig.network import environment, gid
 from sparkrig.resources.check import Status, Subject
+from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.state import State
 from sparkrig.text import plain
 
@@ -84,7 +85,7 @@ class Figures:
 
 def figures(subject: Subject) -> Figures:
     """The figures of a host that was looked at."""
-    state, branch = subject.found, subject.settings.driver_branch
+    state, branch = subject.found, DRIVER.branch(subject)
     hold, unheld = driver.hold_set(state.driver, branch), driver.unheld(state.driver, branch)
     return Figures(
         spark=Spark(state.identity.vendor, state.identity.dgx_os, state.identity.kernel),

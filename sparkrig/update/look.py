@@ -11,6 +11,7 @@ from sparkrig.host.releases import Recipe, Releases
 from sparkrig.host.upgrade import Upgrade
 from sparkrig.refusal import Refusal
 from sparkrig.serving.served import Serving
+from sparkrig.update.branch import Way
 from sparkrig.update.firmware import Board
 from sparkrig.update.repositories import Repositories
 from sparkrig.value import Value
@@ -34,13 +35,14 @@ class Asked(Value):
     """An upgrade as apt is asked for it, in the forecast and in the update itself.
 
     released: packages of a deploy's hold that may move; held: those that may not; alone: packages that alone move,
-    all for none; limits: apt preferences that come first.
+    all for none; limits: apt preferences that come first; words: what is asked for besides, for another branch.
     """
 
     released: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
     alone: tuple[str, ...] = ()
     limits: str = ""
+    words: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,8 @@ class Foreseen(Value):
     """What was seen, and what apt foresees.
 
     goal: the release to reach, None for whatever apt offers; upgrade: None where no package is to be updated;
-    refusal: why there is no such release, so that nothing was foreseen; asked: of which upgrade apt was asked.
+    refusal: why there is no such release, so that nothing was foreseen; asked: of which upgrade apt was asked;
+    way: of the driver's branch, None where nothing was foreseen.
     """
 
     seen: Seen
@@ -56,3 +59,4 @@ class Foreseen(Value):
     upgrade: Upgrade | None
     refusal: Refusal | None = None
     asked: Asked = Asked()
+    way: Way | None = None

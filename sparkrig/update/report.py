@@ -14,7 +14,8 @@ from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal, Refused
 from sparkrig.text import listed
-from sparkrig.update import firmware, gate, update, update_judge, update_limits
+from sparkrig.update import branch, firmware, gate, update, update_judge, update_limits
+from sparkrig.update.branch import Way
 from sparkrig.update.firmware import Part
 from sparkrig.update.look import Foreseen, Seen
 from sparkrig.update.update import Plan
@@ -50,7 +51,7 @@ class Prospect:
     model runs there; lists_s: how many seconds ago apt fetched its package lists, None for never; left_out: why
     NVIDIA's recipe in a file is not known, by the file's name; absent: packages of the release, as `NAME VERSION`,
     that it would not bring; warnings: what keeps it from nothing, a sentence each; notes: what is open in the
-    firmware without a release that closes it, or not known.
+    firmware without a release that closes it, or not known; way: of the driver's branch.
     """
 
     identity: Identity | None = None
@@ -69,6 +70,7 @@ class Prospect:
     absent: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    way: Way | None = None
 
     @property
     def offered(self) -> tuple[Part, ...]:
@@ -95,23 +97,29 @@ class Prospect:
         return 2 if self.due or self.refusals else 0
 
 
-def goal(seen: Seen, to: str, parts: Collection[str], branch: int) -> Recipe | None:
+def goal(seen: Seen, to: str, parts: Collection[str], declared: int) -> Recipe | None:
     """The release that --to means; None for what apt offers. Raises Refusal for one that is not known there.
 
-    Firmware alone needs none: fwupd says what is newer. Else a release whose driver is later than the branch is
-    refused, and is not the latest one.
+    Firmware alone needs none: fwupd says what is newer. Else a release with a later driver than is declared is
+    refused, and is not the latest one; so is one that would move the driver to another branch.
     """
     firmware_alone = {*parts} == {"firmware"}
+    if not firmware_alone and (refusal := releases.unpublished(seen.releases, declared)):
+        raise refusal
     if to == CANDIDATE or (to == releases.LATEST and firmware_alone and not seen.releases.recipes):
         return None
-    return releases.find(to, seen.releases, None if firmware_alone else branch)
+    found = releases.find(to, seen.releases, None if firmware_alone else declared)
+    if "driver" in parts and found.branch not in (declared, driver.branch(seen.driver)):
+        raise releases.undeclared(found, seen.releases, declared)
+    return found
 
 
 def prospect(
-    found: Foreseen, parts: Collection[str], branch: int, may_go: Collection[str] = frozenset()
+    found: Foreseen, parts: Collection[str], declared: int, may_go: Collection[str] = frozenset()
 ) -> Prospect:
     """What a look and a forecast come to. parts: of PARTS, what is to be updated; may_go: what may be removed."""
     seen, goal, known = found.seen, found.goal, found.seen.repositories
+    way = found.way or branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
     has = releases.Installed(
         seen.identity.kernel, driver.version(seen.driver), seen.releases.packages, seen.releases.removed
     )
@@ -119,32 +127,34 @@ def prospect(
     refusals, plan = [found.refusal] if found.refusal else [], None
     if found.upgrade:
         try:
-            plan = update.draft(seen.driver, known, found.upgrade, branch)
-            refusals += update_judge.refusals(plan, known, branch, may_go)
+            plan = update.draft(seen.driver, known, found.upgrade, way)
+            refusals += update_judge.refusals(plan, known, way.then, may_go)
         except Refusal as refusal:
             refusals.append(refusal)
     elif "firmware" in parts:  # which boots, too
-        refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, branch), known, branch)
+        refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, way), known, way.then)
     if plan and goal and "driver" in parts:
-        refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, branch)
+        refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, way.now)
     refusals += update_judge.sources(known, seen.identity.dgx_os or "") if found.upgrade else []
     waits = update.waits(seen.driver, known, seen.identity.kernel)
     behind = releases.behind(has, newest, seen.releases) if newest else None
     limited = goal is not None and goal != seen.releases.newest
+    board = firmware.judge(seen.firmware, newest, seen.identity.vendor, limited=limited)
     made = Prospect(
         identity=seen.identity,
         standing=releases.standing(has, seen.releases) if seen.releases.recipes else None,
         goal=goal,
         behind=behind,
         plan=plan,
-        parts=_firmware(seen, newest, limited) if "firmware" in parts else (),
-        held=tuple(sorted({*known.held} - {*driver.hold_set(seen.driver, branch)})),
+        parts=board if "firmware" in parts else (),
+        held=tuple(sorted({*known.held} - {*driver.hold_set(seen.driver, way.now)})),
         waits=waits,
         refusals=(*(preflight.open_update(seen.preflight) or [*gate.unfit(seen, plan, waits), *refusals]),),
         serves=seen.serving.serves,
         lists_s=max(0, known.now - known.fetched) if known.fetched else None,
         left_out=seen.releases.left_out,
-        absent=_absent(found, behind, branch) if plan and goal and "os" in parts else (),
+        way=way,
+        absent=_absent(found, behind, way.now) if plan and goal and "os" in parts else (),
         warnings=gate.warnings(seen, plan),
         notes=tuple(firmware_table.notes(seen.firmware.table)),
     )
@@ -192,7 +202,8 @@ def _steps(of: Prospect) -> Iterator[Step]:
     if plan and packages:
         yield Step(f"download {size(plan.bytes)}", 5 + plan.bytes // _BYTES_A_SECOND)
         release = "release the hold, and " if plan.core else ""
-        yield Step(f"{release}install: {_counted(plan)}", _INSTALL_S)
+        moves = f"move the driver from branch {of.way.now} to {of.way.then}: " if of.way and of.way.moves else ""
+        yield Step(f"{release}{moves}install: {_counted(plan)}", _INSTALL_S)
     if plan and boots:
         into = f" into {plan.kernel.after}" if plan.kernel.after else ""
         yield Step(f"reboot once{into}, and prove driver and GPU", _REBOOT_S)

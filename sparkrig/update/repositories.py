@@ -38,13 +38,14 @@ class Repositories(Value):
     """What apt knows.
 
     now: the host's clock, seconds since 1970; fetched: when apt fetched its lists, 0 for never; versions: of each
-    installed package of driver or kernel those that a repository has; cached: files in apt's cache of the kind;
-    held: all names on hold; kernels: in /boot; reboot: packages that wait for a reboot, None where none does;
-    builds: of each package of prebuilt modules, for installed kernels and others, its versions with the bounds
-    that they set to the driver's, as (`>=`, version); sources: of apt; codename: of the host's own release of
-    Ubuntu, such as noble, empty where it names none; dkms: the modules that DKMS builds, as NAME/VERSION;
-    key_absent: whether Secure Boot is on and does not know the key that they are signed by; kho: what GRUB's
-    settings say of it on the kernel's command line, empty for nothing; others: what else changes the host.
+    installed package of driver or kernel, and of the driver of each branch, those that a repository has; cached:
+    files in apt's cache of the kind; held: all names on hold; kernels: in /boot; reboot: packages that wait for a
+    reboot, None where none does; builds: of each package of prebuilt modules, for installed kernels and others,
+    its versions with the bounds that they set to the driver's, as (`>=`, version); sources: of apt; codename: of
+    the host's own release of Ubuntu, such as noble, empty where it names none; dkms: the modules that DKMS
+    builds, as NAME/VERSION; key_absent: whether Secure Boot is on and does not know the key that they are signed
+    by; kho: what GRUB's settings say of it on the kernel's command line, empty for nothing; others: what else
+    changes the host.
     """
 
     now: int

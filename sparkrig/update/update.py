@@ -17,6 +17,7 @@ from sparkrig.host.driver import NextBoot, Package, Packages
 from sparkrig.host.upgrade import Move, Upgrade
 from sparkrig.text import listed
 from sparkrig.update import update_judge
+from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Repositories
 from sparkrig.value import Value
 
@@ -69,14 +70,15 @@ class Plan(Value):
         return self.driver.moves or self.kernel.moves or bool(self.late)
 
 
-def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Plan:
+def draft(packages: Packages, known: Repositories, upgrade: Upgrade, way: Way) -> Plan:
     """What a forecast comes to, to be judged yet. Raises Refusal where apt finds no way."""
     if upgrade.trouble:
-        raise update_judge.no_way(upgrade.trouble, known, driver.hold_set(packages, branch))
-    then = after(packages, known, upgrade, branch)
+        raise update_judge.no_way(upgrade.trouble, known, driver.hold_set(packages, way.now))
+    core = tuple(sorted(_core(packages, upgrade, way)))
+    then = after(packages, known, upgrade, moves=bool(core))
     driven = Move(driver.version(packages), driver.version(then))
     next_boot = then.grub or grub.Boot("")
-    boot = driver.next_boot(then, branch)
+    boot = driver.next_boot(then, way.then)
     bare = tuple(_bare(packages, then, upgrade))
     changed = {*upgrade.installs, *upgrade.removes}
     return Plan(
@@ -87,17 +89,21 @@ def draft(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
         new=tuple(sorted(name for name, move in upgrade.installs.items() if not move.before)),
         removed=tuple(sorted(upgrade.removes)),
         kept=tuple(sorted(upgrade.kept)),
-        lost=tuple(_lost(packages, known, upgrade, branch)),
+        lost=tuple(_lost(packages, known, upgrade, way.now)),
         bare=bare,
         bytes=upgrade.bytes,
         unknown="" if next_boot.kernel else next_boot.why or "no kernel is installed",
-        amiss=(_amiss(boot, known, {*upgrade.installs}, branch) or _behind(boot, bare, driven))
+        amiss=(_amiss(boot, known, {*upgrade.installs}, way.then) or _behind(boot, bare, driven))
         if driven.after
         else "",
-        core=tuple(sorted(_core(upgrade, branch))),
+        core=core,
         late=tuple(sorted(name for name in changed if _BOOTED.fullmatch(name) or _IN_KERNEL.fullmatch(name))),
-        later=tuple(driver.later_installed(then)),
-        missed=update_judge.missed(upgrade),
+        later=tuple(driver.later_installed(then, way.then)),
+        missed={
+            name: why
+            for name, why in update_judge.missed(upgrade).items()
+            if not (way.moves and driver.of_driver(name))  # the earlier branch's, in whose place the other comes
+        },
         unbuilt=_unbuilt(next_boot.kernel, known, upgrade),
     )
 
@@ -129,8 +135,11 @@ def waits(packages: Packages, known: Repositories, kernel: str) -> str:
     return "; ".join(found)
 
 
-def after(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> Packages:
-    """The packages of driver and kernel as a forecast leaves them, and what GRUB boots then."""
+def after(packages: Packages, known: Repositories, upgrade: Upgrade, *, moves: bool) -> Packages:
+    """The packages of driver and kernel as a forecast leaves them, and what GRUB boots then.
+
+    moves: whether a part of driver or kernel changes.
+    """
     gone = {*upgrade.removes, *upgrade.installs}
     rows = [row for row in packages.rows if row.name not in gone]
     rows += [
@@ -138,10 +147,10 @@ def after(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int
         for name, move in upgrade.installs.items()
         if driver.concerns(name)
     ]
-    return replace(packages, rows=tuple(rows), grub=_boots_then(packages, known, upgrade, branch))
+    return replace(packages, rows=tuple(rows), grub=_boots_then(packages, known, upgrade, moves=moves))
 
 
-def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int) -> grub.Boot:
+def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, *, moves: bool) -> grub.Boot:
     """What GRUB boots after an update, which writes its menu anew where a kernel comes or goes."""
     now = boots(packages, known)
     came = {driver.kernel_of(name) for name, move in upgrade.installs.items() if not move.before} - {""}
@@ -149,7 +158,7 @@ def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branc
     there = bootable(packages, known) - went | came
     if not now.kernel:
         return now
-    if now.way == "other" and any(_core(upgrade, branch)):
+    if now.way == "other" and moves:
         return grub.Boot("", "GRUB's entry is chosen by a name without its kernel, or for one boot alone", now.way)
     if now.way == "named" and now.kernel in went:
         return grub.Boot("", f"GRUB's default is kernel {now.kernel}, which would go", now.way)
@@ -158,12 +167,14 @@ def _boots_then(packages: Packages, known: Repositories, upgrade: Upgrade, branc
     return now
 
 
-def _core(upgrade: Upgrade, branch: int) -> Iterator[str]:
+def _core(packages: Packages, upgrade: Upgrade, way: Way) -> Iterator[str]:
     """The parts of driver and kernel that would change; a tool is none."""
     for name, move in upgrade.installs.items():
-        if driver.is_part(Package(name, "", "", move.after), branch):
+        if driver.is_part(Package(name, "", "", move.after), way.then):
             yield name
-    yield from (name for name in upgrade.removes if driver.is_part(Package(name, "", "", ""), branch))
+    for name in upgrade.removes:
+        if driver.is_part(Package(name, "", "", packages.version(name) or ""), way.now):
+            yield name
 
 
 def _bare(packages: Packages, then: Packages, upgrade: Upgrade) -> Iterator[str]:

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterator
 
 from sparkrig.cure import on_host, quoted
-from sparkrig.host import driver
+from sparkrig.host import branches, driver
 from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Recipe
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal
 from sparkrig.text import listed
+from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Repositories
 from sparkrig.update.update import Plan, bootable
 from sparkrig.update.update_judge import MENU, some
@@ -23,13 +24,14 @@ from sparkrig.update.update_judge import MENU, some
 _KERNEL_VERSION = re.compile(r"[0-9]+(?:[.][0-9]+){1,2}(?:-[0-9]+)?")
 
 
-def limits(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> str:
+def limits(packages: Packages, known: Repositories, recipe: Recipe, way: Way) -> str:
     """apt preferences that keep driver and kernel at a release of DGX OS: what is newer is pinned away.
 
     What is installed never is: a Spark may be ahead of a release, and stays so.
     """
-    pinned = dict.fromkeys([*_newer(packages, known, recipe, branch), *_unfit(packages, known, recipe)])
-    return "\n".join(f"Package: {name}\nPin: version {version}\nPin-Priority: -1\n" for name, version in pinned)
+    pinned = dict.fromkeys([*_newer(packages, known, recipe, way.now), *_unfit(packages, known, recipe, way)])
+    rows = [f"Package: {name}\nPin: version {version}\nPin-Priority: -1\n" for name, version in pinned]
+    return "\n".join([*rows, *([branches.let_in(way.then)] if way.moves else [])])
 
 
 def _newer(packages: Packages, known: Repositories, recipe: Recipe, branch: int) -> Iterator[tuple[str, str]]:
@@ -41,12 +43,13 @@ def _newer(packages: Packages, known: Repositories, recipe: Recipe, branch: int)
                 yield name, version
 
 
-def _unfit(packages: Packages, known: Repositories, recipe: Recipe) -> Iterator[tuple[str, str]]:
+def _unfit(packages: Packages, known: Repositories, recipe: Recipe, way: Way) -> Iterator[tuple[str, str]]:
     """Builds of modules for another driver than the one that the Spark would have with the release.
 
     Without them apt would take the newest build of a kernel, and keep that kernel back, as its driver is limited.
     """
-    goal = max([recipe.driver, *driver.versions(packages)], key=driver.newer)
+    stays = [] if way.moves else driver.versions(packages)
+    goal = max([recipe.driver, *stays], key=driver.newer)
     for name, builds in known.builds.items():
         for version, bounds in builds.items():
             fits = all(_within(goal, relation, debian_version.upstream(bound)) for relation, bound in bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sparkrig.host import update_record
+from sparkrig.host import driver, update_record
 from sparkrig.host.upgrade import Move
 from sparkrig.serving.served import Serving
 from sparkrig.text import listed
@@ -20,6 +20,7 @@ def record(
     """What is agreed to, as the host keeps it. id: of the update; typed: the command; to, parts: its options."""
     plan, upgrade, kernel = prospect.plan, found.upgrade, found.seen.identity.kernel
     installs = upgrade.installs if upgrade else {}
+    new = tuple(name for name, move in installs.items() if not move.before)
     return update_record.Record(
         id=id,
         goal=prospect.goal.shown if prospect.goal else "what apt offers",
@@ -31,10 +32,12 @@ def record(
         release=found.asked.released,
         keep=found.asked.held,
         only=found.asked.alone,
+        words=found.asked.words,
         before={name: move.before for name, move in installs.items() if move.before},
         after={name: move.after for name, move in installs.items()},
         gone=upgrade.removes if upgrade else (),
-        new=tuple(name for name, move in installs.items() if not move.before),
+        new=new,
+        drop=tuple(name for name in new if _of_another_branch(name, prospect)),
         served=tuple(running(found.seen.serving)),
         firmware={
             part.device: update_record.Firmware(part.which, "" if part.state == "pending" else part.offered)
@@ -44,6 +47,12 @@ def record(
         had={part.which: part.board or part.fwupd for part in prospect.offered},
         reboots=bool(plan and (plan.reboots or prospect.waits)),
     )
+
+
+def _of_another_branch(name: str, prospect: Prospect) -> bool:
+    """Whether the way back has to take a package away at once, as no driver of now can be beside it."""
+    moves = prospect.way is not None and prospect.way.moves
+    return moves and driver.of_driver(name) and not name.startswith("linux-")
 
 
 def running(serving: Serving) -> Iterator[str]:

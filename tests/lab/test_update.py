@@ -12,19 +12,22 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from lab import NODES
 from lab import pair as lab
 from tests.faults.record import Seen
+from tests.lab import made
 from tests.lab.commands import BIN, LAB, ROOT, SOLO, STATE, Done, planned, run
 from tests.lab.guests import Guest, Pair
-from tests.lab.serving import ONE, models, serve, until_it_answers
+from tests.lab.inventories import inventory_with
+from tests.lab.serving import ONE, SETTINGS, models, serve, until_it_answers
 
 OFFER = "sudo /usr/lib/sparkrig-lab/offer"
 PARTS = ("--only", "driver", "--only", "os")
-NEXT = "580.178.04"
+FIRST, NEXT = "580.173.02", "580.178.04"
 RECORD = "/var/lib/sparkrig/update"
 
 
@@ -105,7 +108,7 @@ def test_a_kernel_that_does_not_come_up_gives_the_earlier_one_back(alone: Guest,
     assert "host.update" in found.stdout
     back = update(SOLO, "--back")
     assert back.code == 0, said(back)
-    assert (kernel(alone), driver(alone)) == (before, "580.173.02")
+    assert (kernel(alone), driver(alone)) == (before, FIRST)
     assert planned(SOLO) == {}
     seen(said(done)[-300:])
 
@@ -181,10 +184,10 @@ def test_firmware_that_the_board_does_not_take_is_named_and_the_rest_is_done(alo
     seen(said(done)[-300:])
 
 
-def begun(inventory: str, *words: str) -> subprocess.Popen[str]:
+def begun(inventory: str, *words: str, to: str = "candidate") -> subprocess.Popen[str]:
     """An update that goes on by itself."""
     return subprocess.Popen(
-        [BIN / "sparkrig", "update", inventory, "--yes", "--to", "candidate", *PARTS, *words],
+        [BIN / "sparkrig", "update", inventory, "--yes", "--to", to, *PARTS, *words],
         cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1", "XDG_STATE_HOME": STATE, "PYINFRA_PROGRESS": "off"},
         stdin=subprocess.DEVNULL,
@@ -267,3 +270,72 @@ def test_a_power_cut_is_followed_by_the_same_command(deployed: Pair, moment: str
     for guest in deployed:
         assert_updated(guest, before)
     seen(f"power cut during {moment}; the same command brought both to the end")
+
+
+@pytest.mark.fault(55)
+@pytest.mark.exhaustive
+def test_a_branch_moves_forth_and_back_on_a_pair_that_serves(ready: Pair, tmp_path: Path, seen: Seen) -> None:
+    """By a release that is made up (tests/lab/made.py); nothing but real apt shows that it leads both ways."""
+    there = {branch: declares(tmp_path, branch) for branch in (580, 590)}
+    done = serve(there[580], ONE)
+    assert done.code == 0, done.stderr[-3000:]
+    for guest in ready:
+        made.offer(guest, tmp_path / guest.node)
+    refused = moves(there[580], made.RELEASE.name)
+    assert refused.code == 1 and "driver_branch declares 580" in said(refused), said(refused)
+    assert [driver(guest) for guest in ready] == [FIRST, FIRST]
+    done = moves(there[590], made.RELEASE.name)
+    assert done.code == 0 and "move the driver from branch 580 to 590" in said(done), said(done)
+    for guest in ready:
+        assert_held(guest, "590.48.01", "nvidia-driver-open", "591 and later")
+    until_it_answers(ready.a)
+    found = run("sparkrig", "drift", there[590])
+    assert found.code == 0, found.stdout
+    done = moves(there[580], "OTA2609")
+    assert done.code == 0 and "move the driver from branch 590 to 580" in said(done), said(done)
+    for guest in ready:
+        assert_held(guest, NEXT, "nvidia-driver-580-open", "590 and later")
+    until_it_answers(ready.a)
+    assert ONE in models(ready.a)
+    seen(f"{FIRST} to 590.48.01 and back to {NEXT}, one half after the other; the model answers after each")
+
+
+@pytest.mark.fault(55)
+@pytest.mark.exhaustive
+def test_a_move_of_the_branch_that_was_cut_leads_back_and_forth(
+    deployed: Pair, tmp_path: Path, seen: Seen
+) -> None:
+    guest, there = deployed.a, declares(tmp_path, 590, "")
+    made.offer(guest, tmp_path / "debs")
+    alone = ("--limit", guest.node)
+    process = begun(there, *alone, to=made.RELEASE.name)
+    at_work = "pgrep -f 'dpkg .*--unpack|dpkg .*--configure'"
+    until(lambda: guest.run(at_work).rc == 0, "the installation")
+    lab.cut_power(guest.node)
+    process.communicate(timeout=2400)
+    back = moves(there, made.RELEASE.name, "--back", *alone)
+    assert back.code == 0, said(back)
+    assert_held(guest, FIRST, "nvidia-driver-580-open", "590 and later")
+    done = moves(there, made.RELEASE.name, *alone)
+    assert done.code == 0, said(done)
+    assert_held(guest, "590.48.01", "nvidia-driver-open", "591 and later")
+    found = run("sparkrig", "drift", there)
+    assert "an update goes from Spark to Spark" in found.stdout, found.stdout
+    seen("power cut while dpkg brought 590: put back to 580 by --back, then brought to 590 by the same command")
+
+
+def declares(folder: Path, branch: int, more: str = f"'node_ssh': True, {SETTINGS}, ") -> str:
+    """An inventory of the pair that declares a branch. more: its other settings; one that can serve."""
+    return inventory_with(folder / str(branch), f"{more}'driver_branch': {branch}")
+
+
+def moves(inventory: str, to: str, *words: str) -> Done:
+    back = ("--to", to, *PARTS) if "--back" not in words else ()
+    return run("sparkrig", "update", inventory, "--yes", *back, *words, timeout=2400)
+
+
+def assert_held(guest: Guest, version: str, package: str, pinned: str) -> None:
+    """The driver answers, is held by its package's name, and its pin is that of its branch."""
+    assert driver(guest) == version
+    assert package in holds(guest)
+    assert pinned in guest.output("cat /etc/apt/preferences.d/00-sparkrig-nvidia.pref")

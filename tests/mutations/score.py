@@ -28,7 +28,8 @@ MODULES = {
         for name in ("journal", "journal_look")
     },
     **{f"sparkrig/runs/{name}.py": _UNDO for name in ("undo", "undo_target", "undo_merge", "undo_outcome")},
-    "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py",),
+    "sparkrig/host/branches.py": ("tests/unit/host/test_driver.py", "tests/unit/host/test_branches.py"),
+    "sparkrig/host/driver.py": ("tests/unit/host/test_driver.py", "tests/unit/host/test_branches.py"),
     "sparkrig/network/gid.py": ("tests/unit/network/test_gid.py",),
     "sparkrig/resources/trust.py": ("tests/unit/resources/test_trust.py",),
 }

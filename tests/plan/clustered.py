@@ -19,7 +19,7 @@ from sparkrig.facts.examination import Examination
 from sparkrig.facts.fabric import Fabric
 from sparkrig.files import DECLARED, MEASURED, File
 from sparkrig.fleet import Fleet
-from sparkrig.host import driver
+from sparkrig.host import branches
 from sparkrig.network import environment, profiles, rdma
 from sparkrig.network import seen as network
 from sparkrig.resources.environment import wanted as environment_files
@@ -199,7 +199,7 @@ class Cluster:
         declared = File(DECLARED, last_declaration.dump(Declared(1763900000.0, {})), "0600")
         ours = environment_files(name, node, self.fabric(place), {})
         measured = self.records(place, parts["identity"])
-        files = [driver.pin_file(), driver.blacklist_file(), *ours, declared, measured]
+        files = [branches.pin_file(580), branches.blacklist_file(), *ours, declared, measured]
         parts["files"] = "\n".join(
             f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}"
             for file in files

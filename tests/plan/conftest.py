@@ -20,7 +20,7 @@ from sparkrig.checks.last_declaration import Declared
 from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.spark import NOUNS
 from sparkrig.files import DECLARED, MEASURED, File
-from sparkrig.host import driver
+from sparkrig.host import branches
 from sparkrig.network import environment, rdma
 from sparkrig.network import seen as network
 from sparkrig.resources.environment import wanted as environment_files
@@ -77,7 +77,7 @@ def converged(letter: str, name: str = "", number: int | None = None) -> str:
     )
     ours = environment_files(name or f"spark-{letter}", node, rails, {})
     declared = File(DECLARED, last_declaration.dump(Declared(1763900000.0, {})), "0600")
-    files = [driver.pin_file(), driver.blacklist_file(), *ours, declared]
+    files = [branches.pin_file(580), branches.blacklist_file(), *ours, declared]
     rows = [_recoded(row, number) for row in parts["files"].splitlines() if row.startswith(MEASURED)]
     rows += [
         f"{file.path} {file.mode} root:root {base64.b64encode(file.content.encode()).decode()}" for file in files

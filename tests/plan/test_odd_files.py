@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from sparkrig.host import driver
+from sparkrig.host import branches
 from sparkrig.network import environment
 from sparkrig.resources import containers
 from tests.plan.clean import clean
@@ -74,7 +74,7 @@ SHOWN = {
     "Latin-1": "it is not UTF-8 text (byte 0xe9 in line ",
     "no last end": "the last line has no end",
 }
-PIN = driver.PIN_PATH
+PIN = branches.PIN_PATH
 
 
 def with_file(text: str, path: str, kind: str) -> str:

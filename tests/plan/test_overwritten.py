@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.host import driver
+from sparkrig.host import branches
 from sparkrig.network import environment
 from tests.plan.conftest import A, B, Deploy, Host, converged, pair
 from tests.plan.desk import Desk
@@ -18,7 +18,7 @@ from tests.tables import each_row
 PATHS = {
     environment.NCCL_CONF: ("environment.nccl.conf", "the setting nccl_conf keeps NCCL_DEBUG"),
     environment.CONTAINER_ENV: ("environment.container.env", "the setting environment keeps NCCL_DEBUG"),
-    driver.PIN_PATH: ("driver.pin", "a file of your own beside it keeps them"),
+    branches.PIN_PATH: ("driver.pin", "a file of your own beside it keeps them"),
 }
 LINE = "NCCL_DEBUG=INFO"
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
 import pytest
 
-from sparkrig.host import driver
+from sparkrig.host import branches
 from tests import warm
 from tests.plan import recordings
 from tests.plan.clean import clean
@@ -130,6 +131,54 @@ def test_a_release_that_no_repository_has_any_more_is_refused(desk: Desk) -> Non
     assert "--to candidate" in said
     done = desk.typed("update", "--check", "--only", "os")  # which leaves driver and kernel as they are
     assert done.code == 0 and "would not begin" not in done.out, done
+
+
+ANOTHER = "590.48.01-0ubuntu0.24.04.1"
+
+
+def knows_another(letter: str) -> list[str]:
+    """A Spark that knows of a release with driver 590, made up in the form of NVIDIA's recipes."""
+    recipe = json.loads(updates.recipes()["spark-ota-2607.json"])
+    recipe["metadata"] |= {"name": "OTA2701", "external_name": "January 2027", "releaseDate": "2027-01-15"}
+    recipe["package"] = updates.listed({"nvidia-driver-open": ANOTHER})
+    recipe["software"] = updates.listed({"kernel": f"{KERNEL}-nvidia", "driver": "590.48.01"})
+    files = {name: text.encode() for name, text in updates.recipes().items()}
+    known = updates.archived({**files, "spark-ota-2701.json": json.dumps(recipe).encode()})
+    releases = "\n".join([known, *updates.rows("sparketa")[1:]])
+    rows = [*every("sparketa"), f"version nvidia-driver-open {ANOTHER}"]
+    return look("sparketa", letter, *rows, releases=releases)
+
+
+def to_another() -> list[str]:
+    """apt's forecast of it: the earlier names stay, empty, and the modules of 580 go."""
+    rows = "\n".join(ahead("sparketa")).replace(DRIVER, ANOTHER).replace("-580-open-6", "-open-6")
+    gone = "linux-modules-nvidia-580-open-6.17.0-1029-nvidia"
+    rows = rows.replace("simulated 0", f"Inst nvidia-driver-open ({ANOTHER} NVIDIA [arm64])\nsimulated 0")
+    return [*rows.splitlines(), f"Remv {gone} [6.17.0-1029.29+1]", f"manual {gone}"]
+
+
+def test_another_branch_moves_by_its_release_once_it_is_declared(desk: Desk) -> None:
+    hosts = pair(knows_another("a"), knows_another("b"))
+    for each in hosts:
+        asked = f"dist-upgrade --allow-downgrades nvidia-driver-open={ANOTHER}"
+        each.first = {asked: to_another(), **each.first}
+    done = desk.has(hosts).typed("update", "--check", "--json", "--to", "OTA2701")
+    (refusal,) = host(done, A)["refusals"]
+    assert done.code == 2 and "has driver 590.48.01, and driver_branch declares 580" in refusal["what"], done
+    assert host(desk.typed("update", "--check", "--json"), A)["goal"].startswith("OTA2607")
+    for each in hosts:
+        each.data = {**each.data, "driver_branch": 590}
+    done = desk.has(hosts).typed("update", "--check", "--json", "--to", "OTA2701")
+    found = host(done, A)
+    assert (done.code, found["refusals"], found["driver"]["after"]) == (2, [], "590.48.01"), done
+    steps = [step["what"] for step in found["steps"]]
+    assert steps[1].startswith("release the hold, and move the driver from branch 580 to 590: install: "), steps
+    said = " ".join(desk.typed("update", "--check", "--to", "OTA2701").out.split())
+    assert "580.173.02 -> 590.48.01" in said and "One after the other: " in said
+    for each in hosts:
+        each.data = {**each.data, "driver_branch": 595}
+    done = desk.has(hosts).typed("update", "--check", "--json")
+    assert "no recipe of NVIDIA's on this Spark has a driver 595" in host(done, A)["refusals"][0]["what"], done
 
 
 def test_a_reboot_that_is_due_already_is_a_step(desk: Desk) -> None:
@@ -421,4 +470,4 @@ def test_what_would_go_is_refused_by_name_and_let_go_by_name(desk: Desk) -> None
 def test_hold_set_of_the_recordings_is_what_is_released() -> None:
     """Else the first tests would show nothing of others' holds."""
     assert "nvidia-driver-580-open" in recordings.hold_set("sparketa")
-    assert driver.BRANCH == 580
+    assert branches.BRANCH == 580

@@ -11,7 +11,7 @@ from sparkrig.checks import resources
 from sparkrig.facts.spark import Spark
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host import driver, preflight
+from sparkrig.host import branches, driver, preflight
 from sparkrig.host.first_upgrade import FirstUpgrade
 from sparkrig.host.preflight import Shutdown
 from sparkrig.network import environment, gid, profiles
@@ -230,10 +230,10 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "unhold": (packages(want="install"), {"driver.hold"}),
     "driver purged": (packages(status="not-installed", want="purge"), {"driver.version"}),
     "590 installed": (extra_package("nvidia-driver-590-open", "590.48.01-1"), {"driver.branch"}),
-    "pin edited": (edited(driver.PIN_PATH, "-1", "100"), {"driver.pin"}),
-    "pin removed": (no_file(driver.PIN_PATH), {"driver.pin"}),
-    "pin not root's": (file(driver.PIN_PATH, owner="nvidia:nvidia"), {"driver.pin"}),
-    "blacklist removed": (no_file(driver.BLACKLIST_PATH), {"driver.unattended-upgrades"}),
+    "pin edited": (edited(branches.PIN_PATH, "-1", "100"), {"driver.pin"}),
+    "pin removed": (no_file(branches.PIN_PATH), {"driver.pin"}),
+    "pin not root's": (file(branches.PIN_PATH, owner="nvidia:nvidia"), {"driver.pin"}),
+    "blacklist removed": (no_file(branches.BLACKLIST_PATH), {"driver.unattended-upgrades"}),
     "apt would move it": (upgrade({"nvidia-driver-580-open": "install 590.1"}), {"driver.upgrade"}),
     "apt cannot say": (upgrade(None, "no lists"), {"driver.upgrade"}),
     "con mod": (profile(NETDEV, **{"802-3-ethernet.mtu": "1500"}), {f"net.{NETDEV}.profile"}),

@@ -11,6 +11,7 @@ import pytest
 
 from sparkrig import shapes, signatures
 from sparkrig.explain import by_line
+from sparkrig.host import branches
 from sparkrig.parsing import safe_yaml
 from sparkrig.resources import kind
 from sparkrig.serving import engines, parsers, startup
@@ -24,6 +25,8 @@ ROWS = [*safe_yaml.load(by_line._FILE.read_text(encoding="utf-8"), safe_yaml.FAS
 TABLES: dict[str, Any] = {
     "sparkrig/bandwidth/nccl.py re.findall(pattern, text)": [],
     "sparkrig/resources/kind.py re.fullmatch(pattern, id)": [*kind._STANDS_FOR.values()],
+    "sparkrig/host/branches.py re.match(self.version, version)": [branches.later(580).version],
+    "sparkrig/host/branches.py re.fullmatch(each, name)": [*branches.later(580).names, *branches.own(590).names],
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
     "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next one
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],

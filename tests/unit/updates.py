@@ -17,6 +17,7 @@ from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Installed, Releases
 from sparkrig.host.upgrade import Upgrade
 from sparkrig.update import update, update_judge
+from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Repositories
 from sparkrig.update.update import Plan
 
@@ -142,7 +143,7 @@ def listing(devices: Any) -> str:
 
 def judged(packages: Packages, known: Repositories, upgrade: Upgrade, branch: int = 580) -> Plan:
     """What a forecast comes to. Raises the most severe Refusal where it must not be carried out."""
-    found = update.draft(packages, known, upgrade, branch)
+    found = update.draft(packages, known, upgrade, Way(branch, branch))
     for refusal in update_judge.refusals(found, known, branch):
         raise refusal
     return found

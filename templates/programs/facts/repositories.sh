@@ -15,18 +15,20 @@ name_of() {
 }
 of_apt() { apt-cache -o Dir::Cache::PkgCache= -o Dir::Cache::SrcPkgCache= "$@" 2>/dev/null; } # it writes no cache
 names=$(each_package name_of)
-# shellcheck disable=SC2086 # names of packages have no blanks
-[ -z "$names" ] || of_apt madison $names |
+# of every branch the driver, and its modules for the kernel that runs
+modules=$(of_apt pkgnames linux-modules-nvidia- | grep -F -- "open-$(uname -r)")
+# shellcheck disable=SC2046,SC2086 # names of packages have no blanks
+[ -z "$names" ] || of_apt madison $names $modules $(of_apt pkgnames nvidia-driver-) |
   LC_ALL=C sed -nE 's/^ *([^ |]+) *\| *([^ |]+) *\|.*/version \1 \2/p' | sort -u
 # of the kinds of prebuilt modules that are installed those for any kernel, the newest first
-# shellcheck disable=SC2046
+# shellcheck disable=SC2046,SC2086
 set -- $({ printf '%s\n-\n' "$names"; of_apt pkgnames linux-modules-nvidia-; } | LC_ALL=C awk '
   $0 == "-" { every = 1 }
   match($0, /^linux-modules-nvidia-([0-9]+-)?(server-)?open-/) {
     kind = substr($0, 1, RLENGTH); flavour = substr($0, RLENGTH + 1); sub(/^[0-9.]+-[0-9]+-/, "", flavour)
     if (!every) kinds[kind flavour] = 1
     else if (kind flavour in kinds) print
-  }' | sort -urV | head -n 100)
+  }' | sort -urV | head -n 100) $modules
 # each build takes one driver: Depends: nvidia-kernel-common-580 (>= 580.142), nvidia-kernel-common-580 (<= 580.142-1)
 [ $# -eq 0 ] || of_apt show "$@" | LC_ALL=C awk '
   function done() { if (bounds != "") print "build", name, version bounds; bounds = "" }
@@ -54,14 +56,14 @@ for file in /boot/vmlinuz-*; do
   done
   printf 'kernel %s %s %s\n' "$release" "${initrd:--}" "${module:--}"
 done
-modules=''
+built=''
 for tree in /var/lib/dkms/*/*/source; do
   [ -e "$tree" ] || continue
-  version=${tree%/source} name=${tree%/*/source} modules=1
+  version=${tree%/source} name=${tree%/*/source} built=1
   printf 'dkms %s/%s\n' "${name##*/}" "${version##*/}"
 done
 # Ubuntu signs what DKMS builds by a key of the machine's own; with Secure Boot it has to be enrolled
-if [ "$modules" ] && [ "$(od -An -tu1 -j4 -N1 /sys/firmware/efi/efivars/SecureBoot-* 2>/dev/null | tr -d ' ')" = 1 ]; then
+if [ "$built" ] && [ "$(od -An -tu1 -j4 -N1 /sys/firmware/efi/efivars/SecureBoot-* 2>/dev/null | tr -d ' ')" = 1 ]; then
   LC_ALL=C timeout -k 2 10 mokutil --test-key /var/lib/shim-signed/mok/MOK.der 2>&1 |
     sed -n 's/.* is not enrolled.*/key absent/p; s/.* is already enrolled.*/key enrolled/p'
 fi

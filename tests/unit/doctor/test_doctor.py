@@ -51,6 +51,18 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "Your pair is ready",
         "Next: sparkrig bandwidth pair.py",
     ),
+    "a branch that goes from host to host": (
+        made({A: [replace(KERNEL, until="2999-01-01")], B: [OK]}),
+        0,
+        "an update goes from host to host until 2999-01-01",
+        "Next: reboot spark-a",
+    ),
+    "the same after its last day": (
+        made({A: [replace(KERNEL, until="2001-01-01")], B: [OK]}),
+        2,
+        "1 thing is wrong",
+        "Next: reboot spark-a",
+    ),
     "a Spark that is well": (made({A: [OK]}), 0, "Your Spark is ready", "Next: sparkrig drift pair.py"),
     "three that are well": (
         made({A: [OK], B: [OK], "spark-c": [OK]}),
@@ -232,6 +244,7 @@ def test_the_json_says_what_was_read_expected_and_why() -> None:
             "docs": "docs/fabric.md#bandwidth",
             "notes": [],
             "follows": {"host": B, "id": MTU.id},
+            "until": "",
         },
         {
             "id": MTU.id,
@@ -245,6 +258,7 @@ def test_the_json_says_what_was_read_expected_and_why() -> None:
             "docs": "docs/fabric.md#bandwidth",
             "notes": ["since yesterday"],
             "follows": None,
+            "until": "",
         },
     ]
     assert Report.model_validate(document) == of

@@ -17,6 +17,7 @@ from sparkrig.facts.upgrade import Upgrade
 from sparkrig.host import driver, upgrade
 from sparkrig.host.releases import Recipe
 from sparkrig.update import repositories, update_limits
+from sparkrig.update.branch import Way
 from tests.unit import updates
 from tests.unit.resources.world import PLACES, World
 
@@ -264,7 +265,7 @@ def test_the_driver_alone_of_a_spark_that_is_ahead_of_a_release_stays(world: Wor
         [*(f"dpkg hold installed {name} {version}" for name, version, _ in INSTALLED), "simulated 0"]
     )
     july = Recipe("OTA2607", "July 2026", "2026-07-15", "6.17.0-1022-nvidia", "580.159.03")
-    limits = update_limits.limits(packages, found, july, 580)
+    limits = update_limits.limits(packages, found, july, Way(580, 580))
     ours = driver.hold_set(packages, 580)
     made = forecast(world, *ours, limits=limits, alone=["nvidia-driver-580-open"])
     assert (made.trouble, made.installs) == ("", {})
@@ -317,7 +318,7 @@ def test_a_spark_of_april_reaches_july_with_the_modules_that_are_built_for_its_d
         [*(f"dpkg hold installed {name} {version}" for name, version, _ in rows), "simulated 0"]
     )
     july = Recipe("OTA2607", "July 2026", "2026-07-15", "6.17.0-1022-nvidia", "580.159.03")
-    limits = update_limits.limits(packages, known, july, 580)
+    limits = update_limits.limits(packages, known, july, Way(580, 580))
     assert "6.17.0-1022.22+1" in limits and "6.17.0-1014.14+2" not in limits
     assert "6.17.0-1014.14+1\n" not in limits, "what is installed is built for the driver of now"
     assert "linux-modules-nvidia-580-open-6.17.0-1029-nvidia" not in limits, "its meta package is pinned"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sparkrig.host import driver
+from sparkrig.host import branches, driver
 from sparkrig.host.driver import Package, Packages
 from sparkrig.host.grub import Boot
 from sparkrig.refusal import Refusal
@@ -177,14 +177,14 @@ def test_version_is_that_of_an_installed_package_only() -> None:
 
 def test_is_later() -> None:
     def holds(name: str, version: str) -> None:
-        assert driver.is_later(name, version)
+        assert branches.is_later(name, version, 580)
 
     each_row(LATER, holds)
 
 
 def test_is_not_later() -> None:
     def holds(name: str, version: str) -> None:
-        assert not driver.is_later(name, version)
+        assert not branches.is_later(name, version, 580)
 
     each_row(NOT_LATER, holds)
 
@@ -216,7 +216,7 @@ def test_what_is_no_later_driver_is_not_refused() -> None:
         rows[name] = Packages((*recorded("sparketa").rows, package), {})
 
     def holds(found: Packages) -> None:
-        assert driver.later_driver(found) == []
+        assert driver.later_driver(found, 580) == []
         hold.judge(found, 580)
 
     each_row(rows, holds)
@@ -305,7 +305,7 @@ def test_a_fact_that_broke_off_is_an_error() -> None:
 def pins() -> list[tuple[list[re.Pattern[str]], re.Pattern[str] | None]]:
     """Each stanza of the preferences: patterns of names, and the pattern of versions (None: any)."""
     found = []
-    for stanza in driver.pin_file().content.split("\n\n"):
+    for stanza in branches.pin_file(580).content.split("\n\n"):
         fields = dict(line.split(": ", 1) for line in stanza.splitlines() if ": " in line and line[0] != "#")
         assert fields["Pin-Priority"] == "-1"
         names = [re.compile(word.strip("/"), re.I) for word in fields["Package"].split(" ")]
@@ -320,14 +320,14 @@ def test_the_pin_agrees_with_is_later() -> None:
             any(pattern.search(name) for pattern in names) and (versions is None or versions.search(version))
             for names, versions in pins()
         )
-        assert bool(pinned) is driver.is_later(name, version)
+        assert bool(pinned) is branches.is_later(name, version, 580)
 
     each_row(LATER + NOT_LATER, holds)
 
 
 def blacklisted(name: str) -> bool:
     """unattended-upgrades matches its entries at the start of a name."""
-    entries = re.findall(r'^ {4}"(.+)";$', driver.blacklist_file().content, re.M)
+    entries = re.findall(r'^ {4}"(.+)";$', branches.blacklist_file().content, re.M)
     assert entries
     return any(re.match(entry, name) for entry in entries)
 
@@ -436,10 +436,10 @@ def apt(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def simulate(apt: list[str], *words: str, pinned: bool = True) -> tuple[bool, dict[str, str]]:
     *command, root = apt
-    pin = Path(root) / "etc/preferences.d" / Path(driver.PIN_PATH).name
+    pin = Path(root) / "etc/preferences.d" / Path(branches.PIN_PATH).name
     pin.unlink(missing_ok=True)
     if pinned:
-        pin.write_text(driver.pin_file().content)
+        pin.write_text(branches.pin_file(580).content)
     done = subprocess.run(
         [*command, "-s", *words],
         capture_output=True,
@@ -674,7 +674,7 @@ def test_the_branch_is_told_by_what_carries_the_driver() -> None:
     each_row(
         [
             (both, 590),
-            (driver.parse(DGX_OS), driver.BRANCH),
+            (driver.parse(DGX_OS), branches.BRANCH),
             (carried("nvidia-driver-580-open"), 580),
             (carried("linux-modules-nvidia-575-open-6.17.0-1029-nvidia"), 575),
             (carried("nvidia-settings", "linux-modules-nvidia-fs-6.17.0-1029-nvidia"), None),
@@ -715,7 +715,7 @@ def test_tools_ahead_of_the_driver_are_named_and_nothing_else() -> None:
             ("curl", "8.5-1"),
         ]
     )
-    assert driver.tools_ahead(found) == ["nvidia-modprobe 610.57-1", "nvidia-settings 610.57-1"]
+    assert driver.tools_ahead(found, 580) == ["nvidia-modprobe 610.57-1", "nvidia-settings 610.57-1"]
 
 
 def test_the_package_that_a_branch_is_installed_by() -> None:

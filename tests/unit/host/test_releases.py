@@ -170,11 +170,22 @@ def test_a_release_with_a_later_driver_is_never_the_latest_and_is_refused_by_nam
     assert releases.find("OTA2701", found) == releases.find("latest", found) == ahead, "no driver is asked for"
     with pytest.raises(Refusal) as caught:
         releases.find("January 2027", found, 580)
-    assert "has driver 590.48.01, and driver 580 alone is supported on GB10" in caught.value.what
-    assert caught.value.cure == f"the same with --to {newest.name}"
+    assert "has driver 590.48.01, and driver_branch declares 580" in caught.value.what
+    assert caught.value.cure.startswith("driver_branch = 590 in the inventory, then the same")
+    assert caught.value.cure.endswith(f"or --to {newest.name}")
     with pytest.raises(Refusal, match="OTA2701") as caught:
         releases.find("latest", replace(known, recipes=(ahead,)), 580)
-    assert caught.value.cure == "the same with --only firmware"
+    assert caught.value.cure.endswith("or --only firmware")
+    assert releases.find("latest", found, 590) == ahead
+
+
+def test_a_branch_is_held_where_a_recipe_has_it_and_nowhere_else(known: Releases) -> None:
+    ahead = replace(known.recipes[-1], name="OTA2701", driver="590.48.01")
+    assert releases.unpublished(known, 580) is None and releases.unpublished(Releases(), 580) is None
+    assert releases.unpublished(replace(known, recipes=(ahead,)), 590) is None
+    for branch in (585, 595, 610):
+        refusal = releases.unpublished(replace(known, recipes=(*known.recipes, ahead)), branch)
+        assert refusal and f"no recipe of NVIDIA's on this Spark has a driver {branch}" in refusal.what
 
 
 def test_a_release_that_is_not_known_is_refused_with_those_that_are(known: Releases) -> None:

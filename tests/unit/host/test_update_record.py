@@ -27,6 +27,8 @@ RECORD = Record(
     release=("nvidia-driver-580-open",),
     keep=("linux-image-nvidia-hwe-24.04",),
     only=("nvidia-driver-580-open",),
+    words=("nvidia-driver-open=1:590.48-1", "libold-", "nvidia-utils"),
+    drop=("nvidia-utils",),
     before={"nvidia-driver-580-open": BEFORE},
     gone=("libold",),
     new=(f"linux-image-{NEW}",),
@@ -51,6 +53,12 @@ def test_what_is_written_is_read_again() -> None:
     assert standing().record == RECORD
     bare = Record("1", "g", "t", Move(OLD, OLD), Move("", ""))
     assert standing(record=bare).record == bare
+
+
+@pytest.mark.parametrize("word", ["-o=APT::x=1", "a b", "curl=1 x", "$(reboot)", "--purge"])
+def test_a_word_for_apt_is_a_package_and_nothing_else(word: str) -> None:
+    with pytest.raises(ValueError, match="word for apt"):
+        standing(record=replace(RECORD, words=(word,)))
 
 
 def test_a_record_of_an_older_sparkrig_is_of_the_latest_release_and_all_parts() -> None:

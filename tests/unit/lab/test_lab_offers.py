@@ -7,20 +7,23 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from lab.guest.build import catalogue
-from lab.guest.build.catalogue import Package
+from lab.guest.build.catalogue import NEXT, Package
 from lab.image import GUEST
-from sparkrig.host import driver, releases
+from sparkrig.host import branches, driver, releases
 from sparkrig.host.grub import Boot
 from sparkrig.host.upgrade import Upgrade, parse
 from sparkrig.refusal import Refusal
-from sparkrig.update import update, update_limits
+from sparkrig.update import branch, update, update_judge, update_limits
+from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Kernel, Repositories
+from tests.lab import made
 from tests.unit import updates
 from tests.unit.updates import RECORDED, archived
 
@@ -28,7 +31,7 @@ OWN, SECOND = "6.12.117+deb13-amd64", "6.12.117+deb13-rt-amd64"
 OFFERS = catalogue.offers(OWN, SECOND)
 STATES = ["1", "2", "torn", "dead"]
 KO = "linux-modules-nvidia-580-open"
-PIN = driver.pin_file().content
+PIN = branches.pin_file(580).content
 META = "linux-image-nvidia-hwe-24.04"
 DEBIANS = Package(f"linux-image-{SECOND}", "6.12.117-1")  # which the repository has from Debian
 
@@ -58,12 +61,12 @@ class Apt:
 
     folder: Path
 
-    def forecast(self, offered: list[Package], *preferences: str) -> Upgrade:
+    def forecast(self, offered: list[Package], *preferences: str, words: Sequence[str] = ()) -> Upgrade:
         """What a dist-upgrade would do."""
         (self.folder / "repository/Packages").write_text("\n".join(map(_indexed, offered)))
         (self.folder / "etc/preferences").write_text("\n\n".join(preferences))
         self.run("update")
-        said = self.run("-s", "dist-upgrade")
+        said = self.run("-s", "dist-upgrade", "--allow-downgrades", *words)
         return parse([line for line in said.splitlines() if re.match("Inst |Remv |E: ", line)] + ["simulated 0"])
 
     def run(self, *words: str) -> str:
@@ -86,17 +89,17 @@ def _indexed(package: Package) -> str:
     return f"{package.control}Filename: ./{package.name}.deb\nSize: 1\nSHA256: {'0' * 64}\n"
 
 
+def _status(package: Package) -> str:
+    return package.control.replace("Version:", "Status: install ok installed\nVersion:")
+
+
 @pytest.fixture
 def apt(tmp_path: Path) -> Apt:
     assert shutil.which("apt-get"), "this test asks apt itself, and there is none on this machine"
     for folder in ("lists/partial", "archives/partial", "etc/sources.list.d", "etc/preferences.d", "repository"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "etc/sources.list").write_text(f"deb [trusted=yes] file:{tmp_path}/repository ./\n")
-    status = [
-        each.control.replace("Version:", "Status: install ok installed\nVersion:")
-        for each in catalogue.factory(OWN)
-    ]
-    (tmp_path / "status").write_text("\n".join(status))
+    (tmp_path / "status").write_text("\n".join(map(_status, catalogue.factory(OWN))))
     return Apt(tmp_path)
 
 
@@ -135,8 +138,85 @@ def planned(apt: Apt, state: str, recipe: releases.Recipe | None = None) -> upda
     versions = {row.name: tuple(each.version for each in offered if each.name == row.name) for row in rows}
     known = Repositories(0, 0, versions, frozenset(), (), (Kernel(OWN, initrd=True, module=True),))
     packages = driver.Packages(tuple(rows), {}, grub=Boot(OWN))
-    limits = update_limits.limits(packages, known, recipe, driver.BRANCH) if recipe else ""
-    return updates.judged(packages, known, apt.forecast(offered, PIN, limits), driver.BRANCH)
+    limits = update_limits.limits(packages, known, recipe, Way(580, 580)) if recipe else ""
+    return updates.judged(packages, known, apt.forecast(offered, PIN, limits), branches.BRANCH)
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A guest of the made release with another branch (tests/lab/made.py), by apt itself."""
+
+    apt: Apt
+
+    def moved(self, declared: int, to: str) -> tuple[update.Plan, list[str]]:
+        """What `update --to` makes of it, once it is done so; and what of it is refused."""
+        offered = [*catalogue.factory(OWN), *OFFERS["1"], *made.packages(OWN)]
+        rows = driver.parse([*self._rows(), "simulated 0"])
+        packages = replace(rows, grub=Boot(OWN))
+        known = self._known(offered, packages)
+        made_known = known_to(made.packages(OWN))
+        recipe = releases.find(to, made_known, declared)
+        way = branch.way(packages, made_known, recipe, moves=True, declared=declared)
+        limits = update_limits.limits(packages, known, recipe, way)
+        (self.apt.folder / "etc/preferences.d/pin.pref").write_text(
+            branches.pin_file(releases.kept(packages, made_known, declared)).content
+        )
+        words = branch.words(packages, known, recipe, way)
+        found = self.apt.forecast(offered, limits, words=words)
+        plan = update.draft(packages, known, found, way)
+        refused = [str(each.what) for each in update_judge.refusals(plan, known, way.then)]
+        refused += [each.what for each in update_limits.out_of_reach(plan, packages, known, recipe, way.now)]
+        self._installs(offered, found)
+        return plan, refused
+
+    def _rows(self) -> Iterator[str]:
+        """What dpkg has, and the kernel that the guest came with."""
+        for record in (self.apt.folder / "status").read_text().split("\n\n"):
+            fields = dict(line.split(": ", 1) for line in record.splitlines() if ": " in line)
+            yield f"dpkg install installed {fields['Package']} {fields['Version']}"
+        yield f"dpkg install installed linux-image-{OWN} 6.12.117-1"
+
+    def _known(self, offered: list[Package], packages: driver.Packages) -> Repositories:
+        others = (
+            each.name for each in offered if each.name.startswith("nvidia-driver-") or each.name.endswith(OWN)
+        )
+        names = {*others, *(row.name for row in packages.rows)}
+        versions = {name: tuple(each.version for each in offered if each.name == name) for name in names}
+        return Repositories(0, 0, versions, frozenset(), (), (Kernel(OWN, initrd=True, module=True),))
+
+    def _installs(self, offered: list[Package], found: Upgrade) -> None:
+        there = {(each.name, each.version): each for each in offered}
+        now = dict(row.split(" ")[3:] for row in self._rows())
+        now = {
+            name: version for name, version in now.items() if name not in (*found.removes, f"linux-image-{OWN}")
+        }
+        now |= {name: move.after for name, move in found.installs.items()}
+        (self.apt.folder / "status").write_text("\n".join(_status(there[each]) for each in now.items()))
+
+
+@pytest.mark.parametrize("step", ["forth", "back"])
+def test_a_branch_moves_forth_and_back_by_apt_itself(apt: Apt, step: str) -> None:
+    guest = Moving(apt)
+    plan, refused = guest.moved(590, made.RELEASE.name)
+    assert (refused, plan.driver.after, plan.boot.modules) == ([], NEXT, f"linux-modules-nvidia-open-{OWN}")
+    assert f"{KO}-{OWN}" in plan.removed and "nvidia-driver-open" in plan.new
+    if step == "back":
+        plan, refused = guest.moved(580, "OTA2609")
+        assert (refused, plan.driver.after, plan.boot.modules) == ([], "580.178.04", f"{KO}-{OWN}")
+        assert {"nvidia-driver-open", "libnvidia-compute", f"linux-modules-nvidia-open-{OWN}"} <= {*plan.removed}
+        rows = driver.parse([*guest._rows(), "simulated 0"])
+        assert driver.later_installed(rows, 580) == []
+        assert len(driver.tools_ahead(rows, 580)) == 3, "tools at 610 stay as they are"
+
+
+def test_a_branch_that_no_repository_has_any_more_is_told_before_anything_changes(apt: Apt) -> None:
+    guest = Moving(apt)
+    guest.moved(590, made.RELEASE.name)
+    packages = driver.parse([*guest._rows(), "simulated 0"])
+    offered = [each for each in OFFERS["1"] if not each.version.startswith("580.")]
+    recipe = releases.find("OTA2609", known_to(made.packages(OWN)), 580)
+    with pytest.raises(Refusal, match=r"has driver 580\.178\.04, and no repository of this Spark has branch 580"):
+        branch.words(packages, guest._known(offered, packages), recipe, branch.Way(590, 580))
 
 
 def test_up_to_the_recipe_the_driver_moves_and_the_kernel_stays(apt: Apt) -> None:

@@ -325,6 +325,38 @@ def test_the_way_back_installs_the_versions_of_before(spark: Spark) -> None:
     assert (spark.root / "run/preferences").read_text() == "Package: theirs\n"
 
 
+MOVE = replace(
+    RECORD,
+    words=("nvidia-driver-open=590.48.01-1", "nvidia-old-"),
+    drop=("nvidia-utils", "gone-already"),
+    new=(*RECORD.new, "nvidia-utils", "nvidia-driver-open"),
+)
+
+
+@pytest.mark.parametrize("broken", ["", "--no-download"])
+def test_another_branch_is_asked_for_by_name_and_so_again_where_it_broke_off(spark: Spark, broken: str) -> None:
+    words = "dist-upgrade --allow-downgrades nvidia-driver-open=590.48.01-1 nvidia-old-"
+    spark.begun(MOVE)
+    if broken:
+        spark.file("/run/fails").write_text(broken)
+        assert spark.does(update.INSTALL)[0] == 1
+        assert spark.called[-1].startswith("apt-mark hold"), "what is there is held meanwhile"
+        spark.file("/run/fails").unlink()
+    assert spark.does(update.INSTALL) == (0, "")
+    asked = [call for call in spark.called if call.startswith("apt-get")]
+    assert asked == [f"apt-get {how} {words}" for how in ("-s", "--download-only", "--no-download")]
+
+
+def test_the_way_back_from_another_branch_takes_its_libraries_away_at_once(spark: Spark) -> None:
+    """They would be the newest driver that is installed, and no reboot would come."""
+    spark.begun(MOVE).notes("installing", "installed", "armed")
+    assert spark.does(update.BACK) == (0, "")
+    assert spark.does(update.INSTALL) == (0, "")
+    install = next(call for call in spark.called if "--no-download" in call)
+    assert " nvidia-utils- nvidia-driver-580-open=580.142-0ubuntu0.24.04.1 " in install
+    assert "gone-already" not in install and "nvidia-driver-open" not in install.replace("580-open", "")
+
+
 def test_the_way_back_boots_the_earlier_kernel_by_default_and_removes_what_came(spark: Spark) -> None:
     spark.begun().notes("installing", "installed", "armed", "back", "installed")
     spark.runs(NEW)

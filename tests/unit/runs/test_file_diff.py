@@ -9,7 +9,7 @@ import pytest
 from pyinfra.context import ctx_state
 
 from sparkrig.files import File, Found
-from sparkrig.host import driver
+from sparkrig.host import branches
 from sparkrig.network import environment, gid
 from sparkrig.operations import plan
 from sparkrig.resources import file_diff
@@ -68,14 +68,14 @@ ROWS: dict[str, tuple[File, str, list[str], str]] = {
     ),
     "an escape": (ENV, f"{TEXT}A=\x1b[31m\n", ["- A= [31m"], "the setting environment keeps A"),
     "a pin": (
-        driver.pin_file(),
-        f"{driver.pin_file().content}Package: mine\n",
+        branches.pin_file(580),
+        f"{branches.pin_file(580).content}Package: mine\n",
         ["- Package: mine"],
         "a file of your own beside it keeps them",
     ),
     "a pin that was changed": (
-        driver.pin_file(),
-        driver.pin_file().content.replace("Pin-Priority: -1", "Pin-Priority: 1"),
+        branches.pin_file(580),
+        branches.pin_file(580).content.replace("Pin-Priority: -1", "Pin-Priority: 1"),
         ["- Pin-Priority: 1", "+ Pin-Priority: -1"] * 2,
         "the pin was changed, and the deploy puts back what is declared",
     ),

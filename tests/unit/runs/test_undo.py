@@ -15,7 +15,8 @@ from pyinfra.api import StringCommand
 from rich.console import Console
 
 from sparkrig import programs
-from sparkrig.host.driver import PIN_PATH, SIMULATION
+from sparkrig.host.branches import PIN_PATH
+from sparkrig.host.driver import SIMULATION
 from sparkrig.refusal import Refusal
 from sparkrig.resources import trust, watch
 from sparkrig.resources.time import CHRONY_PATH

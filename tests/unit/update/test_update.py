@@ -13,6 +13,7 @@ from sparkrig.host.grub import Boot
 from sparkrig.host.upgrade import Move
 from sparkrig.refusal import Refusal
 from sparkrig.update import repositories, update, update_judge
+from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Repositories
 from sparkrig.update.update import Plan
 from tests.plan import recordings
@@ -287,7 +288,7 @@ def test_what_a_person_would_miss_is_refused_until_it_may_go(name: str, what: st
         planned(packages("sparky"), by_hand)
     assert refused.value.what == f"the upgrade would remove {name} ({what})"
     assert f"--allow-removal {name} " in refused.value.cure
-    plan = update.draft(packages("sparky"), known(), upgrade.parse(by_hand), 580)
+    plan = update.draft(packages("sparky"), known(), upgrade.parse(by_hand), Way(580, 580))
     assert update_judge.refusals(plan, known(), 580, {name}) == []
 
 

@@ -13,6 +13,7 @@ from sparkrig.host.grub import Boot
 from sparkrig.host.releases import Recipe
 from sparkrig.refusal import Refusal
 from sparkrig.update import repositories, update, update_limits
+from sparkrig.update.branch import Way
 from tests.plan import recordings
 
 LATER = Recipe("OTA2610", "October 2026", "2026-10-15", "6.17.0-1032-nvidia", "580.178.04")
@@ -29,7 +30,7 @@ def packages(unit: str) -> Packages:
 def why(known: Sequence[str], forecast: Sequence[str] = (), found: Packages | None = None) -> list[Refusal]:
     found = found or packages("sparky")
     has = repositories.parse(["now 1795600000", *known])
-    made = update.draft(found, has, upgrade.parse([*forecast, "simulated 0"]), 580)
+    made = update.draft(found, has, upgrade.parse([*forecast, "simulated 0"]), Way(580, 580))
     return update_limits.out_of_reach(made, found, has, LATER, 580)
 
 
