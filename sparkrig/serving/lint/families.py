@@ -19,8 +19,8 @@ Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
 class Family(BaseModel):
     """Models of one kind.
 
-    model: parts of their names, as in a rule; is: what they are; format: of their weights under a plain name; since:
-    the first vLLM that has a class for them.
+    model: parts of their names, as in a rule; is: what they are; format: of their weights under such a name;
+    since: the first vLLM that has a class for them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)

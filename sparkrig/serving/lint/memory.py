@@ -33,7 +33,8 @@ def weights_too_large(case: Case) -> Iterator[Hit]:
     if least is None or not case.gpus or not case.world or _logged(case) <= MEMORY_GIB * share:
         return
     # experts are spread over all copies where they are parallel
-    each, room = least / (case.gpus if case.launch.on("enable-expert-parallel") else case.world), MEMORY_GIB * share
+    over = case.gpus if case.launch.on("enable-expert-parallel") else case.world
+    each, room = least / over, MEMORY_GIB * share
     if each - (_TABLE_GIB if other else 0.0) > room:
         how = "" if case.weights_gib is not None else f" at least, by the parameters in its name{_untold(case)}"
         yield Hit(
