@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sparkrig.serving.model import Catalogue, Model, Nodes
 
 _Verb = TypeVar("_Verb", bound=Callable[..., Any])
+_INDENT = "  "  # of a line that is folded
 _OPTION = {"as_json": "json", "purpose": "for"}
 _OPTIONS = (
     click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens. [default: 32768]"),
@@ -230,11 +231,14 @@ def _go_back() -> None:
 
 def _recipe(name: str, asked: dict[str, Any]) -> None:
     """Whether a recipe would start; its own values decide on what the options ask for a model."""
+    from rich.text import Text
+
     from sparkrig.fleet import Fleet
     from sparkrig.refusal import Refusal
     from sparkrig.serving import plan, recipe_report
     from sparkrig.serving.io import recipe_file
     from sparkrig.serving.wish import Wish
+    from sparkrig.terminal.screen import Screen
 
     if given := [option for option, value in asked.items() if value and option != "sparks"]:
         raise click.UsageError(f"--{given[0].replace('_', '-')} is not for a recipe, whose own values count")
@@ -249,8 +253,14 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
     def lint(wish: Wish) -> list[Finding]:  # of an image that was not looked into, as a deploy that has to pull it
         return plan.lint_of(wish, known.find, "multinode", None, "aarch64", rules, tables)
 
-    told, starts = recipe_report.page(recipe, known.find, Fleet.parse({"x": {}})["x"], _sizes(asked), lint)
-    terminal.echo("\n".join(told))
+    mine = Fleet.parse({"x": {}})["x"]
+    told, programs, starts = recipe_report.page(recipe, known.find, mine, _sizes(asked), lint)
+    screen = Screen()
+    for line in map(Text, told):
+        parts = line.wrap(screen, screen.width - len(_INDENT)) if screen.has_width else [line]
+        screen.print(f"\n{_INDENT}".join(part.plain.rstrip() for part in parts), soft_wrap=True)
+    if programs:  # as they are
+        terminal.echo("\n".join(programs))
     if not starts:
         sys.exit(2)
 

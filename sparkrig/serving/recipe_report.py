@@ -44,8 +44,8 @@ def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int, lint:
 
 def page(
     recipe: Recipe, find: plan.Find, mine: Settings, sizes: Sequence[int], lint: Lint
-) -> tuple[Iterator[str], bool]:
-    """The lines for a person, and whether it would start on one of so many Sparks."""
+) -> tuple[Sequence[str], Sequence[str], bool]:
+    """The lines for a person, those of its programs, and whether it would start on one of so many Sparks."""
     found: dict[int, Start | Refusal] = {}
     for sparks in sizes:
         try:
@@ -54,7 +54,7 @@ def page(
             found[sparks] = refusal
     wishes = [each.wish for each in found.values() if isinstance(each, Start)]
     told = [*_head(recipe, wishes), *(_line(sparks, each) for sparks, each in found.items())]
-    return iter([*map(plain, told), *_programs(recipe)]), bool(wishes)
+    return [*map(plain, told)], [*_programs(recipe)], bool(wishes)
 
 
 def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:

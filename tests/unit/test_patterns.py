@@ -15,7 +15,6 @@ from sparkrig.host import branches
 from sparkrig.parsing import safe_yaml
 from sparkrig.resources import kind
 from sparkrig.serving import engines, parsers, startup
-from sparkrig.serving.lint import case
 from sparkrig.update import update_judge
 from tests.attacks import growth, patterns
 
@@ -32,9 +31,6 @@ TABLES: dict[str, Any] = {
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
     "sparkrig/serving/engines.py re.compile('|'.join(row['images']), re.IGNORECASE)": [
         each.images.pattern for each in engines.OTHERS.values()
-    ],
-    "sparkrig/serving/lint/case.py re.search(word, self.name.replace('_', '-'))": [
-        each for _, each in case._FORMATS
     ],
     "sparkrig/serving/parsers.py re.match(each.name, last)": [each.name for each in parsers.FAMILIES],
     "sparkrig/serving/startup.py re.search(sign, line.text)": [

@@ -124,12 +124,12 @@ class Config:
         return found if isinstance(found, dict) else {}
 
     def each(self, name: str) -> Sequence[Any]:
-        """A list with an entry for each layer, of which what stands beyond the last layer is left out.
+        """A list or a text with an entry for each layer, of which what stands beyond the last is left out.
 
         Empty where it is not there. Raises Unreadable where it is too short.
         """
         found = self.values.get(name)
-        if not isinstance(found, list) or not found:
+        if not isinstance(found, list | str) or not found:
             return ()
         if len(found) < self.layers:
             raise Unreadable(f"{name} of config.json has {len(found)} entries for {self.layers} layers")

@@ -5,19 +5,15 @@ Its names, and what families leave out: models/vllm/checkpoints.yaml.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import islice
 from typing import Any, Literal
 
-from sparkrig.serving.checkpoint.config import TABLES, Config, Unreadable
+from sparkrig.serving.checkpoint.config import TABLES, Config
 
 Mixer = Literal["full", "sliding", "chunked", "latent", "deltanet", "mamba", "unknown", ""]
 """What a layer mixes tokens with; empty for one that is a feed-forward alone."""
 
-# one part a layer: hybrid_override_pattern of Nemotron-H, and layers_block_type of the same
-_LETTERS: dict[str, Mixer] = {"M": "mamba", "*": "full", "-": "", "E": ""}
-_PARTS = {"mamba": "M", "attention": "*", "mlp": "-", "moe": "E"}
-
+# a letter or a word for each layer; of Nemotron-H a layer has one part alone
+_LISTS = ("hybrid_override_pattern", "layer_types", "layers_block_type")
 _TYPES: dict[str, Mixer] = TABLES["layers"]
 _EACH: dict[str, int] = TABLES["each"]
 _FOREIGN: dict[str, str] = TABLES["foreign"]
@@ -25,44 +21,16 @@ _FOREIGN: dict[str, str] = TABLES["foreign"]
 
 def mixers(config: Config, said: list[str]) -> list[Mixer]:
     """Of each layer. said: takes what had to be assumed, in sentences. Raises Unreadable."""
-    letters = _letters(config)
-    if letters:
-        return [_lettered(letter) for letter in letters]
-    return [*islice(_mixers(config, said), config.layers)]
-
-
-def _letters(config: Config) -> str:
-    """One letter a layer, where each layer has one part alone."""
-    pattern = config.values.get("hybrid_override_pattern")
-    if isinstance(pattern, str) and pattern:
-        if len(pattern) < config.layers:
-            raise Unreadable(f"the pattern of its layers has {len(pattern)} letters for {config.layers} layers")
-        return pattern[: config.layers]
-    if config.kind != "nemotron_h":
-        return ""
-    return "".join(_PARTS.get(str(each), "?") for each in config.each("layers_block_type"))
-
-
-def _lettered(letter: str) -> Mixer:
-    if letter not in _LETTERS:
-        raise Unreadable(f"{letter!r} in the pattern of its layers is no kind of layer that is known")
-    return _LETTERS[letter]
-
-
-def _mixers(config: Config, said: list[str]) -> list[Mixer]:
     count = config.layers
     foreign = next((name for name in _FOREIGN if config.values.get(name)), None)
     if foreign:
         said.append(f"its attention {_FOREIGN[foreign]} ({foreign}), which the budget does not compute")
         return ["unknown"] * count
-    mixers = [_told(config, type_) for type_ in _types(config)] or _derived(config, said)
+    types = next(filter(None, map(config.each, _LISTS)), ())
+    mixers = [_told(config, type_) for type_ in types] or _derived(config, said)
     if "unknown" in mixers:
         said.append("config.json has a kind of layer that the budget does not compute")
     return ["latent" if mixer == "full" and config.count("kv_lora_rank") else mixer for mixer in mixers]
-
-
-def _types(config: Config) -> Sequence[Any]:
-    return config.each("layer_types") or config.each("layers_block_type")
 
 
 def _told(config: Config, name: Any) -> Mixer:

@@ -93,29 +93,17 @@ def _kept_width(config: Config, mixer: Mixer, said: list[str]) -> int:
 
 
 def _recurrent(config: Config, mixer: Mixer, count: int, said: list[str]) -> Recurrent:
-    width = _state_bytes(config, said)
     if mixer == "deltanet":
         heads, values = config.must("linear_num_value_heads"), config.must("linear_value_head_dim")
         keys = config.must("linear_key_head_dim")
-        channels = 2 * config.must("linear_num_key_heads") * keys + heads * values
+        state, channels = heads * keys * values, 2 * config.must("linear_num_key_heads") * keys + heads * values
         kernel = config.count("linear_conv_kernel_dim") or 4
-        return Recurrent(
-            kind="recurrent",
-            count=count,
-            state=heads * keys * values,
-            state_bytes=width,
-            channels=channels,
-            kernel=kernel,
-        )
-    inner, groups, states = mamba(config)
-    return Recurrent(
-        kind="recurrent",
-        count=count,
-        state=inner * states,
-        state_bytes=width,
-        channels=inner + 2 * groups * states,
-        kernel=config.count("conv_kernel", "mamba_d_conv") or 4,
-    )
+    else:
+        inner, groups, states = mamba(config)
+        state, channels = inner * states, inner + 2 * groups * states
+        kernel = config.count("conv_kernel", "mamba_d_conv") or 4
+    found = {"count": count, "state": state, "channels": channels, "kernel": kernel}
+    return Recurrent(kind="recurrent", state_bytes=_state_bytes(config, said), **found)
 
 
 def mamba(config: Config) -> tuple[int, int, int]:

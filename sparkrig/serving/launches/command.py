@@ -13,27 +13,18 @@ from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.launches.variables import parted
 
 CONTAINER_ENGINES = frozenset({"docker", "podman", "nerdctl"})
-
 _MODULES = frozenset({"vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server"})
-
 _CLI = "vllm.entrypoints.cli.main"
-
 # `vllm`, or a program that mends something and then is it: aeon_vllm_wrapper.py of [@gb10-services]
 _COMMAND = re.compile(r"vllm|(?=\w*vllm)\w+\.py")
-
 SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash"})
-
 ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
-
 # flags of vLLM's server that none of the other engines has: an image that is given them runs vLLM by itself
 _OWN = frozenset({"--gpu-memory-utilization", "--max-model-len", "--max-num-batched-tokens"})
-
 # what names a server and starts none
 _SAYS = frozenset({"echo", "printf", "grep", "egrep", "pgrep", "pkill", "killall", "which", "command", "type"})
-
 # the variable by which eugr/spark-vllm-docker takes options for docker [@forum-365083-thread]
 _MORE_OPTIONS = "VLLM_SPARK_EXTRA_DOCKER_ARGS"
-
 # vLLM's example, which starts a node of Ray in a container: examples/online_serving/run_cluster.sh at 0c37e239
 RUN_CLUSTER = "run_cluster.sh"
 

@@ -16,22 +16,6 @@ from sparkrig.serving.launch import SERVER, Launch
 from sparkrig.serving.lint.families import Family, named
 from sparkrig.serving.model import Checkpoint, Model
 
-# What a checkpoint's name shows of its format, the more specific word first.
-_FORMATS = (
-    ("exl3", r"\bexl3\b"),
-    ("exl2", r"\bexl2\b"),
-    ("mlx", r"\bmlx\b"),
-    ("aqlm", r"\baqlm\b"),
-    ("gguf", r"-i?q\d(?:-\w{1,40}){0,8}\.gguf"),  # what its tensors were before is in the name as well
-    ("nvfp4", r"nvfp4|\bfp4\b"),
-    ("bf16", r"\bbf16\b"),
-    ("mxfp4", r"mxfp4"),
-    ("int4-gptq", r"gptq"),
-    ("int4-awq", r"awq"),
-    ("gguf", r"gguf|\bq\d_k"),
-    ("int4", r"int4|w4a16|auto-?round|4bit"),
-    ("fp8", r"fp8|w8a8"),
-)
 # 30B-A3B, 8x7B
 _MIXTURE = re.compile(r"(?<![a-z\d])a\d+(?:\.\d+)?b(?![a-z])|(?<!\d)\d+x\d+b")
 _PARAMETERS = re.compile(r"(?<![a-z\d.])(?:(\d+)x)?(\d+(?:\.\d+)?)b(?![a-z\d])")
@@ -116,10 +100,7 @@ class Case:
         """The same, empty for a plain name of a maker that also publishes quantized weights under one."""
         if self.checkpoint:
             return self.checkpoint.format
-        said = next((kind for kind, word in _FORMATS if re.search(word, self.name.replace("_", "-"))), "")
-        return said or next(
-            (family.format for family in self.families if family.format and self._told(family)), ""
-        )
+        return next((family.format for family in self.families if family.format and self._told(family)), "")
 
     def _told(self, family: Family) -> bool:
         """Whether a family's format is that of the weights: BF16 only of what is served by that very name."""

@@ -7,18 +7,20 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from sparkrig.serving.lint.claims import Sentence
 
 Trait = Literal["hybrid", "latent", "mixture", "pooling", "wide-heads"]
 Words = Annotated[tuple[Sentence, ...], Field(strict=False)]
+Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
 
 
 class Family(BaseModel):
     """Models of one kind.
 
-    model: parts of their names, as in a rule; is: what they are; format: of their weights under a plain name.
+    model: parts of their names, as in a rule; is: what they are; format: of their weights under such a name;
+    since: the first vLLM that has a class for them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
@@ -26,6 +28,7 @@ class Family(BaseModel):
     model: Annotated[Words, Field(min_length=1)]
     traits: Annotated[tuple[Trait, ...], Field(alias="is", strict=False)] = ()
     format: str = ""
+    since: Minor = ""
 
 
 def named(words: Iterable[str], name: str) -> bool:

@@ -26,6 +26,8 @@ CHECKS: Mapping[str, Check] = {
     for name, check in vars(topic).items()
     if name[0] != "_" and getattr(check, "__module__", "") == topic.__name__
 }
+# facts first, what is contested third, then advice
+_SEVERITIES = ("error", "warning", "", "note")
 _OF_RAY = ("container", "environment")  # what a node of Ray, which serves nothing itself, can be asked
 
 
@@ -112,15 +114,13 @@ def _finding(case: Case, rule: Rule, hit: Hit) -> Finding:
 
 
 def _severity(case: Case, rule: Rule) -> Severity:
-    """The rule's own, or a milder one where a fork may know more, or the version is not known."""
-    if rule.elsewhere and case.fork:
-        return rule.elsewhere
-    return (rule.undated if case.version is None else None) or rule.severity
+    """The mildest of the rule's own, and those for a fork, which may know more, and for an unknown version."""
+    told = (rule.severity, rule.elsewhere if case.fork else None, None if case.version else rule.undated)
+    return max(filter(None, told), key=_SEVERITIES.index)
 
 
 def _weight(finding: Finding) -> int:
-    """Facts first, then what is contested, then advice."""
-    return 2 if finding.contested else ("error", "warning", "", "note").index(finding.severity)
+    return 2 if finding.contested else _SEVERITIES.index(finding.severity)
 
 
 def _is_asked(rule: Rule, case: Case) -> bool:

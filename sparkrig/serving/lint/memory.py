@@ -16,6 +16,8 @@ _STEP = 0.01
 _TABLE_GIB = 47.7  # the largest table that SGLang leaves on the disk [@sglang-37995]
 # the activations of a longer step were never logged: it is bounded by the requests [@chenboju]
 _LONGEST_STEP = 32768
+_REQUESTS = 256  # vLLM's own default on a GB10, whose memory NVML does not tell [@rwlove-13226]
+_PREFIXES = (0, 26)  # since when a hybrid model's prefixes are cached unasked [@vllm-source]
 _NODES: tuple[model.Nodes, ...] = get_args(model.Nodes)
 
 
@@ -30,7 +32,9 @@ def weights_too_large(case: Case) -> Iterator[Hit]:
     least = _least(case)
     if least is None or not case.gpus or not case.world or _logged(case) <= MEMORY_GIB * share:
         return
-    each, room = least / case.world, MEMORY_GIB * share
+    # experts are spread over all copies where they are parallel
+    over = case.gpus if case.launch.on("enable-expert-parallel") else case.world
+    each, room = least / over, MEMORY_GIB * share
     if each - (_TABLE_GIB if other else 0.0) > room:
         how = "" if case.weights_gib is not None else f" at least, by the parameters in its name{_untold(case)}"
         yield Hit(
@@ -77,28 +81,56 @@ def pair_needed(case: Case) -> Iterator[Hit]:
 
 def kv_cache_short(case: Case) -> Iterator[Hit]:
     """By the budget, of a model of the catalogue whose shape is known."""
-    nodes = next((node for node in _NODES if node == case.world), None)
-    tokens = case.launch.whole_number("max-model-len", 0)
-    if not case.model or not case.checkpoint or not tokens or tokens < 0 or nodes is None or case.quantization:
-        return
-    use = _use(case, tokens, nodes)
-    made = budget.budget(case.model, case.checkpoint, use)
-    given = arguments.whole_number(case.launch.text("kv-cache-memory-bytes"))
-    left = given / budget.GIB if given else made.kv
-    if left is None or made.needed is None or made.needed <= left:
+    made, left = _budget(case)
+    needed = made and made.needed
+    if not made or left is None or not needed or needed <= left or not case.launch.text("max-model-len"):
         return
     # of a long step it is never more than a note
-    spread = float("inf") if use.step > _LONGEST_STEP else 0.0 if given else budget.spread(nodes)
+    exact, tokens = "kv-cache-memory-bytes" in case.launch.flags, made.use.context
+    spread = float("inf") if made.use.step > _LONGEST_STEP else 0.0 if exact else budget.spread(made.use.nodes)
     room = max(left, 0)
-    fits = int(tokens * room / made.needed) // 1024 * 1024
-    share = _share(case) + (made.needed - left) / MEMORY_GIB
+    fits = int(tokens * room / needed) // 1024 * 1024
+    share = _share(case) + (needed - left) / MEMORY_GIB
     better = [f"--max-model-len {fits}"] if fits else []
     better += [f"--gpu-memory-utilization {-(-share // _STEP) * _STEP:g}"] if share <= _HIGHEST else []
     yield Hit(
-        f"{tokens} tokens need {made.needed:.1f} GiB of KV cache, and {room:.1f} are left at {_share(case):g}",
+        f"{tokens} tokens need {needed:.1f} GiB of KV cache, and {room:.1f} are left at {_share(case):g}",
         " or ".join(better),
-        "note" if made.needed - room < spread else None,
+        "note" if needed - room < spread else None,
     )
+
+
+def state_blocks(case: Case) -> Iterator[Hit]:
+    """Each request of a hybrid model keeps its state in a block of the cache."""
+    made, left = _budget(case)
+    if made is None or made.paging is None or left is None or not case.hybrid:
+        return
+    asked = case.launch.whole_number("max-num-seqs", _REQUESTS) or 0
+    fewest, blocks = (made.paging.blocks(gib) for gib in (left - budget.spread(made.use.nodes), left))
+    if asked > fewest:
+        found = f"{asked} requests at once, and about {blocks} blocks of {made.paging.block_tokens} tokens"
+        yield Hit(found, f"--max-num-seqs {max(fewest // 2, 1)}", "note" if asked <= blocks else None)
+
+
+def align_batch(case: Case) -> Iterator[Hit]:
+    made, _ = _budget(case)
+    if made is None or made.paging is None or not case.hybrid:
+        return
+    cached = case.launch.flags.get("enable-prefix-caching", (case.version or ()) >= _PREFIXES)
+    if cached and made.paging.block_tokens > made.use.step:
+        found = f"{made.use.step} tokens a step, and a block has {made.paging.block_tokens}"
+        yield Hit(found, "--max-num-batched-tokens 8192")
+
+
+def _budget(case: Case) -> tuple[budget.Budget | None, float | None]:
+    """Of a model of the catalogue, with the GiB that are left for its cache; None where that is not known."""
+    tokens = case.launch.whole_number("max-model-len", (case.model and case.model.context) or 0)
+    nodes = next((node for node in _NODES if node == case.world), None)
+    if not case.model or not case.checkpoint or not tokens or tokens < 0 or nodes is None or case.quantization:
+        return None, None
+    made = budget.budget(case.model, case.checkpoint, _use(case, tokens, nodes))
+    given = arguments.whole_number(case.launch.text("kv-cache-memory-bytes"))
+    return made, given / budget.GIB if given else made.kv
 
 
 def _use(case: Case, tokens: int, nodes: model.Nodes) -> budget.Use:

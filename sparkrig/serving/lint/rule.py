@@ -12,7 +12,7 @@ from sparkrig.serving.flags import Version, version
 from sparkrig.serving.lint import families
 from sparkrig.serving.lint.case import Severity
 from sparkrig.serving.lint.claims import Claim, Sentence
-from sparkrig.serving.lint.families import Words
+from sparkrig.serving.lint.families import Minor, Words
 
 Topic = Literal[
     "memory", "quantization", "kernels", "weights", "nodes", "container", "environment", "serving", "input"
@@ -33,7 +33,6 @@ _Own = Literal[
     "wrapper",
 ]
 Traits = Annotated[tuple[_Own | families.Trait, ...], Field(strict=False)]
-Minor = Annotated[str, StringConstraints(pattern=r"^(\d+(\.\d+){1,2})?$")]
 _CONTAINER = r"^(architecture|capabilities|devices|gpus|image|ipc|memory|network|privileged|limits\.[a-z]+)$"
 _Field = Annotated[str, StringConstraints(pattern=_CONTAINER)]
 Claims = Annotated[tuple[Claim, ...], Field(strict=False)]

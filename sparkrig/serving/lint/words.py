@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.serving import engines
-from sparkrig.serving.flags import Flag, Knowledge, Table, Version, shown
+from sparkrig.serving.flags import Flag, Knowledge, Table, Version, shown, version
 from sparkrig.serving.lint.case import Case, Hit, Severity
 from sparkrig.text import listed
 
@@ -199,6 +199,13 @@ def version_newer(case: Case) -> Iterator[Hit]:
         newest = case.tables.newest
         known = f"{newest.version} of {newest.released}"
         yield Hit(f"vLLM {shown(case.version)} is newer than the newest that these rules know, {known}")
+
+
+def model_newer(case: Case) -> Iterator[Hit]:
+    """By the registry of each version; of a build between two only the minor version is compared."""
+    first = max((version(family.since) or () for family in case.families), default=())
+    if case.version and case.version[:2] < first[:2]:
+        yield Hit(f"{case.called} with vLLM {shown(case.version)}", f"vLLM {shown(first)} or newer")
 
 
 # --- as it was typed

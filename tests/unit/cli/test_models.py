@@ -115,6 +115,7 @@ MIXED = {
     "sfxnz/DeepSeek-V4.1-Flash-EXL3": (1.8, 2.2),
     "Mia-AiLab/GLM-5.3-Flash-EXL3-TR3-4bpw": (4.1, 4.6),
     "0xSero/deepseek-v4-flash-0731-spark": (5, 5.5),
+    "moonshotai/Kimi-K2.7-Code": (4.5, 5),
 }
 MODELS_AND_CHECKPOINTS = {each.id: (model, each) for model in KNOWN.models.values() for each in model.checkpoints}
 
@@ -300,7 +301,7 @@ def test_the_list_says_what_fits_where() -> None:
     assert " deepseek-v4.1-flash " in four.partition("Fits none of these")[0]
     assert "397b" in run("--utilization", "0.7").stdout.partition("Fits neither")[2]
     more = "may fit more Sparks: sparkrig models --sparks 4"
-    assert more in run().stdout and more not in run("--for", "coding").stdout + run("--sparks", "4").stdout
+    assert more in run().stdout and more not in run("--for", "embedding").stdout + run("--sparks", "8").stdout
     assert max(map(len, lines)) <= 80
     assert all(any(f" {name} " in line for line in lines) for name in KNOWN.models)
 
@@ -398,7 +399,7 @@ def test_errors_say_what_to_try() -> None:
 
 def test_next_is_a_model_that_starts_by_its_name() -> None:
     listed = run("--for", "coding").stdout
-    assert listed.splitlines()[2].startswith("✓ qwen3.5-35b-a3b     *"), "which does not"
+    assert listed.splitlines()[2].startswith("✓ qwen3.5-35b-a3b        *"), "which does not"
     assert listed.endswith("Next: sparkrig models show qwen3.6-35b-a3b\n")
 
 

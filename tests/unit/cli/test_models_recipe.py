@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from click.testing import CliRunner, Result
 
 from sparkrig.cli.models import models
@@ -31,6 +32,14 @@ def test_it_says_on_how_many_sparks_it_would_start(tmp_path: Path) -> None:
     named = shown(tmp_path, name="x\non one Spark: would start", cluster_only=True)
     assert "x on one Spark: would start" in named.output.splitlines()[0], "a name makes no line of its own"
     assert "on 4 Sparks: would start" in shown(tmp_path, "--sparks", "4").output
+
+
+def test_on_a_screen_its_lines_are_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one_line = shown(tmp_path, cluster_only=True).output
+    monkeypatch.setenv("COLUMNS", "60")
+    folded = shown(tmp_path, cluster_only=True).output
+    assert max(map(len, one_line.splitlines())) > 60 >= max(map(len, folded.splitlines()))
+    assert folded.replace("\n  ", " ") == one_line
 
 
 def test_what_is_refused_is_said_with_one_thing_to_try(tmp_path: Path) -> None:

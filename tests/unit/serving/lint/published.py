@@ -25,6 +25,9 @@ LAUNCHES: Mapping[str, Mapping[str, Any]] = {
     for name, each in yaml.safe_load(INDEX.read_text(encoding="utf-8")).items()
     if each["engine"] == "vllm"
 }
+KEPT_BACK: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
+    INDEX.with_name("kept_back.yaml").read_text(encoding="utf-8")
+)
 KNOWN, TABLES = catalogue_files.catalogue(), vllm_flags.knowledge()
 
 

@@ -5,7 +5,10 @@ What a text adds to its facts (shell, YAML) is the reader's part: tests/unit/ser
 
 from __future__ import annotations
 
-from tests.unit.serving.lint.published import LAUNCHES, judged
+from collections.abc import Mapping
+from typing import Any
+
+from tests.unit.serving.lint.published import KEPT_BACK, LAUNCHES, judged
 
 # of launches that work, how many may end with exit code 2; of bad ones, how many have to be named
 MOST_FALSE, FEWEST_NAMED = 1 / 20, 9 / 10
@@ -30,6 +33,21 @@ def test_bad_launches_are_named_by_the_right_rule() -> None:
     ]
     assert len(bad) > 20
     assert len(missed) <= len(bad) * (1 - FEWEST_NAMED), "\n".join(missed)
+
+
+def test_launches_kept_back_are_named_as_the_file_has_it() -> None:
+    def told(facts: Mapping[str, Any]) -> str:
+        ways = [
+            "fails" if f.fails else "contested" if f.contested else "note"
+            for f in judged(facts)
+            if f.rule == facts.get("rule")
+        ]
+        return ways[0] if ways else "missed"
+
+    assert {name: told(facts) for name, facts in KEPT_BACK.items()} == {
+        name: f["named"] for name, f in KEPT_BACK.items()
+    }
+    assert sum(facts["named"] != "missed" for facts in KEPT_BACK.values()) >= len(KEPT_BACK) * 7 / 11
 
 
 def test_each_bad_launch_has_its_rule_or_no_settled_cause() -> None:
