@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -17,7 +16,7 @@ from sparkrig import inventory as inventories
 from sparkrig import login
 from sparkrig.checks import server_plan
 from sparkrig.checks.server import Server, Sources
-from sparkrig.cure import is_here, local, quoted_path, verb
+from sparkrig.cure import assigned, is_here, local, quoted_path, verb
 from sparkrig.deploys.spark import Spark
 from sparkrig.fleet import Fleet
 from sparkrig.operations import applying, looking, serving
@@ -243,7 +242,7 @@ class Run:
     def _pyinfra(self, deploy: str, given: Mapping[str, Any]) -> Ended | None:
         began = applying.now()
         words = ["-y", str(self.inventory), str(project.root(self.inventory) / deploy)]
-        words += [word for name, value in given.items() for word in ("--data", f"{name}={_typed(value)}")]
+        words += [word for name, value in given.items() for word in ("--data", assigned(name, value))]
         code, applied = applying.run(words, [*self.data], [])
         if code == 0 and applied.whole:
             return None
@@ -290,9 +289,3 @@ class Run:
 
 def _leading(servers: Mapping[str, Server]) -> list[Server]:
     return [server for name, server in servers.items() if server.group[0] == name]
-
-
-def _typed(value: Any) -> str:
-    """As pyinfra's --data reads it back."""
-    plain = isinstance(value, str) and not value.isdecimal() and value.lower() not in ("true", "false", "null")
-    return value if plain else json.dumps(value)

@@ -77,23 +77,22 @@ def given(
     name: str,
     context: int | None,
     own: Mapping[str, Any],
+    data: Mapping[str, Any],
     *,
-    mods: str | None = None,
     lan: bool,
     stop: bool,
 ) -> dict[str, Any]:
-    """The settings that were typed. own: the data of a host of the inventory; mods: of the programs agreed to."""
-    found: dict[str, Any] = {"serve_name": name} if name else {}
+    """The settings that were typed. own: the data of a host of the inventory; data: settings by their names."""
+    found: dict[str, Any] = {**data, **({"serve_name": name} if name else {})}
     if stop:
         return {**found, "model": service_settings.NONE}
     if model:
         file = PurePath(model.partition("#")[0])
         found["recipe" if file.suffix in (".yaml", ".yml") else "model"] = model
     if context:
-        flag = runtime(own.get("serve_engine") or runtime("").id).context
-        found["serve_flags"] = {**({} if name else own.get("serve_flags", {})), flag: context}
-    if mods:
-        found["serve_mods"] = mods
+        flag = runtime(found.get("serve_engine") or own.get("serve_engine") or runtime("").id).context
+        flags = found.get("serve_flags", {} if name else own.get("serve_flags", {}))
+        found["serve_flags"] = {**flags, flag: context}
     if lan and (name or own.get("serve_listen")):
         found["serve_listen"] = listen.MANAGEMENT
     return found

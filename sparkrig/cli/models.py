@@ -230,6 +230,7 @@ def _go_back() -> None:
 
 def _recipe(name: str, asked: dict[str, Any]) -> None:
     """Whether a recipe would start; its own values decide on what the options ask for a model."""
+    from sparkrig import cure
     from sparkrig.fleet import Fleet
     from sparkrig.refusal import Refusal
     from sparkrig.serving import plan, recipe_report
@@ -245,6 +246,7 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
         terminal.echo(f"{refusal.what}. Try: {refusal.cure}")
         sys.exit(2)
     rules, tables = files.lint_rules(), files.flag_tables()
+    cure.AGAIN[0] = f"sparkrig serve INVENTORY {quoted(name)}"
 
     def lint(wish: Wish) -> list[Finding]:  # of an image that was not looked into, as a deploy that has to pull it
         return plan.lint_of(wish, known.find, "multinode", None, "aarch64", rules, tables)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from sparkrig import cure
 from sparkrig.cli import extras, files
 from sparkrig.cure import local, quoted, verb
 from sparkrig.refusal import Refusal
@@ -41,9 +42,7 @@ _HANGING = 11  # columns: where the sentences of a plan begin
 @click.option("--lan", is_flag=True, help="Answer the management network, with a key that is made for it.")
 @click.option("--name", default="", metavar="NAME", help="Of a server beside the first one.")
 @click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens.")
-@click.option(
-    "--mods", metavar="DIGEST", help="Of a recipe's programs, which `sparkrig models show RECIPE` shows."
-)
+@click.option("--data", metavar="NAME=VALUE", multiple=True, help="A setting for this run alone (sparkrig docs settings).")
 @click.option("--stop", is_flag=True, help="Take the server away; its image and weights stay.")
 @click.option("--dry", is_flag=True, help="Show the plan and change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation; of several models take the first.")
@@ -54,7 +53,7 @@ def serve(
     lan: bool,
     name: str,
     context: int | None,
-    mods: str | None,
+    data: tuple[str, ...],
     stop: bool,
     dry: bool,
     yes: bool,
@@ -70,11 +69,15 @@ def serve(
     """
     inventory = _inventory(inventory_file)
     again = _again(inventory)
-    if stop and (model or purpose or context or mods or lan):
+    if stop and (model or purpose or context or data or lan):
         raise click.UsageError("--stop goes with --name alone")
     if model and purpose:
         raise click.UsageError("--for proposes a model, and one is named")
-    _, data = files.inventory(inventory)
+    cure.AGAIN[0] = again
+    if lacking := [each for each in data if "=" not in each]:
+        raise click.UsageError(f"--data {lacking[0]} has no value; NAME=VALUE is expected")
+    typed = {name: cure.read_value(value) for name, _, value in (each.partition("=") for each in data)}
+    _, own = files.inventory(inventory)
     if not dry:
         files.must_answer(yes, f"{again} --dry, which shows the plan; then {again} --yes")
     known = files.catalogue(inventory)
@@ -84,8 +87,8 @@ def serve(
         from sparkrig.drift.render.plan import Sheet
         from sparkrig.terminal.screen import Screen
 
-        given = server_plan.given(model, name, context, next(iter(data.values())), mods=mods, lan=lan, stop=stop)
-        run, sheet = Run(inventory, data, known, given, lan), Sheet(Screen())
+        given = server_plan.given(model, name, context, next(iter(own.values())), typed, lan=lan, stop=stop)
+        run, sheet = Run(inventory, own, known, given, lan), Sheet(Screen())
         way = _stopped if stop else partial(_served, purpose=purpose)
         raise SystemExit(way(run, sheet, again, dry=dry, yes=yes))
 
@@ -108,8 +111,9 @@ def _again(inventory: Path) -> str:
     """The command as it was typed, less --dry and --yes."""
     given = click.get_current_context().params
     words = ["sparkrig", "serve", project.as_typed(inventory), *filter(None, [given["model"]])]
-    for option, name in {"--for": "purpose", "--name": "name", "--context": "context", "--mods": "mods"}.items():
+    for option, name in {"--for": "purpose", "--name": "name", "--context": "context"}.items():
         words += [option, str(given[name])] if given[name] else []
+    words += [word for each in given["data"] for word in ("--data", each)]
     return shlex.join([*words, *(f"--{name}" for name in ("lan", "stop") if given[name])])
 
 

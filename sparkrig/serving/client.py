@@ -35,16 +35,18 @@ class Client:
 
     @property
     def curl(self) -> str:
-        header = [f'-H "Authorization: Bearer {self._in_shell}"'] if self.key else []
-        return " ".join(["curl", *header, quoted(f"{self.base}/models")])
+        """The key comes by a pipe: every user of a machine sees the arguments of its processes."""
+        url = quoted(f"{self.base}/models")
+        return f"{self._header} | curl -H @- {url}" if self.key else f"curl {url}"
 
     @property
-    def _in_shell(self) -> str:
-        """The key as a shell reads it, within double quotes."""
+    def _header(self) -> str:
+        """The command that prints the header with the key."""
+        header = "sed 's/^/Authorization: Bearer /'"
         if self._kind == "env":
-            return f"${self._where}"
-        file = f"~/{quoted(self._where[2:])}" if self._where.startswith("~/") else quoted_path(self._where)
-        return "$(cat " + file + ")"
+            return f"printenv {self._where} | {header}"
+        home = self._where.startswith("~/")
+        return f"{header} {f'~/{quoted(self._where[2:])}' if home else quoted_path(self._where)}"
 
     @property
     def python(self) -> str:

@@ -90,7 +90,8 @@ def test_the_lan_is_answered_with_a_key_that_only_its_owner_can_read(desk: Desk,
     assert (file.stat().st_mode & 0o777, len(key)) == (0o600, 64)
     assert '"secrets": {"VLLM_API_KEY": "file:~/.config/sparkrig/keys/spark-a"}' in desk.inventory.read_text()
     assert "answers 10.0.2.11:8000, 127.0.0.1:8000; asks for VLLM_API_KEY" in said(done)
-    assert 'curl -H "Authorization: Bearer $(cat ~/.config/sparkrig/keys/spark-a)" http://10.0.2.11' in done.out
+    piped = "sed 's/^/Authorization: Bearer /' ~/.config/sparkrig/keys/spark-a | curl -H @- http://10.0.2.11"
+    assert piped in done.out
     sent = "\n".join(commands(desk))
     assert key not in done.out + done.said + sent + desk.inventory.read_text()
     steps = re.findall("✓ (Secrets|Serve): ", done.said)
@@ -207,12 +208,12 @@ def test_the_programs_of_a_recipe_run_once_their_digest_is_typed(desk: Desk, hom
         "recipe_version: '2'\nmodel: openai/gpt-oss-120b\ncontainer: vllm-standin:1\npre_exec: [touch /tmp/x]\n"
     )
     refused = noted(desk, solo(ready())).typed("serve", str(file), "-y")
-    assert refused.code == 1 and "(sparkrig serve: --mods DIGEST)" in re.sub(
-        r"\s+", " ", refused.out + refused.said
+    assert refused.code == 1 and f"then sparkrig serve {desk.inventory} {file} --data serve_mods=sha256:" in (
+        re.sub(r"\s+", " ", refused.out + refused.said)
     )
     assert not any(START in each for each in commands(desk))
     agreed = steps.digest(recipe_file.read(str(file)).steps)
-    done = noted(desk, solo(ready())).typed("serve", str(file), "--mods", agreed, "-y")
+    done = noted(desk, solo(ready())).typed("serve", str(file), "--data", f"serve_mods={agreed}", "-y")
     assert done.code == 0, done.out + done.said
     assert any(START in each for each in commands(desk))
 
