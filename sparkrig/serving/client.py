@@ -17,13 +17,12 @@ class Client:
     """What a client needs.
 
     base: of the API, http://ADDRESS:PORT/v1; model: as it is asked for; key: the source of VLLM_API_KEY on this
-    machine, as the setting secrets has it, empty where the API asks for none; path: one of smoke.PATHS.
+    machine, as the setting secrets has it, empty where the API asks for none.
     """
 
     base: str
     model: str
     key: str = ""
-    path: str = smoke.CHAT
 
     @property
     def _kind(self) -> str:
@@ -36,8 +35,8 @@ class Client:
     @property
     def curl(self) -> str:
         """The key comes by a pipe: every user of a machine sees the arguments of its processes."""
-        url = quoted(f"{self.base}/models")
-        return f"{self._header} | curl -H @- {url}" if self.key else f"curl {url}"
+        piped = f"{self._header} | curl -H @-" if self.key else "curl"
+        return f"{piped} {quoted(f'{self.base}/models')}"
 
     @property
     def _header(self) -> str:
@@ -48,11 +47,10 @@ class Client:
         home = self._where.startswith("~/")
         return f"{header} {f'~/{quoted(self._where[2:])}' if home else quoted_path(self._where)}"
 
-    @property
-    def python(self) -> str:
-        """With the client of OpenAI (package openai)."""
+    def python(self, path: str) -> str:
+        """With the client of OpenAI (package openai). path: one of smoke.PATHS."""
         asked = f'OpenAI(base_url="{self.base}", api_key={self._in_python})'
-        if self.path == smoke.EMBED:
+        if path == smoke.EMBED:
             return f'{asked}.embeddings.create(model={json.dumps(self.model)}, input="Hello")'
         said = '[{"role": "user", "content": "Hello"}]'
         return f"{asked}.chat.completions.create(model={json.dumps(self.model)}, messages={said})"

@@ -29,13 +29,13 @@ def test_each_source_of_a_key_is_read_by_shell_and_python(tmp_path: Path) -> Non
     (tmp_path / "curl").chmod(0o755)
 
     def holds(source: str, path: str, asked: str) -> None:
-        client = Client(BASE, "a-model", source, path)
-        assert KEY not in client.curl + client.python + client.editor + client.lies
+        client = Client(BASE, "a-model", source)
+        assert KEY not in client.curl + client.python(path) + client.editor + client.lies
         shell = f"PATH={tmp_path}:$PATH; {client.curl}"
         said = subprocess.run(["sh", "-c", shell], env=env, capture_output=True, text=True, check=True).stdout
         given = [f"-H @- {BASE}/models", f"Authorization: Bearer {KEY}"] if source else [f"{BASE}/models"]
         assert said.splitlines() == given  # the key is no argument of curl
-        words = [sys.executable, "-c", OPENAI + client.python]
+        words = [sys.executable, "-c", OPENAI + client.python(path)]
         said = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
         assert said.splitlines() == [f"{BASE} {KEY if source else 'none'}", f"['{asked}', 'model']"]
 
