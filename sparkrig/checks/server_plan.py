@@ -69,7 +69,7 @@ class Amiss:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `sparkrig serve` planned, and what came of it. answers: by host, to the first question; outcome: in words."""
+    """What `sparkrig serve` planned, and what came of it in words. answers: by host, to the first question."""
 
     schema: Literal["sparkrig.serve/1"] = "sparkrig.serve/1"
     inventory: str

@@ -123,7 +123,7 @@ def refusals() -> Iterator[None]:
 
 @contextmanager
 def interruptible(stands: Callable[[], str]) -> Iterator[None]:
-    """Ctrl-C within ends the verb with one sentence, exit code 1. stands: how it is then; empty: nothing changed."""
+    """Ctrl-C within ends the verb with one sentence, exit code 1. stands: what was changed; empty for nothing."""
     try:
         yield
     except (click.Abort, KeyboardInterrupt):

@@ -191,12 +191,17 @@ def update(source: str | None, back: bool, yes: bool) -> None:
     name the images that your Sparks will start, so take them only from someone you trust. Exit code 1: declined,
     or refused; the tables from before are then in use.
     """
+    with files.interruptible(lambda: ""):
+        if back:
+            _go_back()
+        else:
+            _take(source, yes=yes)
+
+
+def _take(source: str | None, *, yes: bool) -> None:
     from sparkrig.serving.io import catalogue_files, table_update
     from sparkrig.serving.tables import changes
 
-    if back:
-        _go_back()
-        return
     if not source:
         raise click.ClickException("no SOURCE is named. Try: sparkrig models update FOLDER")
     files.must_answer(yes)

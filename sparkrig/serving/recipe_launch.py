@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from sparkrig.cure import with_setting
 from sparkrig.parsing import hub, safe_yaml
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.refusal import Refusal
