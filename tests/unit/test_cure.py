@@ -601,9 +601,9 @@ def test_a_cure_knows_what_of_it_is_a_command() -> None:
 
 def test_a_setting_is_read_back_as_the_value_that_it_was() -> None:
     pyinfra: dict[str, Any] = {"json": json}
-    tree = ast.parse(
-        Path(str(find_spec("pyinfra_cli").origin)).with_name("util.py").read_text()
-    )  # to import it would patch this process
+    spec = find_spec("pyinfra_cli")
+    assert spec and spec.origin
+    tree = ast.parse(Path(spec.origin).with_name("util.py").read_text())  # to import it would patch this process
     (reader,) = (each for each in tree.body if getattr(each, "name", "") == "parse_cli_arg")
     exec(ast.unparse(reader), pyinfra)
 
