@@ -5,17 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+from sparkrig import cure, login
 from sparkrig import inventory as inventories
-from sparkrig import login
 from sparkrig.checks import server_plan
 from sparkrig.checks.server import Server, Sources
+from sparkrig.checks.server_plan import Planned
 from sparkrig.cure import is_here, local, quoted_path, verb
 from sparkrig.deploys.spark import Spark
 from sparkrig.fleet import Fleet
@@ -46,7 +47,7 @@ class Said:
     """What a server answered. path: where it was asked; amiss: what is wrong with it; lost: it was not asked."""
 
     text: str = ""
-    path: str = smoke.CHAT
+    path: str = ""
     amiss: str = ""
     lost: bool = False
 
@@ -71,7 +72,7 @@ class Run:
     """What was typed, and what was seen.
 
     given: the settings that are for this run alone, as pyinfra's --data has them; lan: whether the management
-    network is to be answered, with a key.
+    network is to be answered, with a key; text: of the inventory; began: whether anything was done.
     """
 
     inventory: Path
@@ -80,6 +81,10 @@ class Run:
     given: dict[str, Any]
     lan: bool = False
     seen: Mapping[str, State] = field(default_factory=dict)
+    began: bool = False
+
+    def __post_init__(self) -> None:
+        self.text = atomic_write.read(self.inventory)
 
     @property
     def name(self) -> str:
@@ -115,14 +120,16 @@ class Run:
         return self.lan and any(listen.KEY not in own.get("secrets", {}) for own in self.data.values())
 
     def judge(self) -> None:
-        """Raise Refusal for what the catalogue alone refuses."""
+        """Raise Refusal for what the catalogue alone refuses, and where the inventory cannot take the key."""
+        if self.makes_key:
+            self.edited()
         fleet = self._fleet()
         wanted = self.given.get("model") or next((fleet[name].model for name in fleet if fleet[name].model), None)
         if wanted and not self.known.find(wanted) and not hub.ID.fullmatch(wanted):
             near = self.known.near(wanted)
             more = f", or {listed(near[1:])}" if near[1:] else ""
-            cure = verb("serve", near[0]).then(more) if near else local("sparkrig models")
-            raise Refusal(f"the catalogue has no model {wanted}", cure)
+            way = verb("serve", near[0]).then(more) if near else local("sparkrig models")
+            raise Refusal(f"the catalogue has no model {wanted}", way)
         for group in fleet.groups() if self.named else ():
             mine = fleet[group[0]]
             plan.wish(self.known.find, mine, len(group), self._sources.recipe(mine.recipe))
@@ -131,7 +138,7 @@ class Run:
         """The text of the inventory with the source of the key. Raises Refusal where it cannot be edited."""
         from sparkrig import inventory_file
 
-        text = atomic_write.read(self.inventory)
+        text = self.text
         for name, own in self.data.items():
             text = inventory_file.with_data(text, name, {"secrets": self._secrets(own)})
         try:
@@ -161,8 +168,19 @@ class Run:
             typed=lambda: (),
         )
 
-    def servers(self, **more: Any) -> dict[str, Server]:
-        """Of each host that was looked at. more: settings beside those of this run. Raises Refusal."""
+    @cached_property
+    def servers(self) -> dict[str, Server]:
+        """Of each host that was looked at. Raises Refusal."""
+        return self._judged()
+
+    def give(self, settings: Mapping[str, Any]) -> None:
+        """Take more settings for this run alone."""
+        if settings:
+            self.given |= settings
+            self.__dict__.pop("servers", None)
+
+    def _judged(self, **more: Any) -> dict[str, Server]:
+        """more: settings beside those of this run. Raises Refusal."""
         fleet, typed = self._fleet(**more), {**self.given, **more}
         sparks = {name: Spark(name, fleet, over(state, fleet[name])) for name, state in self.seen.items()}
         beside = replace(self._sources, host=sparks.get, typed=lambda: typed)
@@ -171,13 +189,13 @@ class Run:
     @property
     def leaders(self) -> list[Server]:
         """Those of the hosts that answer, or would."""
-        return _leading(self.servers())
+        return _leading(self.servers)
 
     def proposed(self, purpose: str) -> list[Proposal]:
         """Models that each host has room for."""
 
         def fit(model: Model) -> tuple[Wish, Sizing]:
-            servers = self.servers(model=model.name)
+            servers = self._judged(model=model.name)
             for refusal in (each for server in servers.values() for each in server.refusals()):
                 raise refusal
             first = _leading(servers)[0]
@@ -188,12 +206,12 @@ class Run:
     def find_ports(self) -> None:
         """Give a named server that is new ports of its own."""
         for server in self.leaders:
-            self.given |= server_plan.ports(server)
+            self.give(server_plan.ports(server))
 
     def refusals(self) -> dict[str, list[str]]:
         """Why hosts could not do their part: each sentence with the hosts that it is of."""
         found: dict[str, list[str]] = {}
-        for name, server in self.servers().items():
+        for name, server in self.servers.items():
             for refusal in server.refusals():
                 found.setdefault(f"{refusal.what}. Try: {refusal.cure}", []).append(name)
         if self.lan and not found:
@@ -211,31 +229,29 @@ class Run:
 
     @property
     def settled(self) -> bool:
-        return not self.makes_key and all(server.settled for server in self.servers().values())
+        return not self.makes_key and all(server.settled for server in self.servers.values())
 
-    def lines(self, server: Server) -> Iterator[tuple[str, str]]:
-        """What would be done: a word and a sentence each. Raises Refusal where it cannot be served."""
-        yield from server_plan.lines(server, self.known.sources)
-        if (client := self.client(server)).key:
-            new = f"; it is made, and {self.inventory} names it" if self.makes_key else ""
-            yield "key", f"in {client.lies}{new}"
-
-    def warnings(self, server: Server) -> Iterator[str]:
-        yield from server.told()
+    def planned(self, server: Server) -> Planned:
+        """What would be done. Raises Refusal where it cannot be served."""
+        warnings = [*server.told()]
         if other := self.other(server):
-            yield f"{self.inventory} declares {other}; drift says so until it has this model"
+            warnings.append(f"{self.inventory} declares {other}; drift says so until it has this model")
+        return server_plan.planned(server, self.known.sources, self.client(server), warnings)
 
     # --- the run
 
     def carry_out(self) -> Ended | None:
         """Make the key and name it, and run pyinfra; None where that got to its end. Raises Refusal."""
+        if atomic_write.read(self.inventory) != self.text:
+            raise Refusal(f"{self.inventory} was changed meanwhile, and nothing was done", cure.AGAIN[0])
+        self.began = True
         if self.makes_key:
             source = self._secrets({})[listen.KEY].partition(":")[2]
             private_file.make_key(Path(source).expanduser())
             atomic_write.write(self.inventory, self.edited())
         lacks = any(
             listen.asks(server.mine) and not server.goes and listen.KEY not in server.host.found.secrets.names
-            for server in self.servers().values()
+            for server in self.servers.values()
         )
         return (self._pyinfra(_SECRETS, {}) if lacks else None) or self._pyinfra(SERVE, self.given)
 
@@ -261,14 +277,14 @@ class Run:
         amiss = smoke.amiss(printed, names)
         return Said(amiss=amiss) if amiss else Said(smoke.answer(printed), path)
 
-    def client(self, server: Server, path: str = smoke.CHAT) -> Client:
+    def client(self, server: Server) -> Client:
         mine = server.mine
         places = [each.rpartition(":")[0] for each in server.at()]
         address = next((each for each in places if each != "127.0.0.1"), "127.0.0.1")
         if address == "*":
             address = login.address(server.host.name, self.data[server.host.name])
         key = mine.secrets.get(listen.KEY, "") if listen.asks(mine) else ""
-        return Client(f"http://{address}:{mine.serve_port}/v1", server.wish.called[0], key, path)
+        return Client(f"http://{address}:{mine.serve_port}/v1", server.wish.called[0], key)
 
     def tunnel(self, server: Server) -> str:
         """How this machine reaches a server that answers its own host alone; empty where it needs nothing."""

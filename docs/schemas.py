@@ -13,6 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
 from sparkrig.bandwidth import report as bandwidth
+from sparkrig.checks import server_plan
 from sparkrig.doctor import doctor
 from sparkrig.drift import drift, plan
 from sparkrig.explain.explanation import Explain
@@ -44,6 +45,7 @@ DOCUMENTS: Mapping[str, Any] = {
     "models": catalogue_report.Report,
     "onboard": onboard.Report,
     "plan": plan.Planning,
+    "serve": server_plan.Report,
     "startup": startup_report.Report,
     "status": status.Report,
     "storage": storage.Report,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.runs.applied import Applied, Said
+from sparkrig.cure import assigned
+from sparkrig.runs.applied import PROGRESS, Applied, Said
 
 if TYPE_CHECKING:
     from sparkrig.terminal.progress import Told
@@ -35,13 +35,7 @@ def environment() -> dict[str, str]:
 
 def data(given: Mapping[str, Any]) -> list[str]:
     """Settings for one run alone, as they are typed after `pyinfra`."""
-    return [word for name, value in given.items() for word in ("--data", f"{name}={_typed(value)}")]
-
-
-def _typed(value: Any) -> str:
-    """As pyinfra's --data reads it back."""
-    plain = isinstance(value, str) and not value.isdecimal() and value.lower() not in ("true", "false", "null")
-    return value if plain else json.dumps(value)
+    return [word for name, value in given.items() for word in ("--data", assigned(name, value))]
 
 
 def now() -> str:
@@ -118,7 +112,7 @@ class _Shown:
 
     def __init__(self, width: int, hosts: list[str], known: set[str], spent: Callable[[float], str]) -> None:
         self.width, self.hosts, self.known, self.spent = width, hosts, known, spent
-        self.stage, self.step, self.began = "", "", monotonic()
+        self.stage, self.step, self.began, self.tenth = "", "", monotonic(), -1
 
     def take(self, told: Told, applied: Applied, said: Said | None) -> None:
         if applied.step != self.step:
@@ -129,8 +123,18 @@ class _Shown:
             for name in self.hosts:
                 if name not in applied.failed and name not in applied.sentences:
                     told(name, self.stage)
-        if said and said.text and not said.wrong and said.text.strip() not in self.known:
+        if said and (found := PROGRESS.match(said.text)):
+            self._far(told, said, int(found[1]))
+        elif said and said.text and not said.wrong and said.text.strip() not in self.known:
             self._say(told, f"  {said.host}: {said.text}", "    ")  # why one is refused stands at the end
+
+    def _far(self, told: Told, said: Said, percent: int) -> None:
+        """A bar where lines are drawn anew, and elsewhere a line for each tenth."""
+        if told.live:
+            told(said.host, f"{'#' * (percent // 10):.<10} {said.text}")
+        elif percent // 10 != self.tenth:
+            self.tenth = percent // 10
+            self._say(told, f"  {said.host}: {said.text}", "    ")
 
     def step_ends(self, told: Told, applied: Applied) -> None:
         """One line for a step that changed something."""

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+from gevent import sleep, spawn
+from pyinfra import inventory
 
 from sparkrig import programs
 from sparkrig.cure import over_ssh, quoted
 from sparkrig.files import SECRETS_FILE
 from sparkrig.operations.group import STEP_S, Group, copied, long, look, on_all, tell, user
 from sparkrig.refusal import Refusal
+from sparkrig.runs.applied import PROGRESS
 from sparkrig.serving import copies, draft, served
 from sparkrig.serving.served import Weights
 from sparkrig.ssh import remote
-from sparkrig.text import bare_name, listed
+from sparkrig.ssh.remote import Failed, Lost
+from sparkrig.text import bare_name, listed, plain
 
 _WEIGHTS_S = 12 * 3600  # 118 GB, over a slow line; times `patience`
+_PULSE_S = 3
+_PROGRESS = ".sparkrig-files.progress"  # beside the weights (templates/download_weights.py)
+_LOOK = 'head -c 300 -- "$1" 2>/dev/null || :'
 
 DOWNLOAD = programs.text("operations/weights_download.sh")
 
@@ -86,4 +95,21 @@ def _download(group: Group, checkpoint: str) -> None:
     cure = (
         "set HF_TOKEN under secrets (sparkrig docs security), for the hub refuses many downloads without a token"
     )
-    long(group, "download", group.head, words, _WEIGHTS_S, cure)
+    watching = spawn(_tell_progress, group, f"{group.mine.weights}/{checkpoint}/{_PROGRESS}")
+    try:
+        long(group, "download", group.head, words, _WEIGHTS_S, cure)
+    finally:
+        watching.kill()
+
+
+def _tell_progress(group: Group, file: str) -> None:
+    """Tell each percent of a download, as its program notes it, until it is killed."""
+    at, told = inventory.get_host(group.head), ""
+    while True:
+        sleep(_PULSE_S)
+        with suppress(Failed, Lost):  # the download itself says what is wrong
+            text = plain(remote.shell(at, _LOOK, file, seconds=group.seconds(STEP_S)))
+            found = PROGRESS.match(text)
+            if found and found[1] != told:
+                told = found[1]
+                tell(group, text)

@@ -12,6 +12,7 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from os import PathLike, fspath
@@ -20,7 +21,7 @@ from typing import Any, Literal, TypeAlias
 from sparkrig.text import bare_name, lines, plain
 
 Deployed = Literal["cluster", "serve", "probe", "network", "bandwidth"]
-Setting: TypeAlias = str | Mapping[str, str]
+Setting: TypeAlias = bool | str | Mapping[str, str]
 """What a setting is given for one run: a word, or the entries of an object."""
 
 FILE = "\ufdd0"
@@ -63,6 +64,9 @@ TYPED = [""]
 
 LISTED = [True]
 """Whether an inventory names the hosts; without one pyinfra has nothing that it could run on."""
+
+AGAIN = [""]
+"""The command to which a setting of a server is added, its words quoted; empty for pyinfra's, typed once more."""
 
 DEPLOYED_FROM = ["deploys"]
 """The folder of the deploys as a command of this run names it: io.project.typed of that inventory."""
@@ -233,10 +237,32 @@ def deploy(
     run = Deployment(what, data or {})
     if not LISTED[0]:
         return Cure(enlist().line, ", which makes the inventory of a deploy", here=True, run=run)
-    options = [f" --data {quoted(f'{name}={_typed(value)}')}" for name, value in (data or {}).items()]
+    options = [f" --data {quoted(assigned(name, value))}" for name, value in (data or {}).items()]
     limits = "".join(f" --limit {quoted(host)}" for host in limit)
     line = f"pyinfra {FILE}{limits} {DEPLOYS}/{what}.py{''.join(options)}"
     return Cure(line, here=True, run=run)
+
+
+def with_setting(name: str, value: object, after: str = "") -> Cure:
+    """The command of this run once more, with a setting for that run alone. after: what follows, in words."""
+    word = f"--data {quoted(assigned(name, value))}"
+    return local(f"{AGAIN[0]} {word}", after) if AGAIN[0] else advice(f"the same with {word}{after}")
+
+
+def assigned(name: str, value: object) -> str:
+    """NAME=VALUE, as one word from which `read_value`, and pyinfra's --data, reads that value back."""
+    kept = isinstance(value, bool) or (isinstance(value, str) and read_value(value) == value)
+    return f"{name}={value if kept else json.dumps(value, ensure_ascii=False, default=dict)}"
+
+
+def read_value(text: str) -> Any:
+    """What pyinfra's --data makes of a text: it may look like a number or JSON (pyinfra_cli/util.py)."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for reads in (int, json.loads):
+        with suppress(ValueError):
+            return reads(text)
+    return text
 
 
 def on_hosts(command: str, *hosts: str) -> Cure:
@@ -286,7 +312,3 @@ def _filled(form: str) -> str:
 @cache  # a run has one inventory, and each of a thousand hosts some 30 cures
 def _places(typed: tuple[str, ...], deploys: str) -> Mapping[str, str]:
     return {FILE: " ".join(map(quoted_path, typed)) if typed[0] else "INVENTORY", DEPLOYS: quoted_path(deploys)}
-
-
-def _typed(value: Setting) -> str:
-    return value if isinstance(value, str) else json.dumps(dict(value), ensure_ascii=False)

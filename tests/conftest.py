@@ -33,6 +33,7 @@ def no_inventory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cure, "TYPED", [NAMED])
     monkeypatch.setattr(cure, "DEPLOYED_FROM", ["deploys"])
     monkeypatch.setattr(cure, "LISTED", [True])
+    monkeypatch.setattr(cure, "AGAIN", [""])
 
 
 @pytest.fixture(autouse=True)

@@ -121,6 +121,16 @@ def refusals() -> Iterator[None]:
         raise click.ClickException(f"{refusal.what}. Try: {refusal.cure}") from None
 
 
+@contextmanager
+def interruptible(stands: Callable[[], str]) -> Iterator[None]:
+    """Ctrl-C within ends the verb with one sentence, exit code 1. stands: what was changed; empty for nothing."""
+    try:
+        yield
+    except (click.Abort, KeyboardInterrupt):
+        terminal.echo(f"\nInterrupted; {stands() or 'nothing was changed'}.", err=True)
+        raise SystemExit(1) from None
+
+
 def catalogue(inventory: Path | None = None) -> Catalogue:
     """The models of models/ and of the project's own folder; exit code 1 where a file of them cannot stand.
 

@@ -192,12 +192,17 @@ def update(source: str | None, back: bool, yes: bool) -> None:
     name the images that your Sparks will start, so take them only from someone you trust. Exit code 1: declined,
     or refused; the tables from before are then in use.
     """
+    with files.interruptible(lambda: ""):
+        if back:
+            _go_back()
+        else:
+            _take(source, yes=yes)
+
+
+def _take(source: str | None, *, yes: bool) -> None:
     from sparkrig.serving.io import catalogue_files, table_update
     from sparkrig.serving.tables import changes
 
-    if back:
-        _go_back()
-        return
     if not source:
         raise click.ClickException("no SOURCE is named. Try: sparkrig models update FOLDER")
     files.must_answer(yes)
@@ -233,6 +238,7 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
     """Whether a recipe would start; its own values decide on what the options ask for a model."""
     from rich.text import Text
 
+    from sparkrig import cure
     from sparkrig.fleet import Fleet
     from sparkrig.refusal import Refusal
     from sparkrig.serving import plan, recipe_report
@@ -249,6 +255,7 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
         terminal.echo(f"{refusal.what}. Try: {refusal.cure}")
         sys.exit(2)
     rules, tables = files.lint_rules(), files.flag_tables()
+    cure.AGAIN[0] = f"sparkrig serve INVENTORY {quoted(name)}"
 
     def lint(wish: Wish) -> list[Finding]:  # of an image that was not looked into, as a deploy that has to pull it
         return plan.lint_of(wish, known.find, "multinode", None, "aarch64", rules, tables)

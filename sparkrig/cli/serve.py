@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from functools import partial
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from sparkrig import cure
 from sparkrig.cli import extras, files
 from sparkrig.cure import local, quoted, verb
 from sparkrig.refusal import Refusal
@@ -21,6 +22,7 @@ from sparkrig.text import bare_name, listed
 
 if TYPE_CHECKING:
     from sparkrig.checks.server import Server
+    from sparkrig.checks.server_plan import Amiss, Planned, Report
     from sparkrig.deploys.served import Run
     from sparkrig.drift.render.plan import Sheet
     from sparkrig.serving.purposes import Proposal
@@ -42,11 +44,12 @@ _HANGING = 11  # columns: where the sentences of a plan begin
 @click.option("--name", default="", metavar="NAME", help="Of a server beside the first one.")
 @click.option("--context", type=click.IntRange(min=1), help="Longest sequence, in tokens.")
 @click.option(
-    "--mods", metavar="DIGEST", help="Of a recipe's programs, which `sparkrig models show RECIPE` shows."
+    "--data", metavar="NAME=VALUE", multiple=True, help="A setting for this run alone (sparkrig docs settings)."
 )
 @click.option("--stop", is_flag=True, help="Take the server away; its image and weights stay.")
 @click.option("--dry", is_flag=True, help="Show the plan and change nothing.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation; of several models take the first.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/serve.json).")
 def serve(
     inventory_file: Where,
     model: str | None,
@@ -54,10 +57,11 @@ def serve(
     lan: bool,
     name: str,
     context: int | None,
-    mods: str | None,
+    data: tuple[str, ...],
     stop: bool,
     dry: bool,
     yes: bool,
+    as_json: bool,
 ) -> None:
     """Serve a model: choose one that fits, show the plan, ask once, and print how a client reaches it.
 
@@ -68,13 +72,13 @@ def serve(
     Exit code 1: refused, declined, or the run did not finish; 2: it answers nothing that makes sense; 3: a host
     could not be reached; 4: it was changed and rolled back (sparkrig docs serving).
     """
-    inventory = _inventory(inventory_file)
-    again = _again(inventory)
-    if stop and (model or purpose or context or mods or lan):
+    inventory, typed = _inventory(inventory_file), _settings(data)
+    again = cure.AGAIN[0] = _again(inventory)
+    if stop and (model or purpose or context or data or lan):
         raise click.UsageError("--stop goes with --name alone")
     if model and purpose:
         raise click.UsageError("--for proposes a model, and one is named")
-    _, data = files.inventory(inventory)
+    _, own = files.inventory(inventory)
     if not dry:
         files.must_answer(yes, f"{again} --dry, which shows the plan; then {again} --yes")
     known = files.catalogue(inventory)
@@ -84,10 +88,14 @@ def serve(
         from sparkrig.drift.render.plan import Sheet
         from sparkrig.terminal.screen import Screen
 
-        given = server_plan.given(model, name, context, next(iter(data.values())), mods=mods, lan=lan, stop=stop)
-        run, sheet = Run(inventory, data, known, given, lan), Sheet(Screen())
-        way = _stopped if stop else partial(_served, purpose=purpose)
-        raise SystemExit(way(run, sheet, again, dry=dry, yes=yes))
+        given = server_plan.given(model, name, context, next(iter(own.values())), typed, lan=lan, stop=stop)
+        run = Run(inventory, own, known, given, lan)
+        door = _Door(run, Sheet(Screen(stderr=as_json)), again, dry=dry, yes=yes)
+        with files.interruptible(lambda: f"what was done stays; {again} goes on" if run.began else ""):
+            code = door.stop() if stop else door.serve(purpose)
+    if as_json:
+        files.print_json(door.report(code))
+    raise SystemExit(code)
 
 
 def _inventory(target: Where) -> Path:
@@ -104,42 +112,21 @@ def _inventory(target: Where) -> Path:
     return target
 
 
+def _settings(data: tuple[str, ...]) -> dict[str, Any]:
+    parted = {name: value for name, _, value in (each.partition("=") for each in data)}
+    if "" in parted or not all("=" in each for each in data):
+        raise click.UsageError("--data is to be NAME=VALUE")
+    return {name: cure.read_value(value) for name, value in parted.items()}
+
+
 def _again(inventory: Path) -> str:
-    """The command as it was typed, less --dry and --yes."""
+    """The command as it was typed, less --dry, --yes and --json."""
     given = click.get_current_context().params
     words = ["sparkrig", "serve", project.as_typed(inventory), *filter(None, [given["model"]])]
-    for option, name in {"--for": "purpose", "--name": "name", "--context": "context", "--mods": "mods"}.items():
+    for option, name in {"--for": "purpose", "--name": "name", "--context": "context"}.items():
         words += [option, str(given[name])] if given[name] else []
+    words += [word for each in given["data"] for word in ("--data", each)]
     return shlex.join([*words, *(f"--{name}" for name in ("lan", "stop") if given[name])])
-
-
-# --- a model
-
-
-def _served(run: Run, sheet: Sheet, again: str, *, purpose: str | None, dry: bool, yes: bool) -> int:
-    run.judge()
-    if run.makes_key:
-        extras.need("onboard", "a key in an inventory")
-        run.edited()
-    if unread := run.look():
-        return _unread(sheet, unread)
-    if purpose or not (run.named or run.serving):
-        chosen = _proposal(run, sheet, purpose or _purpose(), yes=yes or dry)
-        run.given["model"] = chosen.wish.model.name
-    run.find_ports()
-    if refused := run.refusals():
-        for text, names in refused.items():
-            _amiss(sheet, names, text)
-        return 1
-    for server in run.leaders:
-        _plan(run, sheet, server)
-    if dry:
-        return 0
-    if run.settled:
-        sheet.put("It is so already; nothing is to be done.")
-    elif code := _run(run, sheet, "Serve this?", again, yes=yes):
-        return code
-    return max(_answered(run, sheet, server) for server in run.leaders)
 
 
 def _purpose() -> str:
@@ -155,100 +142,167 @@ def _purpose() -> str:
     return [*PURPOSES][given - 1]
 
 
-def _proposal(run: Run, sheet: Sheet, purpose: str, *, yes: bool) -> Proposal:
-    """Raises Refusal where nothing fits."""
-    from sparkrig.checks import server_plan
+@dataclass
+class _Door:
+    """What is shown of a run, and kept for --json. again: the command to type once more."""
 
-    found = run.proposed(purpose)
-    if not found:
-        raise Refusal(
-            f"no model of the catalogue for {PURPOSES[purpose]} fits as the hosts are now",
-            local(f"sparkrig models --for {quoted(purpose)}", "; named, each says what is in its way"),
+    run: Run
+    sheet: Sheet
+    again: str
+    dry: bool
+    yes: bool
+    plans: list[Planned] = field(default_factory=list)
+    answers: dict[str, str] = field(default_factory=dict)
+    amiss: list[Amiss] = field(default_factory=list)
+    outcome: str = ""
+
+    def report(self, code: int) -> Report:
+        from sparkrig.checks.server_plan import Report
+
+        return Report(
+            inventory=str(self.run.inventory),
+            servers=self.plans,
+            answers=self.answers,
+            amiss=self.amiss,
+            outcome=self.outcome,
+            exit_code=code,
         )
-    sheet.put(f"For {PURPOSES[purpose]}, and fit to be served now:", "bold")
-    for number, each in enumerate(found, 1):
-        sheet.put(f"{number}  {server_plan.offered(each, run.known.sources)}", "", 2, 5)
-    if yes or len(found) == 1:
-        return found[0]
-    given: int = terminal.prompt("Which one", type=click.IntRange(1, len(found)), default=1)
-    return found[given - 1]
 
+    # --- a model
 
-def _plan(run: Run, sheet: Sheet, server: Server) -> None:
-    _rows(sheet, run.lines(server))
-    for text in run.warnings(server):
-        sheet.put(f"! {text}", "yellow", 0, 2)
-    sheet.blank()
+    def serve(self, purpose: str | None) -> int:
+        run = self.run
+        if run.makes_key:
+            extras.need("onboard", "a key in an inventory")
+        run.judge()
+        if unread := run.look():
+            return self._unread(unread)
+        if purpose or not (run.named or run.serving):
+            run.give({"model": self._chosen(purpose or _purpose()).wish.model.name})
+        run.find_ports()
+        if refused := run.refusals():
+            for text, names in refused.items():
+                self._amiss(names, text)
+            return self._end("Refused; nothing was changed.", 1)
+        for server in run.leaders:
+            self._plan(server)
+        if self.dry:
+            self.outcome = "Planned; nothing was changed."
+            return 0
+        if run.settled:
+            self._end("It is so already; nothing is to be done.", 0)
+        elif code := self._carry_out("Serve this?"):
+            return code
+        return max(self._answered(server) for server in run.leaders)
 
+    def _chosen(self, purpose: str) -> Proposal:
+        """Raises Refusal where nothing fits."""
+        from sparkrig.checks import server_plan
 
-def _rows(sheet: Sheet, rows: Iterable[tuple[str, str]]) -> None:
-    for word, text in rows:
-        sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
+        found = self.run.proposed(purpose)
+        if not found:
+            raise Refusal(
+                f"no model of the catalogue for {PURPOSES[purpose]} fits as the hosts are now",
+                local(f"sparkrig models --for {quoted(purpose)}", "; named, each says what is in its way"),
+            )
+        self.sheet.put(f"For {PURPOSES[purpose]}, and fit to be served now:", "bold")
+        for number, each in enumerate(found, 1):
+            self.sheet.put(f"{number}  {server_plan.offered(each, self.run.known.sources)}", "", 2, 5)
+        if self.yes or self.dry or len(found) == 1:
+            return found[0]
+        given: int = terminal.prompt("Which one", type=click.IntRange(1, len(found)), default=1)
+        return found[given - 1]
 
+    def _plan(self, server: Server) -> None:
+        from sparkrig.checks.server_plan import rows
 
-def _run(run: Run, sheet: Sheet, question: str, again: str, *, yes: bool) -> int:
-    """Carry it out, after consent; the exit code, 0 where it got to its end."""
-    if not yes and not files.agreed(question):
-        sheet.put("Declined; nothing was changed.", "bold")
-        return 1
-    ended = run.carry_out()
-    if ended is None:
+        plan = self.run.planned(server)
+        self.plans.append(plan)
+        new = f"; it is made, and {self.run.inventory} names it" if self.run.makes_key else ""
+        self._rows([*rows(plan), ("key", f"in {plan.client.lies}{new}" if plan.client.key else "")])
+        for text in plan.warnings:
+            self.sheet.put(f"! {text}", "yellow", 0, 2)
+        self.sheet.blank()
+
+    def _carry_out(self, question: str) -> int:
+        """The exit code, after consent; 0 where the run got to its end."""
+        if not self.yes and not files.agreed(question):
+            return self._end("Declined; nothing was changed.", 1)
+        ended = self.run.carry_out()
+        if ended is None:
+            self.outcome = "Done."
+            return 0
+        for text in ended.applied.why():
+            self.sheet.put(text, "red", 0, 2)
+        return self._end(ended.said(self.run.inventory, self.again), ended.applied.exit_code(back=ended.back))
+
+    def _answered(self, server: Server) -> int:
+        """Ask the first question, and say how a client reaches the server."""
+        run, host = self.run, server.host.name
+        said = run.first_answer(server)
+        if said.amiss:
+            self._amiss([host], f"{said.amiss}. Try: {verb('startup')}")
+            return 3 if said.lost else 2
+        self.answers[host] = said.text
+        client = run.client(server)
+        self._rows(
+            [
+                ("answer", said.text),
+                ("URL", f"{client.base}, model {client.model}"),
+                ("key", client.lies if client.key else "none is asked for"),
+                ("tunnel", run.tunnel(server)),
+            ]
+        )
+        stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
+        pasted = {"curl": client.curl, "Python": client.python(said.path), "editor": client.editor, "stop": stop}
+        for word, line in pasted.items():
+            self.sheet.whole(f"{word:<{_HANGING}}{line}")
         return 0
-    for text in ended.applied.why():
-        sheet.put(text, "red", 0, 2)
-    sheet.put(ended.said(run.inventory, again), "bold", 0, 2)
-    return ended.applied.exit_code(back=ended.back)
 
+    # --- the end of one
 
-def _answered(run: Run, sheet: Sheet, server: Server) -> int:
-    """Ask the first question, and say how a client reaches the server."""
-    said = run.first_answer(server)
-    if said.amiss:
-        _amiss(sheet, [server.host.name], f"{said.amiss}. Try: {verb('startup')}")
-        return 3 if said.lost else 2
-    client = run.client(server, said.path)
-    rows = [
-        ("answer", said.text),
-        ("URL", f"{client.base}, model {client.model}"),
-        ("key", client.lies if client.key else "none is asked for"),
-        ("tunnel", run.tunnel(server)),
-    ]
-    _rows(sheet, [(word, text) for word, text in rows if text])
-    stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
-    pasted = {"curl": client.curl, "Python": client.python, "editor": client.editor, "stop": stop}
-    for word, line in pasted.items():
-        sheet.whole(f"{word:<{_HANGING}}{line}")
-    return 0
-
-
-# --- the end of one
-
-
-def _stopped(run: Run, sheet: Sheet, again: str, *, dry: bool, yes: bool) -> int:
-    if unread := run.look():
-        return _unread(sheet, unread)
-    there = {bare_name(server.host.name): server.record for server in run.leaders if server.record}
-    if not there:
-        sheet.put("Nothing is served; nothing was done.", "bold")
+    def stop(self) -> int:
+        if unread := self.run.look():
+            return self._unread(unread)
+        there = {bare_name(server.host.name): server.record for server in self.run.leaders if server.record}
+        if not there:
+            return self._end("Nothing is served; nothing was done.", 0)
+        for host, record in there.items():
+            self.sheet.put(f"{record.model} on {host} goes; its image and weights stay.")
+        if self.dry:
+            return 0
+        if code := self._carry_out("Stop it?"):
+            return code
+        self._end(f"Nothing is served any more on {listed(there)}.", 0)
+        for other in filter(None, map(self.run.other, self.run.leaders)):
+            self.sheet.put(
+                f"! {self.run.inventory} still declares {other}; drift says so until it does not", "yellow", 0, 2
+            )
         return 0
-    for host, record in there.items():
-        sheet.put(f"{record.model} on {host} goes; its image and weights stay.")
-    if dry:
-        return 0
-    if code := _run(run, sheet, "Stop it?", again, yes=yes):
+
+    # --- what is shown
+
+    def _rows(self, rows: Iterable[tuple[str, str]]) -> None:
+        for word, text in rows:
+            if text:
+                self.sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
+
+    def _unread(self, unread: Mapping[str, str]) -> int:
+        for host, why in unread.items():
+            self._amiss([host], why)
+        files.try_doctor()
+        self.outcome = "Not every host could be read; nothing was changed."
+        return 3
+
+    def _amiss(self, hosts: Iterable[str], why: str) -> None:
+        from sparkrig.checks.server_plan import Amiss
+
+        names = [*map(bare_name, hosts)]
+        self.amiss.append(Amiss(hosts=names, why=why))
+        self.sheet.put(f"✗ {listed(names)}: {why}", "red", 0, 2)
+
+    def _end(self, outcome: str, code: int) -> int:
+        """Say how it stands."""
+        self.outcome = outcome
+        self.sheet.put(outcome, "bold", 0, 2)
         return code
-    sheet.put(f"Nothing is served any more on {listed(there)}.", "bold")
-    for other in filter(None, map(run.other, run.leaders)):
-        sheet.put(f"! {run.inventory} still declares {other}; drift says so until it does not", "yellow", 0, 2)
-    return 0
-
-
-def _unread(sheet: Sheet, unread: Mapping[str, str]) -> int:
-    for host, why in unread.items():
-        _amiss(sheet, [host], why)
-    files.try_doctor()
-    return 3
-
-
-def _amiss(sheet: Sheet, hosts: Iterable[str], why: str) -> None:
-    sheet.put(f"✗ {listed(map(bare_name, hosts))}: {why}", "red", 0, 2)

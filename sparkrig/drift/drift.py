@@ -264,7 +264,8 @@ def _add(data: dict[str, Setting], more: Mapping[str, Setting]) -> None:
     """Give more settings; the entries of an object join those that are there."""
     for name, value in more.items():
         old = data.get(name, {})
-        data[name] = value if isinstance(value, str) or isinstance(old, str) else {**old, **value}
+        plain = isinstance(value, str | bool) or isinstance(old, str | bool)
+        data[name] = value if plain else {**old, **value}
 
 
 def _odd(check: Check, usual: Mapping[str, str]) -> bool:

@@ -226,7 +226,7 @@ def _stops(found: Containers, *, restart_docker: bool) -> Refusal | None:
         return None
     return Refusal(
         f"docker must restart for its nvidia runtime, and {found.running} container(s) are running",
-        deploy(data={"restart_docker": "True"}).then(", which stops them"),
+        deploy(data={"restart_docker": True}).then(", which stops them"),
     )
 
 

@@ -19,6 +19,7 @@ _STAGES = {
 }
 _AT_WORK = ("Connected", "Ready: ", "noop: ")
 _BUSY = re.compile(rf" {BUSY} \(\d+ s\)$")
+PROGRESS = re.compile(r"(100|\d\d?) % of ")  # how far a long step is: what a host says in the place of its last
 _UNREACHABLE = re.compile(r"Could not connect|SSH |Authentication|Host key|No host key|The host key")
 _CHECKS = ("Bandwidth: ", "Driver: prove ")
 _ERROR = re.compile(

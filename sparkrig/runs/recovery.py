@@ -9,7 +9,7 @@ from sparkrig.runs.journal import Journal, Run, outcome
 from sparkrig.serving.served import Service
 
 # The one option that a run is noted with: which service it was for.
-NAMED = re.compile(r"(?<![\w-])serve_name=([a-z0-9][a-z0-9-]{0,23})$")
+NAMED = re.compile(r'(?<![\w-])serve_name="?([a-z0-9][a-z0-9-]{0,23})"?$')
 _UNREACHED = "no answer on rail"  # sparkrig.network.guard's words for a host that does not reach the other
 
 

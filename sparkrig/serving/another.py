@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sparkrig.cure import on_host, quoted, quoted_path
+from sparkrig.cure import on_host, quoted, quoted_path, with_setting
 from sparkrig.refusal import Refusal
 from sparkrig.serving import gguf, runtimes
 from sparkrig.serving.model import Launch, Nodes, Scalar
@@ -19,7 +19,7 @@ def fits(engine: Runtime, settings: Settings) -> None:
     if engine.file and not settings.serve_gguf:
         raise Refusal(
             f"{engine.name} serves a GGUF file, and serve_gguf names none",
-            "the same with --data serve_gguf=OWNER/NAME/FILE.gguf, a file below the folder of weights",
+            with_setting("serve_gguf", "OWNER/NAME/FILE.gguf", ", a file below the folder of weights"),
         )
     if settings.serve_gguf and not engine.file:
         raise Refusal(f"serve_gguf is for llama.cpp, and {engine.name} is to serve", "leave one of both out")
@@ -43,7 +43,7 @@ def shares(engine: Runtime, nodes: int) -> None:
             if engine.most_nodes == 1
             else f"on {engine.most_nodes} Sparks at most here, and {nodes} are asked for: vLLM serves on more"
         )
-        raise Refusal(f"{engine.name} serves {why}", f"the same with --data serve_nodes={engine.most_nodes}")
+        raise Refusal(f"{engine.name} serves {why}", with_setting("serve_nodes", engine.most_nodes))
 
 
 def own(engine: Runtime, settings: Settings) -> dict[str, Scalar | dict[str, Scalar]]:

@@ -17,13 +17,12 @@ class Client:
     """What a client needs.
 
     base: of the API, http://ADDRESS:PORT/v1; model: as it is asked for; key: the source of VLLM_API_KEY on this
-    machine, as the setting secrets has it, empty where the API asks for none; path: one of smoke.PATHS.
+    machine, as the setting secrets has it, empty where the API asks for none.
     """
 
     base: str
     model: str
     key: str = ""
-    path: str = smoke.CHAT
 
     @property
     def _kind(self) -> str:
@@ -35,22 +34,23 @@ class Client:
 
     @property
     def curl(self) -> str:
-        header = [f'-H "Authorization: Bearer {self._in_shell}"'] if self.key else []
-        return " ".join(["curl", *header, quoted(f"{self.base}/models")])
+        """The key comes by a pipe: every user of a machine sees the arguments of its processes."""
+        piped = f"{self._header} | curl -H @-" if self.key else "curl"
+        return f"{piped} {quoted(f'{self.base}/models')}"
 
     @property
-    def _in_shell(self) -> str:
-        """The key as a shell reads it, within double quotes."""
+    def _header(self) -> str:
+        """The command that prints the header with the key."""
+        header = "sed 's/^/Authorization: Bearer /'"
         if self._kind == "env":
-            return f"${self._where}"
-        file = f"~/{quoted(self._where[2:])}" if self._where.startswith("~/") else quoted_path(self._where)
-        return "$(cat " + file + ")"
+            return f"printenv {self._where} | {header}"
+        home = self._where.startswith("~/")
+        return f"{header} {f'~/{quoted(self._where[2:])}' if home else quoted_path(self._where)}"
 
-    @property
-    def python(self) -> str:
-        """With the client of OpenAI (package openai)."""
+    def python(self, path: str) -> str:
+        """With the client of OpenAI (package openai). path: one of smoke.PATHS."""
         asked = f'OpenAI(base_url="{self.base}", api_key={self._in_python})'
-        if self.path == smoke.EMBED:
+        if path == smoke.EMBED:
             return f'{asked}.embeddings.create(model={json.dumps(self.model)}, input="Hello")'
         said = '[{"role": "user", "content": "Hello"}]'
         return f"{asked}.chat.completions.create(model={json.dumps(self.model)}, messages={said})"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sparkrig.cure import advice
+from sparkrig.cure import advice, with_setting
 from sparkrig.refusal import Refusal
 from sparkrig.serving.arguments import whole_number
 from sparkrig.serving.model import Model, Shape
@@ -98,8 +98,8 @@ def judge(model: Model, layout: Layout) -> None:
 def _instead(shape: Shape, nodes: int) -> str:
     """A layout of that many Sparks that can be, stages alone, which divide no heads; else fewer Sparks."""
     if nodes > shape.depth:
-        return f"the same with --data serve_nodes={shape.depth}"
-    return f'the same with --data \'serve_flags={{"{TENSOR}": 1, "{STAGES}": {nodes}}}\''
+        return with_setting("serve_nodes", shape.depth)
+    return with_setting("serve_flags", {TENSOR: 1, STAGES: nodes})
 
 
 def _divisors(number: int) -> list[int]:

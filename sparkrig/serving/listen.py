@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from ipaddress import IPv4Address
 
-from sparkrig.cure import advice, is_here, login
+from sparkrig.cure import is_here, login, with_setting
 from sparkrig.refusal import Refusal
 from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.runtimes import runtime
@@ -55,7 +55,7 @@ def sockets(mine: Settings, address: IPv4Address | None) -> tuple[str, ...]:
         if address is None:
             raise Refusal(
                 "no management address was found on this host, where the API is to answer",
-                advice(f"the same with --data serve_listen={LOCAL}, or with an address of the host"),
+                with_setting("serve_listen", LOCAL, ", or with an address of the host"),
             )
         where = str(address)
     places = (_LOOPBACK,) if where in (LOCAL, _LOOPBACK) else (_LOOPBACK, where)

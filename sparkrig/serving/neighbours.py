@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sparkrig.cure import deploy, on_host, quoted_path
+from sparkrig.cure import deploy, on_host, with_setting
 from sparkrig.refusal import Refusal
 from sparkrig.serving import served
 from sparkrig.serving.last_deploy import Record
@@ -32,7 +32,7 @@ def judge(serving: Serving, mine: Settings, others: Mapping[str, Record], *, lea
             raise Refusal(
                 f"{Service(name)} has its weights in {other.weights}, and weights is {mine.weights}: a host has "
                 f"one folder of them",
-                f"the same with --data weights={quoted_path(other.weights)}",
+                with_setting("weights", other.weights),
             )
         if leads and other.rank == 0:
             _ports(mine, Service(name), other)
@@ -44,7 +44,7 @@ def _ports(settings: Settings, service: Service, other: Record) -> None:
         if port in (other.port, other.trial_port):
             raise Refusal(
                 f"{field} is {port}, which is a port of {service}",
-                f"the same with --data {field}=PORT, one that is free",
+                with_setting(field, "PORT", ", one that is free"),
             )
 
 
@@ -62,7 +62,7 @@ def meets(form: str, serving: Serving, record: Record | None, others: Mapping[st
             raise Refusal(
                 f"the nodes of {form} meet at port {port}, which {Service(name)} has: its hosts have one server "
                 f"of each form",
-                f"the same with --data serve_form={free}, or with serve_nodes=1 where one Spark is enough",
+                with_setting("serve_form", free, ", or with serve_nodes=1 where one Spark is enough"),
             )
     runs = serving.unit.get("ActiveState") in ("active", "activating")
     ours = runs and record is not None and record.form == form and record.rank == 0

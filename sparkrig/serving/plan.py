@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from sparkrig.cure import local, on_host, quoted, quoted_path
+from sparkrig.cure import local, on_host, quoted, quoted_path, with_setting
 from sparkrig.host import images
 from sparkrig.host.images import Image
 from sparkrig.parsing import hub
@@ -50,7 +50,7 @@ def wish(find: Find, settings: Settings, sparks: int, recipe: Recipe | None = No
         none = f"none as {settings.serve_name}" if settings.serve_name else "none"
         raise Refusal(
             f"no model is named, and this host serves {none} yet",
-            "the same with --data model=NAME; sparkrig models",
+            with_setting("model", "NAME", "; sparkrig models"),
         )
     engine = recipe_launch.engine(recipe) if recipe else runtimes.runtime(settings.serve_engine)
     another.fits(engine, settings)
@@ -102,10 +102,10 @@ def _image(
     if engine is not runtimes.VLLM and not (base and base.image):
         raise Refusal(
             f"{engine.name} is to serve {checkpoint.id}, and no image is named: the catalogue's are of vLLM",
-            "the same with --data serve_image=IMAGE",
+            with_setting("serve_image", "IMAGE"),
         )
     if recipe is None and (why := hindrance(model, checkpoint, base)):
-        raise Refusal(why, "the same with --data serve_image=IMAGE")
+        raise Refusal(why, with_setting("serve_image", "IMAGE"))
     return (base.pulled if base else "") or IMAGE
 
 
@@ -176,7 +176,7 @@ def _enough(checkpoint: Checkpoint, model: Model, nodes: Nodes, sparks: int, set
         if settings.serve_nodes:
             raise Refusal(
                 f"serve_nodes is {nodes}, and {there}",
-                f"the same with --data serve_nodes={sparks}; or leave it out",
+                with_setting("serve_nodes", sparks, "; or leave it out"),
             )
         raise Refusal(
             f"{checkpoint.id} is for {nodes} Sparks, and {there}",
@@ -279,7 +279,7 @@ def larger(asked: Wish, sparks: int, memory_gib: float) -> str:
         if layout.divides(shared.tensor, asked.model.shape):
             use = replace(most.shared(nodes), utilization=MOST_UTILIZATION, sequences=1)
             if budget(asked.model, asked.checkpoint, use).fit == "fits":
-                return f"the same with --data serve_nodes={nodes}, on which it fits"
+                return with_setting("serve_nodes", nodes, ", on which it fits")
     return ""
 
 

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
+from sparkrig.cure import with_setting
 from sparkrig.parsing import hub, safe_yaml
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.refusal import Refusal
@@ -84,7 +85,7 @@ def sparks(found: Recipe, mine: Settings, there: int) -> Nodes:
         fitting = f"{found.fewest} to {found.most}" if found.most else f"{wanted}"
         raise Refusal(
             f"{found.source} is for {fitting} Sparks, and this deploy would serve it with {min(wanted, most)}",
-            f"the same with --data serve_nodes={'1 or' if most == _PAIR else '1 to'} {most}",
+            with_setting("serve_nodes", most, " or fewer"),
         )
     return nodes
 
@@ -197,7 +198,7 @@ def _draft(found: Recipe, mine: Settings, told: str) -> str:
         return named
     raise Refusal(
         f"{found.source} drafts with {told}, a folder of its author's host",
-        "the same with --data serve_draft=OWNER/NAME, or serve_draft=none",
+        with_setting("serve_draft", "OWNER/NAME", ", or serve_draft=none"),
     )
 
 
@@ -228,7 +229,7 @@ def _judge(found: Recipe, one: launch.Launch, flags: Mapping[str, Any], nodes: N
         raise Refusal(
             f"{found.source}: --{layout.STAGES} is {flags[layout.STAGES]}, and that does not divide the {nodes} "
             f"Spark{'s' * (nodes > 1)} that would serve it",
-            "the same with --data serve_nodes=NUMBER, a multiple of it",
+            with_setting("serve_nodes", "NUMBER", ", a multiple of it"),
         )
     share = flags.get("gpu-memory-utilization", "0.9")
     if not re.fullmatch(r"0?\.\d+|1(\.0+)?", str(share)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sparkrig.cure import quoted
+from sparkrig.cure import with_setting
 from sparkrig.refusal import Refusal
 from sparkrig.serving import engines, plan, service_settings, steps
 from sparkrig.serving.budget import MEMORY_GIB, budget
@@ -97,4 +97,4 @@ def _programs(recipe: Recipe) -> Iterator[str]:
             yield f"--- {name if step.command else f'{step.name}/{name}'}"
             yield text.rstrip("\n")
     yield ""
-    yield f"To have it run: sparkrig serve INVENTORY RECIPE --mods {quoted(steps.digest(recipe.steps))}"
+    yield f"To have it run: {with_setting('serve_mods', steps.digest(recipe.steps))}"

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from sparkrig import programs
-from sparkrig.cure import local, quoted
+from sparkrig.cure import local, quoted, with_setting
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings
 from sparkrig.text import listed
@@ -46,8 +46,7 @@ def agreed(source: str, steps: Sequence[Step], mine: Settings) -> str:
             f"{source} runs {why} in its container: {names}",
             local(
                 f"sparkrig models show {quoted(mine.recipe or 'FILE')}",
-                f", read them, then the same with --data serve_mods={digest(steps)}"
-                " (sparkrig serve: --mods DIGEST)",
+                f", read them, then {with_setting('serve_mods', digest(steps))}",
             ),
         )
     return document(steps)

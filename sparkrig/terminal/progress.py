@@ -55,7 +55,7 @@ class Told:
     """Receives what each host is at; the names are an inventory's, or of anything else that works side by side."""
 
     def __init__(self, hosts: Hosts, console: Console, *, live: bool) -> None:
-        self._hosts, self._console, self._live = hosts, console, live
+        self._hosts, self._console, self.live = hosts, console, live
         self._many = hosts.total > _MANY
         self._counted = hosts.began
 
@@ -120,11 +120,11 @@ class Told:
         busy = self._hosts.busy.pop(name, None)
         took = monotonic() - busy.began if busy else 0.0
         worth = bool(busy and busy.said) if self._many else took >= WORTH_S
-        if self._live and text:
+        if self.live and text:
             sign = (ASCII_SIGNS if self._console.options.ascii_only else SIGNS)[level]
             told = (sign, STYLES[level]), " ", (name, "bold"), f" {text} ", (f"({spent(took)})", "dim")
             self._print(Text.assemble(*told))
-        elif not self._live and (worth or (text and level == "fault")):
+        elif not self.live and (worth or (text and level == "fault")):
             self._print(Text(f"{name}: {how} {spent(took)}{f': {text}' if text else ''}"))
 
     def _print(self, line: Text) -> None:

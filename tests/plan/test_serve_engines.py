@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sparkrig.serving import gguf
-from tests.plan.conftest import A, Deploy, Run
+from sparkrig.serving import gguf, served
+from tests.plan.conftest import A, B, Deploy, Run
 from tests.plan.desk import Desk
-from tests.plan.serve_runs import FILE, MODEL, order, served_by, tail
-from tests.plan.serving import GGUF_GIB, GIB, NAME, SOLO, Spark, answering, beside, files, hosts, ready, serving
+from tests.plan.serve_runs import FILE, MODEL, PAIR, order, served_by, tail
+from tests.plan.serving import (
+    BOTH,
+    GGUF_GIB,
+    GIB,
+    NAME,
+    SOLO,
+    Spark,
+    answering,
+    beside,
+    files,
+    hosts,
+    ready,
+    serving,
+)
 from tests.tables import each_row, table
 
 GGUF = "ggml-org/gpt-oss-120b-GGUF/gpt-oss-120b-mxfp4-00001-of-00003.gguf"
@@ -38,6 +52,46 @@ def there(engine: str, **changes: Any) -> Spark:
     """A host that serves it as this very code wants it."""
     up = serving(SOLO, files=files(SOLO, 0, 1, **DATA[engine]))
     return replace(up, **{**THERE, **changes})
+
+
+# what is written travels on standard input, which the fake connector does not print
+WRITTEN = """
+from pyinfra.connectors.fake import FakeConnector as _Fake
+if not hasattr(_Fake, "unread"):
+    _Fake.unread = _Fake.run_shell_command
+    def _run(self, command, *words, **more):
+        with open({file!r}, "a") as file:
+            file.writelines(f"{{self.host.name}} {{row}}\\n" for row in str(more.get("_stdin") or "").splitlines())
+        return self.unread(command, *words, **more)
+    _Fake.run_shell_command = _run
+"""
+
+
+@pytest.mark.parametrize("engine", [*DATA, "pair"])
+def test_every_unit_has_its_brake_and_leaves_ssh_ahead(deploy: Deploy, engine: str, tmp_path: Path) -> None:
+    file = tmp_path / "written"
+    found, typed = hosts(ready(**THERE), Spark()), words(engine) if engine in DATA else PAIR
+    if engine == "pair":
+        found = hosts(ready(BOTH), ready(BOTH))
+    name = typed[1].partition("=")[2]
+    run = deploy(
+        answering(found, name, engine=engine if engine in DATA else "vllm"),
+        *("-y", *typed),
+        file=FILE,
+        head=WRITTEN.format(file=str(file)),
+    )
+    assert run.code == 0, tail(run)
+    rows = [row.split() for row in file.read_text().splitlines()]
+    units = {row[0]: b64decode(row[-1]).decode() for row in rows if served.SERVICE.endswith(f"/{row[2:3][0]}")}
+    assert set(units) == ({A, B} if engine == "pair" else {A})
+    for host, unit in units.items():
+        kept = [row for row in unit.splitlines() if served.BRAKE in row or "ssh.service" in row]
+        assert kept == [
+            "After=ssh.service ssh.socket sshd.service",
+            f"ExecCondition={served.BRAKE} begin",
+            f"ExecStartPost={served.BRAKE} loads" + (" 18000" if host == A else ""),
+            f"ExecStopPost={served.BRAKE} end",
+        ]
 
 
 @ENGINES

@@ -14,10 +14,12 @@ from sparkrig.serving.io import recipe_file
 from sparkrig.serving.wish import Sizing
 from tests.attacks.texts import WORST
 from tests.plan.clean import CLEAN
-from tests.plan.conftest import JOURNAL, A, B, Host
+from tests.plan.conftest import BEGIN, JOURNAL, A, B, Host
 from tests.plan.desk import Desk, Done, commands, noted
+from tests.plan.locks import HELD
 from tests.plan.serving import BOTH, SOLO, Spark, answering, files, hosts, ready, serving
 from tests.plan.walk import harmless
+from tests.schemas import complaints
 from tests.tables import each_row
 
 GPT = "gpt-oss-120b"
@@ -66,10 +68,13 @@ def test_a_model_is_served_asked_and_announced_with_one_command(desk: Desk, home
 
 def test_what_is_served_already_is_asked_and_not_deployed_again(desk: Desk, home: Path) -> None:
     noted(desk, solo(serving(SOLO)))
-    for words in ((GPT,), ()):
-        done = desk.typed("serve", *words, "-y")
-        assert done.code == 0, done.out + done.said
-        assert "It is so already" in done.out and "The capital of France is Paris." in done.out
+    done = desk.typed("serve", GPT, "-y")
+    assert done.code == 0, done.out + done.said
+    assert "It is so already" in done.out and "The capital of France is Paris." in done.out
+    done = desk.typed("serve", "-y", "--json")
+    assert done.code == 0 and complaints("serve", done.report) == [], done
+    assert done.report["outcome"] == "It is so already; nothing is to be done."
+    assert done.report["answers"] == {"spark-a": "The capital of France is Paris."}
     assert not any(START in each for each in commands(desk))
     assert not home.joinpath(KEY).exists()
 
@@ -90,13 +95,17 @@ def test_the_lan_is_answered_with_a_key_that_only_its_owner_can_read(desk: Desk,
     assert (file.stat().st_mode & 0o777, len(key)) == (0o600, 64)
     assert '"secrets": {"VLLM_API_KEY": "file:~/.config/sparkrig/keys/spark-a"}' in desk.inventory.read_text()
     assert "answers 10.0.2.11:8000, 127.0.0.1:8000; asks for VLLM_API_KEY" in said(done)
-    assert 'curl -H "Authorization: Bearer $(cat ~/.config/sparkrig/keys/spark-a)" http://10.0.2.11' in done.out
+    piped = "sed 's/^/Authorization: Bearer /' ~/.config/sparkrig/keys/spark-a | curl -H @- http://10.0.2.11"
+    assert piped in done.out
     sent = "\n".join(commands(desk))
     assert key not in done.out + done.said + sent + desk.inventory.read_text()
     steps = re.findall("✓ (Secrets|Serve): ", done.said)
     assert steps == ["Secrets", "Serve"], done.said
-    again = desk.typed("serve", GPT, "--lan", "--dry")
-    assert "it is made" not in said(again) and file.read_text().strip() == key
+    again = desk.typed("serve", GPT, "--lan", "--dry", "--json")
+    assert "it is made" not in again.said and key not in again.out + again.said and file.read_text().strip() == key
+    assert complaints("serve", again.report) == []
+    client = {"base": "http://10.0.2.11:8000/v1", "model": GPT, "key": "file:~/.config/sparkrig/keys/spark-a"}
+    assert again.report["servers"][0]["client"] == client
 
 
 def test_what_cannot_be_served_is_refused_before_any_connection(desk: Desk, home: Path) -> None:
@@ -125,6 +134,51 @@ def test_what_cannot_be_served_is_refused_before_any_connection(desk: Desk, home
         ],
         holds,
     )
+
+
+def at_work(desk: Desk, where: str, act: str) -> None:
+    """Let an act happen as a command of the hosts begins that has these words in it."""
+    acting = f"            if {where!r} in str(command):\n                {act}\n            file.write(repr"
+    desk.inventory.write_text(desk.inventory.read_text().replace("            file.write(repr", acting))
+
+
+def test_ctrl_c_is_one_sentence_that_says_what_stands(desk: Desk, home: Path) -> None:
+    def holds(host: Host, where: str, sentence: str) -> None:
+        noted(desk, [host])
+        both = "[*([os.getppid()] if 'pyinfra' in sys.argv[0] else []), os.getpid()]"
+        at_work(desk, where, f"import os, sys; [os.kill(each, 2) for each in {both}]")
+        done = desk.typed("serve", GPT, "-y")
+        assert (done.code, "answer  " in done.out) == (1, False), done
+        wanted = sentence.format(f"sparkrig serve {desk.inventory} {GPT}")
+        assert wanted.replace(" ", "") in re.sub(r"\s+", "", done.said + done.out), wanted  # a long path is parted
+        assert not any("commit" in each for each in commands(desk))
+
+    (new,), (old,) = solo(ready()), solo(serving(SOLO))
+    each_row(
+        [
+            (new, "#sparkrig:end identity", "Interrupted; nothing was changed."),
+            (new, START, "Interrupted at Serve: server; what was done before stays. It goes on with: {}"),
+            (new, "VLLM_API_KEY", "Interrupted at Serve: server; what was done before stays. It goes on with: {}"),
+            (old, "VLLM_API_KEY", "Interrupted; nothing was changed."),
+        ],
+        holds,
+    )
+
+
+def test_two_people_at_one_inventory_or_one_host_do_not_undo_each_other(desk: Desk, home: Path) -> None:
+    noted(desk, solo(ready()))
+    at_work(desk, "#sparkrig:end identity", f"open({str(desk.inventory)!r}, 'a').write('# ann\\n')")
+    before = desk.inventory.read_text()
+    done = desk.typed("serve", GPT, "--lan", "-y")
+    assert done.code == 1 and "was changed meanwhile, and nothing was done. Try: sparkrig serve" in done.said, done
+    assert desk.inventory.read_text() == f"{before}# ann\n" and not home.joinpath(KEY).exists()
+    (host,) = solo(ready())
+    busy = Host(
+        host.name, host.seen, data=host.data, responses=host.responses, first={BEGIN: [f"lock held {HELD}"]}
+    )
+    done = noted(desk, [busy]).typed("serve", GPT, "-y")
+    assert done.code == 1 and "ann@laptop" in done.out, done
+    assert not any(START in each for each in commands(desk))
 
 
 def test_an_inventory_that_cannot_take_the_key_is_refused_before_any_connection(desk: Desk, home: Path) -> None:
@@ -207,12 +261,12 @@ def test_the_programs_of_a_recipe_run_once_their_digest_is_typed(desk: Desk, hom
         "recipe_version: '2'\nmodel: openai/gpt-oss-120b\ncontainer: vllm-standin:1\npre_exec: [touch /tmp/x]\n"
     )
     refused = noted(desk, solo(ready())).typed("serve", str(file), "-y")
-    assert refused.code == 1 and "(sparkrig serve: --mods DIGEST)" in re.sub(
-        r"\s+", " ", refused.out + refused.said
+    assert refused.code == 1 and f"then sparkrig serve {desk.inventory} {file} --data serve_mods=sha256:" in (
+        re.sub(r"\s+", " ", refused.out + refused.said)
     )
     assert not any(START in each for each in commands(desk))
     agreed = steps.digest(recipe_file.read(str(file)).steps)
-    done = noted(desk, solo(ready())).typed("serve", str(file), "--mods", agreed, "-y")
+    done = noted(desk, solo(ready())).typed("serve", str(file), "--data", f"serve_mods={agreed}", "-y")
     assert done.code == 0, done.out + done.said
     assert any(START in each for each in commands(desk))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
+import json
 import pickle
 import re
 import shlex
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.util import find_spec
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import pytest
 
 from sparkrig import cure
+from sparkrig.cure import assigned, read_value, with_setting
 from sparkrig.drift.drift import Report
 from sparkrig.drift.findings import mends
 from sparkrig.explain import package_list
@@ -594,3 +597,44 @@ def test_a_cure_knows_what_of_it_is_a_command() -> None:
     for each in (seen, there, words, run, one):
         for again in (copy.deepcopy(each), pickle.loads(pickle.dumps(each))):
             assert again == each and vars(again) == vars(each)
+
+
+def test_a_setting_is_read_back_as_the_value_that_it_was() -> None:
+    pyinfra: dict[str, Any] = {"json": json}
+    spec = find_spec("pyinfra_cli")
+    assert spec and spec.origin
+    tree = ast.parse(Path(spec.origin).with_name("util.py").read_text())  # to import it would patch this process
+    (reader,) = (each for each in tree.body if getattr(each, "name", "") == "parse_cli_arg")
+    exec(ast.unparse(reader), pyinfra)
+
+    def holds(value: object, word: str) -> None:
+        assert assigned("x", value) == word
+        text = word.partition("=")[2]
+        assert read_value(text) == pyinfra["parse_cli_arg"](text) == value and type(read_value(text)) is type(
+            value
+        )
+
+    each_row(
+        [
+            *(
+                (text, f"x={text}")
+                for text in ("gpt-oss-120b", "None", "none", "01-ai/Yi", "a b", "~/x", "", "1e")
+            ),
+            *(
+                (text, f'x="{text}"')
+                for text in ("1e5", "007", "1_000", "true", "FALSE", "null", "[]", "{}", "NaN")
+            ),
+            *((value, f"x={value}") for value in (8000, True, False)),
+            (None, "x=null"),
+            ({"a b": [1, "2"]}, 'x={"a b": [1, "2"]}'),
+            ('"é"', 'x="\\"é\\""'),
+        ],
+        holds,
+    )
+
+
+def test_a_setting_is_added_to_the_command_of_the_verb_that_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert with_setting("serve_name", "1e5", "; or not") == "the same with --data 'serve_name=\"1e5\"'; or not"
+    monkeypatch.setattr(cure, "AGAIN", ["sparkrig serve pair.py"])
+    made = with_setting("serve_nodes", 2, " or fewer")
+    assert (made.command, made) == ("sparkrig serve pair.py --data serve_nodes=2", f"{made.command} or fewer")

@@ -112,17 +112,17 @@ def take(offered: Offer) -> None:
 
 def back() -> Set | None:
     """Put the ones before in use; None: those that sparkrig carries. Raises Refusal where nothing was taken."""
-    try:
-        now = taken_tables.record()
-    except Refusal:  # what cannot be read leads back to what sparkrig carries
-        now = Record(used=Set(digest="0" * 16, day=date.min, source=""))
-    if now.used is None:
-        raise Refusal(
-            "the tables in use are those that sparkrig carries, and none are before them", "sparkrig models"
-        )
     with _alone():
+        try:
+            now = taken_tables.record()
+        except Refusal:  # what cannot be read leads back to what sparkrig carries
+            now = Record(used=Set(digest="0" * 16, day=date.min, source=""))
+        if now.used is None:
+            raise Refusal(
+                "the tables in use are those that sparkrig carries, and none are before them", "sparkrig models"
+            )
         _record(Record(used=now.before))
-    return now.before
+        return now.before
 
 
 def _record(record: Record) -> None:

@@ -94,5 +94,6 @@ def test_all_that_it_runs_is_shown_with_the_digest_that_agrees_to_it(tmp_path: P
     ):
         assert part in told, "in full, and cleaned"
     found = recipe_file.read(str(tmp_path / "recipe.yaml"))
-    assert run.output.endswith(f"sparkrig serve INVENTORY RECIPE --mods {steps.digest(found.steps)}\n")
+    assert run.output.endswith(f" --data serve_mods={steps.digest(found.steps)}\n")
+    assert "To have it run: sparkrig serve INVENTORY " in run.output
     assert run.exit_code == 0

@@ -44,14 +44,15 @@ def test_the_number_that_is_typed_is_what_is_meant(monkeypatch: pytest.MonkeyPat
     )
     console = Console(width=80, record=True, file=None, quiet=False)
     with console.capture() as shown:
-        sheet = Sheet(console)
-        assert serve._proposal(run, sheet, "chat", yes=False).wish.model.name == "mixtral-8x7b"
-        assert serve._proposal(run, sheet, "chat", yes=True).wish.model.name == "gpt-oss-120b"
+        door = serve._Door(run, Sheet(console), "", dry=False, yes=False)
+        assert door._chosen("chat").wish.model.name == "mixtral-8x7b"
+        door.yes = True
+        assert door._chosen("chat").wish.model.name == "gpt-oss-120b"
     assert asked == ["What is it for", "Which one"]
     assert "1  gpt-oss-120b: 60.8 GiB, 4096 tokens of context" in shown.get()
     run.proposed = lambda _: []
     with pytest.raises(Refusal, match="no model of the catalogue for chat fits"):
-        serve._proposal(run, sheet, "chat", yes=True)
+        door._chosen("chat")
 
 
 def test_an_inventory_that_is_missing_is_said_before_a_question_is_asked(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_an_inventory_that_is_missing_is_said_before_a_question_is_asked(tmp_pat
 
 def test_words_become_settings() -> None:
     def holds(words: dict[str, Any], own: dict[str, Any], settings: dict[str, Any]) -> None:
-        asked = {"model": None, "name": "", "context": None, "lan": False, "stop": False, **words}
+        asked = {"model": None, "name": "", "context": None, "data": {}, "lan": False, "stop": False, **words}
         assert server_plan.given(**asked, own=own) == settings
 
     flags = {"serve_flags": {"max-num-seqs": 4}}
@@ -73,7 +74,7 @@ def test_words_become_settings() -> None:
             ({"context": 9}, flags, {"serve_flags": {"max-num-seqs": 4, "max-model-len": 9}}),
             ({"context": 9, "name": "n"}, flags, {"serve_name": "n", "serve_flags": {"max-model-len": 9}}),
             ({"context": 9}, {"serve_engine": "llama.cpp"}, {"serve_flags": {"ctx-size": 9}}),
-            ({"model": "r.yaml", "mods": "sha256:1"}, {}, {"recipe": "r.yaml", "serve_mods": "sha256:1"}),
+            ({"model": "r.yaml", "data": {"serve_mods": "a"}}, {}, {"recipe": "r.yaml", "serve_mods": "a"}),
             ({"lan": True}, {}, {}),
             ({"lan": True}, {"serve_listen": "local"}, {"serve_listen": "management"}),
         ],

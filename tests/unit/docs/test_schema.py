@@ -20,6 +20,7 @@ from pydantic import BaseModel, TypeAdapter
 
 import sparkrig.ssh as package
 from docs.schemas import DOCUMENTS, FOLDER, texts
+from sparkrig.checks import server_plan
 from sparkrig.cli import apply as applied
 from sparkrig.cli import blackbox, models, topology, update
 from sparkrig.cli import plan as planning
@@ -48,6 +49,7 @@ from sparkrig.runs.applied import Applied
 from sparkrig.runs.change import Change
 from sparkrig.runs.journal import Journal
 from sparkrig.runs.lock import Lock
+from sparkrig.serving.client import Client
 from sparkrig.serving.io import catalogue_files
 from sparkrig.ssh.remote import Lost
 from sparkrig.support import archive
@@ -262,6 +264,37 @@ def updated(folder: Path, patch: Patch) -> str:
     return CliRunner().invoke(update.update, [str(folder / "sparks.py"), "--check", "--json"]).stdout
 
 
+def served(folder: Path, patch: Patch) -> str:
+    """A server that answers, and a host that was refused."""
+    client = Client("http://127.0.0.1:8000/v1", "a-model", "file:~/key")
+    plan = server_plan.Planned(
+        model="a-model",
+        checkpoint="o/a",
+        hosts=["spark-a"],
+        replaces="",
+        image="an-image",
+        has_image=False,
+        weights={"o/a": server_plan.Weights(there=1.0, missing=None)},
+        taken_gib=1.0,
+        free_gib=2.0,
+        total_gib=3.0,
+        context=9,
+        speed="",
+        at=("127.0.0.1:8000",),
+        client=client,
+        warnings=["w"],
+    )
+    made = server_plan.Report(
+        inventory="pair.py",
+        servers=[plan],
+        answers={"spark-a": "Paris."},
+        amiss=[server_plan.Amiss(hosts=["spark-b"], why="no room")],
+        outcome="Done.",
+        exit_code=2,
+    )
+    return json.dumps(TypeAdapter(server_plan.Report).dump_python(made, mode="json"))
+
+
 PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "apply": carried_out,
     "bandwidth": measured,
@@ -274,6 +307,7 @@ PRINTED: dict[str, Callable[[Path, Patch], str]] = {
     "models": catalogued,
     "onboard": onboarded,
     "plan": foretold,
+    "serve": served,
     "startup": started,
     "status": told,
     "storage": stored,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import stat
+import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from sparkrig.operations import applying
-from sparkrig.runs.applied import Applied
+from sparkrig.render.progress import Hosts
+from sparkrig.runs.applied import Applied, Said
+from sparkrig.terminal.progress import Told
 
 
 def ended(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[int, Applied]:
@@ -37,3 +41,20 @@ def test_a_step_that_failed_is_no_end_whatever_the_exit_code(
 def test_one_that_got_to_its_end_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, applied = ended(tmp_path, monkeypatch, "exit 0")
     assert (code, applied.whole) == (0, True)
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_long_step_is_a_bar_on_a_terminal_and_a_line_for_each_tenth_in_a_pipe(
+    live: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hosts = Hosts("Applying", 1, 0.0)
+    told = Told(hosts, Console(width=40, file=sys.stdout), live=live)
+    shown = applying._Shown(40, ["spark-a"], set(), str)
+    for percent in (0, 4, 9, 43, 100):
+        said = Said("spark-a", f"{percent} % of 60.8 GiB, 85 MiB/s, about 9 min left; 3 of 15 files")
+        shown.take(told, Applied(), said)
+        if live:
+            assert hosts.busy["spark-a"].step.startswith(f"{'#' * (percent // 10):.<10} {percent} % of 60.8 GiB")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[1] for line in lines if " % of " in line] == ([] if live else ["0", "43", "100"])
+    assert max(map(len, lines), default=0) <= 40

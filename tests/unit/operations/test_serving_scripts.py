@@ -20,6 +20,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.host.images import Image
 from sparkrig.operations import image, serving, weights
+from sparkrig.runs.applied import PROGRESS
 from sparkrig.serving import last_deploy, served, smoke
 from tests.unit.serving_host import DID, ID, Spark
 from tests.unit.shells import sh, tool
@@ -285,8 +286,9 @@ class Of:
     def __init__(self, **fields): self.__dict__ |= fields
 class HfApi:
     def model_info(self, name, revision=None, files_metadata=False):
-        large = [Of(rfilename=name, lfs=Of(sha256={WHOLE!r})) for name in ("model.safetensors", "metal/model.bin")]
-        return Of(sha={LATER!r}, siblings=[Of(rfilename="config.json", lfs=None), *large])
+        names = ("model.safetensors", "metal/model.bin")
+        large = [Of(rfilename=name, lfs=Of(sha256={WHOLE!r}), size=5) for name in names]
+        return Of(sha={LATER!r}, siblings=[Of(rfilename="config.json", lfs=None, size=2, blob_id="b"), *large])
 """
 
 
@@ -326,6 +328,29 @@ def test_a_download_names_a_commit_and_stays_with_it(spark: Spark, hub: Callable
     beside.write_text(f"{COMMIT}\n")
     assert hub("")[1]["revision"] == COMMIT, "the one that it was begun with"
     assert hub(LATER)[1]["revision"] == LATER and beside.read_text() == f"{LATER}\n", "the one that is declared"
+
+
+def test_a_download_notes_how_far_it_is(spark: Spark, hub: Callable[[str], Any], tmp_path: Path) -> None:
+    """The name of a part that is not whole yet is as the library makes it [@hf-local-folder]."""
+    seen = f"""
+def snapshot_download(name, local_dir, **more):
+    import time
+    from pathlib import Path
+    part = Path(local_dir, ".cache", "huggingface", "download", "a1b2c3.{WHOLE}.incomplete")
+    part.parent.mkdir(parents=True)
+    part.write_bytes(b"x" * (1 << 19))
+    Path(local_dir, "config.json").write_text("{{}}")
+    end = time.monotonic() + 60
+    while not (note := Path(local_dir, ".sparkrig-files.progress")).exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    print(note.read_text())
+"""
+    (tmp_path / "huggingface_hub.py").write_text(HUB.replace("size=5", "size=1 << 20") + seen)
+    folder = "/var/lib/sparkrig/models"
+    hasty = DOWNLOAD.replace("over.wait(2)", "over.wait(0.01)")
+    said = spark.prints(weights.DOWNLOAD, ID, folder, "a/b", "/none", "", hasty).strip()
+    assert said == "50 % of 0.0 GiB, 0 MiB/s; 1 of 2 files, model.safetensors 50 %", said
+    assert PROGRESS.match(said) and not [*spark.at(FOLDER).glob(".sparkrig-files*")]
 
 
 def test_a_large_file_that_is_not_the_hubs_is_removed_and_told(spark: Spark, hub: Callable[[str], Any]) -> None:

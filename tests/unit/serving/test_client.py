@@ -25,17 +25,17 @@ class OpenAI:
 def test_each_source_of_a_key_is_read_by_shell_and_python(tmp_path: Path) -> None:
     (tmp_path / "it's a key").write_text(f"{KEY}\n")
     env = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin", "VLLM_API_KEY": KEY}
-    (tmp_path / "curl").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
+    (tmp_path / "curl").write_text('#!/bin/sh\necho "$@"; [ "$1" != -H ] || cat\n')
     (tmp_path / "curl").chmod(0o755)
 
     def holds(source: str, path: str, asked: str) -> None:
-        client = Client(BASE, "a-model", source, path)
-        assert KEY not in client.curl + client.python + client.editor + client.lies
-        shell = f"PATH={tmp_path}:$PATH; {client.curl.replace(str(tmp_path / 'curl'), 'curl')}"
+        client = Client(BASE, "a-model", source)
+        assert KEY not in client.curl + client.python(path) + client.editor + client.lies
+        shell = f"PATH={tmp_path}:$PATH; {client.curl}"
         said = subprocess.run(["sh", "-c", shell], env=env, capture_output=True, text=True, check=True).stdout
-        given = ["-H", f"Authorization: Bearer {KEY}"] if source else []
-        assert said.splitlines() == [*given, f"{BASE}/models"]
-        words = [sys.executable, "-c", OPENAI + client.python]
+        given = [f"-H @- {BASE}/models", f"Authorization: Bearer {KEY}"] if source else [f"{BASE}/models"]
+        assert said.splitlines() == given  # the key is no argument of curl
+        words = [sys.executable, "-c", OPENAI + client.python(path)]
         said = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
         assert said.splitlines() == [f"{BASE} {KEY if source else 'none'}", f"['{asked}', 'model']"]
 

@@ -428,10 +428,10 @@ def test_a_recipe_for_more_than_two_is_served_where_there_are_as_many() -> None:
     assert shared(recipe_wish(staged, 4)) == (4, 2, 2)
     with pytest.raises(Refusal, match="is for 4 Sparks, and this deploy would serve it with 2") as error:
         recipe_wish(four, 2)
-    assert error.value.cure == "the same with --data serve_nodes=1 or 2"
+    assert error.value.cure == "the same with --data serve_nodes=2 or fewer"
     with pytest.raises(Refusal, match="is for 4 Sparks, and this deploy would serve it with 3") as error:
         recipe_wish(four, 3)
-    assert error.value.cure == "the same with --data serve_nodes=1 to 3"
+    assert error.value.cure == "the same with --data serve_nodes=3 or fewer"
 
 
 # --- sparkrig models

@@ -57,7 +57,6 @@ def test_they_run_after_consent_to_this_very_text_alone(tmp_path: Path) -> None:
         wished(found, recipe=str(file))
     assert refused.value.cure == (
         f"sparkrig models show {file}, read them, then the same with --data serve_mods={agreed}"
-        " (sparkrig serve: --mods DIGEST)"
     )
     assert json.loads(wished(found, serve_mods=agreed).steps)[1]["files"]["a"] == "1"
     (tmp_path / "mods/fix/a").write_text("2")
