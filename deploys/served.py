@@ -244,7 +244,7 @@ class Run:
         began = applying.now()
         words = ["-y", str(self.inventory), str(project.root(self.inventory) / deploy)]
         words += [word for name, value in given.items() for word in ("--data", f"{name}={_typed(value)}")]
-        code, applied = applying.run(words, [*self.data], [])
+        code, applied = applying.run(words, [*self.data])
         if code == 0 and applied.whole:
             return None
         return Ended(applied, deploy, bool(applied.failed) and applying.rolled_back(self.data, began))

@@ -23,6 +23,11 @@ def bare_name(host: str) -> str:
     return host.rpartition("/")[2] if host.startswith("@") else host
 
 
+def step(operation: str) -> str:
+    """`Driver: hold`, of pyinfra's name of an operation in a deploy (`Driver | hold`)."""
+    return operation.replace(" | ", ": ", 1)
+
+
 def some(names: Iterable[str], most: int) -> str:
     """The first of many names, and how many more. most: of them that are named."""
     every = [*names]

@@ -217,7 +217,7 @@ def _answered(run: Run, sheet: Sheet, server: Server) -> int:
     stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
     pasted = {"curl": client.curl, "Python": client.python, "editor": client.editor, "stop": stop}
     for word, line in pasted.items():
-        sheet.whole(f"{word:<{_HANGING}}{line}")
+        sheet.cure(local(line), f"{word:<{_HANGING}}")
     return 0
 
 

@@ -91,7 +91,8 @@ def of_file(file: File, found: Found | None) -> Change:
     rows = file_diff.diff(file.path, *file_diff.sides(file, found))
     diff = (*file_diff.ends(found.content, file.content), *rows)
     keeps = file_diff.keeping(file, found)
-    differs = file_diff.sentence(file, found) or "another GID index"  # which is no change of a file's own
+    # a GID index is no change of a file's own
+    differs = file_diff.sentence(file, found, named=False) or "another GID index"
     return Change("file", file.path, differs, "as declared", diff, keeps=keeps)
 
 

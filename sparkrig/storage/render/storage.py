@@ -10,6 +10,7 @@ from rich.text import Text
 
 from sparkrig.host.images import Image
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.folded import hanging
 from sparkrig.storage.report import Disk, Removal
 from sparkrig.storage.storage import Checkpoint
 from sparkrig.text import listed
@@ -64,7 +65,8 @@ class Shown:
             ("quiet", room.path, f"{size(room.free)} of {size(room.size)}") for room in seen.rooms
         ]
         yield _part("free room", rooms, signs)
-        yield from (Text(f"  {line}", "yellow") for line in _notes(disk))
+        for line in _notes(disk):
+            yield from hanging(Text(f"  {line}", "yellow"), console, options.max_width)
 
 
 def unread(name: str, why: str) -> RenderableType:

@@ -53,12 +53,14 @@ def show(console: Console, made: Mapping[str, Prospect], order: Sequence[str], m
 def _host(sheet: Sheet, name: str, found: Prospect) -> None:
     sheet.put(name, "bold")
     if found.unread:
-        sheet.put(f"not read: {found.unread.what}. Try: {found.unread.cure}", "yellow", 2, 4)
+        sheet.put(f"not read: {found.unread.what}", "yellow", 2, 4)
+        sheet.cure(found.unread.cure, indent=4)
         return
     for label, text in _rows(found):
         sheet.put(f"{label:<{_AT - 2}}{text}", "", 2, _AT)
     for refusal in found.refusals:
-        sheet.put(f"would not begin: {refusal.what}. Try: {refusal.cure}", "red", 2, 4)
+        sheet.put(f"would not begin: {refusal.what}", "red", 2, 4)
+        sheet.cure(refusal.cure, indent=4)
     for number, step in enumerate(found.steps, 1):
         sheet.put(f"{number}. {step.what} ({roughly(step.seconds)})", "", 2, 5)
 

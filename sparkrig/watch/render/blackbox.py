@@ -76,15 +76,19 @@ class Picture:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
+
+        def said(level: Level, what: str) -> Iterator[Text]:
+            lead = Text(f"{signs[level]} ", STYLES[level])
+            return hanging(Text.assemble((self.name, "bold"), f": {what}"), console, options.max_width, lead)
+
         for act in self.found.acts:
-            told = f": its guard {act.sentence(self.found)}"
-            yield Text.assemble((f"{signs['degraded']} ", STYLES["degraded"]), (self.name, "bold"), told)
+            yield from said("degraded", f"its guard {act.sentence(self.found)}")
         reset = self.found.reset
         if reset is None:
             level: Level = "healthy" if self.found.runs else "unknown"
-            yield Text.assemble((f"{signs[level]} ", STYLES[level]), (self.name, "bold"), ": ", none(self.found))
+            yield from said(level, none(self.found))
             return
-        yield Text.assemble((f"{signs['fault']} ", STYLES["fault"]), (self.name, "bold"), f": {reset.sentence}")
+        yield from said("fault", reset.sentence)
         back = f"{reset.when(reset.booted):%H:%M on %Y-%m-%d}"
         for sign in reset.signs[1:]:
             yield from hanging(Text(f"  {sign.text}"), console, options.max_width)

@@ -3,21 +3,44 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from sparkrig.drift.plan import Planned, Step
 from sparkrig.operations import applying
 from sparkrig.runs.applied import Applied
+from sparkrig.runs.change import Change
+
+MTU = Step("Network | profiles and live links", (Change("mtu", "enp1s0f0np0", "1500", "9000"),))
+PLANNED = {"spark-a": Planned((MTU,)), "spark-b": Planned()}
+RUN = """\
+--> Starting operation: Time | time servers
+    [spark-a] No changes
+    [spark-b] No changes
+--> Starting operation: Driver | hold
+    [spark-a] No changes
+    [spark-b] No changes
+--> Starting operation: Network | profiles and live links
+    [spark-a] mtu enp1s0f0np0: 1500 -> 9000
+    [spark-b] No changes
+    [spark-a] Success
+--> Starting operation: close the run
+    [spark-a] No changes
+    [spark-b] No changes
+"""
 
 
-def ended(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> tuple[int, Applied]:
+def ended(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, text: str, hosts: Sequence[str] = ("spark-a",)
+) -> tuple[int, Applied]:
     """A run of a program that stands in for pyinfra."""
     program = folder / "pyinfra"
     program.write_text(f"#!/bin/sh\n{text}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setattr(applying, "program", lambda: str(program))
-    return applying.run([], ["spark-a"], [])
+    return applying.run([], hosts, PLANNED, {"spark-a": 1, "spark-b": 1})
 
 
 def test_pyinfra_that_ctrl_c_ended_did_not_get_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,3 +60,22 @@ def test_a_step_that_failed_is_no_end_whatever_the_exit_code(
 def test_one_that_got_to_its_end_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, applied = ended(tmp_path, monkeypatch, "exit 0")
     assert (code, applied.whole) == (0, True)
+
+
+def test_a_step_and_host_is_one_line_and_steps_that_change_nothing_are_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    ended(tmp_path, monkeypatch, f"printf '%s' '{RUN}'", [*PLANNED])
+    assert capsys.readouterr().err.splitlines() == [
+        "· 2 steps changed nothing",
+        "✓ Network: profiles and live links (spark-a, 0 s): MTU of enp1s0f0np0: 1500 → 9000",
+        "· 1 step changed nothing",
+    ]
+
+
+def test_of_a_fleet_a_step_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended(tmp_path, monkeypatch, f"printf '%s' '{RUN}'", ["spark-a", *(f"spark-{n}" for n in range(20))])
+    assert "✓ Network: profiles and live links (1 of 21 hosts, 0 s)" in capsys.readouterr().err
