@@ -56,7 +56,7 @@ def cured(cure: str, width: int | None, first: str = "", after: str = "") -> lis
     if not known.command:
         return wrapped(known, width, first, after)
     before, _, rest = known.partition(known.command)
-    line, rest = f"{first}{before}{known.command}", rest.lstrip(",; ")
+    line, rest = f"{first}{before}{known.command}", rest.lstrip(",;: ")
     head = [line] if len(line) <= width else [*wrapped(before, width, first, after), f"{after}{known.command}"]
     return [*head, *(wrapped(rest, width, after) if rest else [])]
 

@@ -217,7 +217,7 @@ def test_a_spark_behind_by_packages_that_apt_does_not_offer_is_not_up_to_date(de
     done = desk.has(pair(*seen)).typed("update", "--check")
     said = " ".join(done.out.split())
     assert done.code == 2 and "Nothing to update" not in said, done
-    assert "has dgx-dashboard 0.29.1, and apt offers nothing. Try: sudo apt-get update;" in said
+    assert "has dgx-dashboard 0.29.1, and apt offers nothing try: sudo apt-get update" in said
     assert host(desk.typed("update", "--check", "--json"), A)["not_offered"] == ["dgx-dashboard 0.29.1"]
     held = look("sparketa", "a", "held dgx-dashboard", releases=rows)  # as its owner wants it
     assert desk.has(pair(held, seen[1])).typed("update", "--check").code == 0
@@ -408,9 +408,7 @@ def test_what_would_go_is_refused_by_name_and_let_go_by_name(desk: Desk) -> None
     asked = desk.typed("update", "--check", "--to", "candidate", "--allow-removal", "htop")
     assert asked.code == 2, asked
     said = " ".join(asked.out.split())
-    assert (
-        said.count("would not begin: the upgrade would remove ubuntu-desktop (a part of the desktop). Try:") == 2
-    )
+    assert said.count("would not begin: the upgrade would remove ubuntu-desktop (a part of the desktop) try:") == 2
     let = desk.typed(
         "update", "--check", "--to", "candidate", "--allow-removal", "htop", "--allow-removal", "ubuntu-desktop"
     )
