@@ -20,7 +20,7 @@ def hanging(line: Text, console: Console, width: int, lead: Text | None = None) 
     body = line if lead else line[indent:]
     for number, part in enumerate(body.wrap(console, max(width - indent, _LEAST)) or [Text()]):
         part.rstrip()
-        yield (lead if lead and not number else Text(" " * indent)).copy().append_text(part)
+        yield Text.assemble(lead if lead and not number else " " * indent, part)
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
