@@ -1,4 +1,4 @@
-"""Hooks of `make site`: the README is a page, and no page leads to a file that is none, or loads from elsewhere."""
+"""Hooks of `make site`: the README is a page, and no page leads to a file that is none or loads from elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def slug(title: str, separator: str) -> str:
 def on_config(config: Any) -> None:
     """The pages in the order of docs/index.md, a menu for each of its sections."""
     _, *parts = _SECTION.split((ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
-    menus = {name: [*dict.fromkeys(_PAGE.findall(text))] for name, text in zip(parts[::2], parts[1::2], strict=True)}
+    menus = {
+        name: [*dict.fromkeys(_PAGE.findall(text))] for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
     config["nav"] = ["index.md", README, *({name: pages} for name, pages in menus.items() if pages)]
     urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"].get("urls", {})
     config["extra"]["source"] = urls.get("Source", "")

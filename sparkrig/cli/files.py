@@ -68,7 +68,7 @@ _EITHER = "INVENTORY|ADDRESS..."
 HOSTS = click.argument(
     "inventory_file", metavar=_EITHER, type=_File(path_type=Path), nargs=-1, required=True, callback=_whole
 )
-"""The same of a verb that only looks, which takes addresses, too."""
+"""The same of a read-only verb, which also takes addresses."""
 
 SERVED = click.argument("inventory_file", metavar="INVENTORY", type=_File(path_type=Path))
 """The same of a verb that has a sentence of its own about addresses."""

@@ -49,7 +49,7 @@ _GROUPS = {
         ),
         "lab": _Verb(
             "lab.cli",
-            "Rehearse on virtual Sparks, with nothing at stake.",
+            "Rehearse on virtual Sparks: no hardware is needed.",
             "sparkrig lab up",
         ),
         "docs": _Verb(
@@ -167,7 +167,7 @@ _GROUPS = {
         ),
         "mcp": _Verb(
             "sparkrig.cli.mcp",
-            "Serve what only looks as tools for agents (MCP).",
+            "Serve the read-only commands to agents (MCP).",
             "sparkrig mcp inventories/pair.py",
         ),
     },
@@ -243,7 +243,7 @@ class _Verbs(click.Group):
 def sparkrig(**_: Any) -> None:
     """Take DGX Sparks from the box to a verified node or cluster.
 
-    INVENTORY is a short Python file that lists your Sparks and their settings. Verbs that only look also take an
+    INVENTORY is a short Python file that lists your Sparks and their settings. Read-only verbs also take an
     ADDRESS, as one types it after ssh, or several, or `here` for this machine.
 
     Exit codes: 0 in spec, or done; 1 an error of the tool or its input; 2 drift or a failed check; 3 a host is

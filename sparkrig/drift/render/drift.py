@@ -226,7 +226,7 @@ class _Drawn:
             for host in some:
                 yield from self._lost(host)
             if others := [host.name for host in hosts[len(some) :]]:
-                yield Text(f"{_INDENT}and likewise {self.names.on(others)}", "bold")
+                yield Text(f"{_INDENT}and also {self.names.on(others)}", "bold")
             shown += len(some)
 
     def _lost(self, host: Host) -> Iterator[Text]:

@@ -191,7 +191,7 @@ def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     assert len(lines) < 500
     assert "and 20 more" in lines
     assert len([line for line in lines if "could not be read" in line]) == 1
-    assert "    and likewise 99 hosts: spark-003, spark-006, spark-009, spark-012," in lines
+    assert "    and also 99 hosts: spark-003, spark-006, spark-009, spark-012," in lines
     some = {name: found[name] for name in sorted(found)[:30]}
     assert len(screen(made(some), everything=True)) > 1_200
 
@@ -217,7 +217,7 @@ def test_a_report_of_a_thousand_hosts_fits_one_screen() -> None:
         assert len(lines) < 33, lines
         whole = " ".join(" ".join(lines).split())
         assert "driver.hold 412 hosts: spark-0100 … spark-0511 1 not held" in whole
-        assert "and likewise 40 hosts: spark-0600 … spark-0639" in whole
+        assert "and also 40 hosts: spark-0600 … spark-0639" in whole
         assert "try: ping 10.0.0.11" in whole and "10.0.2.100" not in whole
         assert "1000 hosts · 519 in spec ·" in whole
     assert " ... spark-0511" in "\n".join(screen(THOUSAND, encoding="ascii"))
