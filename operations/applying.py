@@ -158,7 +158,7 @@ class _Shown:
         """The line of a step on a host, or on several: how long it took, and what it changed."""
         self.fold(told)
         step = self.steps.get((where, self.step))
-        what = f": {'; '.join(few(of_step(step)))}" if step and step.changes else ""
+        what = f": {'; '.join(few(of_step(step, brief=True)))}" if step and step.changes else ""
         on = "" if self.hosts == [where] else f"{where}, "
         self._say(told, f"✓ {self.step} ({on}{spent(monotonic() - self.began)}){what}", "  ")
 

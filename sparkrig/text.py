@@ -49,6 +49,13 @@ def eight_groups(address: IPv6Address) -> str:
     return address.packed.hex(":", 2)
 
 
+def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """The known word that a misspelt one may mean; empty for none. alike: from 0, which any word is, to 1."""
+    import difflib  # for a sentence that few runs need
+
+    return next(iter(difflib.get_close_matches(word, [*known], 1, alike)), "")
+
+
 def reason(error: OSError) -> str:
     """Why a file could not be read or written, to follow a colon."""
     return (error.strerror or str(error)).lower()

@@ -13,6 +13,7 @@ import click
 
 from sparkrig.terminal import project, terminal
 from sparkrig.terminal.project import Addresses, Where
+from sparkrig.text import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -213,15 +214,12 @@ def limited(
 
     Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
     """
-    import difflib
-
     from sparkrig.cure import quoted
     from sparkrig.refusal import Refusal
 
     for name in limit:
         if name not in data:
-            [close] = difflib.get_close_matches(name, data, 1, 0)
-            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
+            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(nearest(name, data, 0))}")
     wanted = {*limit, *(peer for name in limit if with_peers for peer in fleet.peers(name))}
     return {name: values for name, values in data.items() if not limit or name in wanted}
 

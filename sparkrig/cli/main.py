@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.terminal import surroundings, terminal
+from sparkrig.text import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -205,8 +205,8 @@ class _Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and name not in _VERBS | _RENAMED:
-            near = difflib.get_close_matches(name, _VERBS, 1)
-            ctx.fail(f"No such command {name!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+            near = nearest(name, _VERBS)
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {near!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -69,6 +69,8 @@ class Change:
     # what breaks off meanwhile, in words, or empty; a document has it once for each host
     interrupts: Annotated[str, Field(exclude=True)] = ""
     keeps: str = ""
+    # of a file, how many lines go and come: where its diff is shown below
+    brief: Annotated[str, Field(exclude=True)] = ""
 
     @property
     def line(self) -> str:
@@ -91,9 +93,9 @@ def of_file(file: File, found: Found | None) -> Change:
     rows = file_diff.diff(file.path, *file_diff.sides(file, found))
     diff = (*file_diff.ends(found.content, file.content), *rows)
     keeps = file_diff.keeping(file, found)
-    # a GID index is no change of a file's own
-    differs = file_diff.sentence(file, found, named=False) or "another GID index"
-    return Change("file", file.path, differs, "as declared", diff, keeps=keeps)
+    differs = file_diff.sentence(file, found) or "another GID index"  # which is no change of a file's own
+    brief = file_diff.sentence(file, found, named=False)
+    return Change("file", file.path, differs, "as declared", diff, keeps=keeps, brief=brief)
 
 
 def few(names: Sequence[str]) -> list[str]:

@@ -104,7 +104,7 @@ def _step(sheet: Sheet, step: Step, *, everything: bool) -> None:
     for change in step.changes:
         if change.kind == "hold":
             continue
-        sheet.put(f"{_sign(change)} {sentence(change)}", "", 4, 8)
+        sheet.put(f"{_sign(change)} {sentence(change, brief=True)}", "", 4, 8)
         if change.keeps:
             sheet.put(change.keeps, "yellow", 6, 8)
         if change.diff and (change.before is not None or everything):
@@ -129,22 +129,25 @@ def _held(changes: Sequence[Change], *, everything: bool) -> str:
     return f"hold {len(names)} packages: {listed(names if everything else few(names))}"
 
 
-def sentence(change: Change) -> str:
-    """`MTU of enp1s0f0np0: 1500 → 9000`."""
+def sentence(change: Change, *, brief: bool = False) -> str:
+    """`MTU of enp1s0f0np0: 1500 → 9000`. brief: a file's lines are counted, as its diff is shown."""
     if change.kind == "rails":
         return f"measure the rails {change.item}: {change.before}"
     subject = KINDS[change.kind][0] + change.item
     if change.before is None:
         return f"{subject}: {change.after}"
-    if change.diff and change.after is not None:  # the lines themselves follow
-        return f"{subject}: {change.before}"
+    if brief and change.brief:
+        return f"{subject}: {change.brief}"
     return f"{subject}: {change.before} → {change.after or 'removed'}"
 
 
-def of_step(step: Step) -> list[str]:
-    """The changes of a step, a sentence each; all holds in one."""
+def of_step(step: Step, *, brief: bool = False) -> list[str]:
+    """The changes of a step, a sentence each; all holds in one. brief: as of `sentence`."""
     held = _held(step.changes, everything=False)
-    return [*([held] if held else []), *(sentence(change) for change in step.changes if change.kind != "hold")]
+    return [
+        *([held] if held else []),
+        *(sentence(change, brief=brief) for change in step.changes if change.kind != "hold"),
+    ]
 
 
 def _sign(change: Change) -> str:

@@ -20,7 +20,7 @@ from sparkrig.onboarding.io.draft import Book, Draft
 from sparkrig.onboarding.io.newcomer import Asked
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
-from sparkrig.text import listed
+from sparkrig.text import listed, nearest
 
 if TYPE_CHECKING:
     from sparkrig.onboarding.hostkey import HostKey
@@ -96,10 +96,8 @@ def place(typed: str | None, book: Book, name: str) -> Place:
 
 def _instead(name: str, book: Book) -> str:
     """The name that was meant; empty where the inventory has none."""
-    import difflib
-
-    near = difflib.get_close_matches(name, book.data, 1, 0)
-    return f"sparkrig onboard --replace {quoted(near[0])}" if near else ""
+    near = nearest(name, book.data, 0)
+    return f"sparkrig onboard --replace {quoted(near)}" if near else ""
 
 
 # --- before anything is written

@@ -191,7 +191,7 @@ def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     assert len(lines) < 500
     assert "and 20 more" in lines
     assert len([line for line in lines if "could not be read" in line]) == 1
-    assert "    and also 99 hosts: spark-003, spark-006, spark-009, spark-012," in lines
+    assert "    and also 99 hosts: spark-003, spark-006, spark-009, spark-012, spark-015," in lines
     some = {name: found[name] for name in sorted(found)[:30]}
     assert len(screen(made(some), everything=True)) > 1_200
 
