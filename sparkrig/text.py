@@ -56,6 +56,16 @@ def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
     return next(iter(difflib.get_close_matches(word, [*known], 1, alike)), "")
 
 
+def size(count: int | None) -> str:
+    """`61.0 GB`, of a disk, an image or a download, as docker and apt count: 1 kB is 1000 bytes."""
+    if count is None:
+        return "unknown size"
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
+
+
 def reason(error: OSError) -> str:
     """Why a file could not be read or written, to follow a colon."""
     return (error.strerror or str(error)).lower()

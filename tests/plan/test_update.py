@@ -85,7 +85,7 @@ def test_the_steps_of_an_upgrade_and_the_half_that_serves_last(desk: Desk) -> No
     assert [each["name"] for each in done.report["hosts"]] == [B, A], done
     said = [step["what"] for step in host(done, A)["steps"]]
     assert said[0].startswith("stop what serves") and said[-1].startswith("start what served")
-    assert said[1] == "download 606 MB"
+    assert said[1] == "download 606.0 MB"
     assert said[2].startswith("release the hold, and install: ") and "2 new" in said[2]
     assert said[3] == f"reboot once into {KERNEL}-nvidia, and prove driver and GPU"
     assert said[4].startswith("hold and pin again")

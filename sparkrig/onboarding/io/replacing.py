@@ -20,7 +20,7 @@ from sparkrig.onboarding.io.draft import Book, Draft
 from sparkrig.onboarding.io.newcomer import Asked
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
-from sparkrig.text import listed, nearest
+from sparkrig.text import listed, nearest, size
 
 if TYPE_CHECKING:
     from sparkrig.onboarding.hostkey import HostKey
@@ -276,7 +276,6 @@ def said(place: Place, draft: Draft) -> Iterator[str]:
     """What stays of the one before, and what to do about the weights; a line each."""
     from sparkrig.bandwidth.io import history_file
     from sparkrig.drift.io import drift_files
-    from sparkrig.storage.render.storage import size
 
     file, pair = draft.after.file, draft.after.fleet[place.name].group_name
     if pair and history_file.path(pair).exists():

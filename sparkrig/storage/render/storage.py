@@ -13,7 +13,7 @@ from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.render.folded import hanging
 from sparkrig.storage.report import Disk, Removal
 from sparkrig.storage.storage import Checkpoint
-from sparkrig.text import listed
+from sparkrig.text import listed, size
 
 _STANDINGS = {
     "whole": "whole",
@@ -31,16 +31,6 @@ _DOCKERS = {
 }
 _FREE = "nothing declared needs it"
 _Row = tuple[Shade, str, str]  # a sign, a name, and what there is to know
-
-
-def size(count: int | None) -> str:
-    """`61.0 GB`, as docker and disks count: 1 kB is 1000 bytes."""
-    if count is None:
-        return "unknown size"
-    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} B"
 
 
 class Shown:

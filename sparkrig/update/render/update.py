@@ -10,9 +10,9 @@ from sparkrig.drift.plan import roughly
 from sparkrig.drift.render.plan import Sheet
 from sparkrig.host.upgrade import Move
 from sparkrig.runs.render.journal import ago
-from sparkrig.text import some
+from sparkrig.text import size, some
 from sparkrig.update.firmware import Part
-from sparkrig.update.report import Prospect, size
+from sparkrig.update.report import Prospect
 from sparkrig.update.update import Plan
 
 _NAMED = 6
