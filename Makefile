@@ -8,7 +8,8 @@
 # make coverage    which branches the fast tests take
 # make bench       sparkrig beside Ansible, stock pyinfra and the floor, and docs/performance.md anew (40 minutes)
 # make venv        the virtual environment alone
-# make lint        ruff, mypy, import-linter, shellcheck
+# make lint        ruff, mypy, import-linter, shellcheck, words of the prose, links of the site
+# make site        the pages as a site, in build/site
 
 # the tests start hundreds of processes, and each would compile the project anew
 unexport PYTHONDONTWRITEBYTECODE
@@ -21,7 +22,7 @@ READY  := $(VENV)/.ready
 WORKERS = $(shell expr $$(nproc) + 1)
 OTHERS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sparkrig/benchmarks
 
-.PHONY: help demo test test-lab test-fast faults mutants mutate coverage bench lint venv docs lock packages clean
+.PHONY: help demo test test-lab test-fast faults mutants mutate coverage bench lint site venv docs lock packages clean
 .DEFAULT_GOAL := help
 
 help:
@@ -87,6 +88,13 @@ lint: $(READY)
 	@$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin --exclude '^sparkrig/templates/' sparkrig # those programs run on a Spark
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m tests.budgets
+	@$(BIN)/python -m scripts.prose
+	@$(BIN)/python -m properdocs build --strict --quiet
+
+# what loads from elsewhere, and each link to a page or a heading that is not there, ends it
+site: $(READY)
+	@$(BIN)/python -m properdocs build --strict --quiet
+	@echo build/site/index.html
 
 # docs/settings.md, docs/faults.md and parts of others are made from the code itself
 docs: $(READY)

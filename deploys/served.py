@@ -258,7 +258,7 @@ class Run:
     def _pyinfra(self, deploy: str, given: Mapping[str, Any]) -> Ended | None:
         began = applying.now()
         words = ["-y", str(self.inventory), str(project.root(self.inventory) / deploy), *applying.data(given)]
-        code, applied = applying.run(words, [*self.data], [])
+        code, applied = applying.run(words, [*self.data])
         if code == 0 and applied.whole:
             return None
         return Ended(applied, deploy, bool(applied.failed) and applying.rolled_back(self.data, began))

@@ -10,7 +10,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from docs import alerts, commands, schemas
+from docs import alerts, commands, picture, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
 from sparkrig.explain.tools import READERS
@@ -303,6 +303,7 @@ if __name__ == "__main__":
     SOURCES.write_text(sources(), encoding="utf-8")
     WATCHING.write_text(with_metrics(WATCHING.read_text(encoding="utf-8")), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")
+    picture.PICTURE.write_text(picture.picture(), encoding="utf-8")
     for file, text in schemas.texts().items():
         file.write_text(text, encoding="utf-8")
     faults.write()

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +17,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cure import assigned
+from sparkrig.drift.plan import Planned
+from sparkrig.drift.render.plan import of_step
+from sparkrig.render.folded import wrapped
+from sparkrig.render.progress import spent
+from sparkrig.runs import change
 from sparkrig.runs.applied import PROGRESS, Applied, Said
+from sparkrig.runs.change import few
+from sparkrig.text import plain
 
 if TYPE_CHECKING:
     from sparkrig.terminal.progress import Told
+
+_EACH = 8  # hosts, as many as a cluster has; of more a step is one line for all
 
 
 def program() -> str:
@@ -73,18 +82,22 @@ def rolled_back(data: Mapping[str, Mapping[str, Any]], began: str) -> bool:
     )
 
 
-def run(words: Sequence[str], hosts: Collection[str], known: Collection[str]) -> tuple[int, Applied]:
+def run(
+    words: Sequence[str],
+    hosts: Collection[str],
+    planned: Mapping[str, Planned] = {},
+    patience: Mapping[str, float] = {},
+) -> tuple[int, Applied]:
     """Run pyinfra and show on standard error what it does, wrapped: its exit code, and what was read.
 
-    words: what is typed after `pyinfra`; hosts: the names of those that it is about; known: lines that the plan
-    showed already.
+    words: what is typed after `pyinfra`; hosts: the names of those that it is about; planned: what the plan, which
+    is on the screen already, said of them; patience: the factor on all times of each.
     """
-    from sparkrig.render.progress import spent
     from sparkrig.terminal import progress
     from sparkrig.terminal.screen import Screen
 
     console = Screen(stderr=True)
-    applied, shown = Applied(), _Shown(console.width, list(hosts), set(known), spent)
+    applied, shown = Applied(), _Shown(max(20, console.width), list(hosts), planned, patience)
     with (
         interruptible() as interrupted,
         progress.hosts(hosts, "Applying") as told,
@@ -103,16 +116,21 @@ def run(words: Sequence[str], hosts: Collection[str], known: Collection[str]) ->
         for line in child.stdout or ():
             shown.take(told, applied, applied.read(click.unstyle(line)))
         shown.step_ends(told, applied)
+        shown.fold(told)
     applied.interrupted = interrupted.is_set()
     return child.returncode, applied
 
 
 class _Shown:
-    """What of a run is on the screen already."""
+    """What of a run is on the screen already. idle: the steps in a row that changed nothing."""
 
-    def __init__(self, width: int, hosts: list[str], known: set[str], spent: Callable[[float], str]) -> None:
-        self.width, self.hosts, self.known, self.spent = width, hosts, known, spent
-        self.stage, self.step, self.began, self.tenth = "", "", monotonic(), -1
+    def __init__(
+        self, width: int, hosts: list[str], planned: Mapping[str, Planned], patience: Mapping[str, float]
+    ) -> None:
+        self.width, self.hosts, self.patience = width, hosts, patience
+        self.known = {plain(line).strip() for each in planned.values() for line in change.lines(each.changes)}
+        self.steps = {(name, step.title): step for name, each in planned.items() for step in each.steps}
+        self.stage, self.step, self.began, self.idle, self.tenth = "", "", monotonic(), 0, -1
 
     def take(self, told: Told, applied: Applied, said: Said | None) -> None:
         if applied.step != self.step:
@@ -122,7 +140,9 @@ class _Shown:
             self.stage = applied.stage
             for name in self.hosts:
                 if name not in applied.failed and name not in applied.sentences:
-                    told(name, self.stage)
+                    told(name, self.stage, usual=self._usual(name))
+        if said and said.done and len(self.hosts) <= _EACH and self.step in applied.changed.get(said.host, ()):
+            self._changed(told, said.host)
         if said and (found := PROGRESS.match(said.text)):
             self._far(told, said, int(found[1]))
         elif said and said.text and not said.wrong and said.text.strip() not in self.known:
@@ -137,14 +157,31 @@ class _Shown:
             self._say(told, f"  {said.host}: {said.text}", "    ")
 
     def step_ends(self, told: Told, applied: Applied) -> None:
-        """One line for a step that changed something."""
+        """Count a step that changed nothing; of a fleet, say on how many hosts one changed something."""
         changed = [name for name in self.hosts if self.step in applied.changed.get(name, ())]
-        if self.step and changed:
-            where = "" if len(changed) == len(self.hosts) else f"{', '.join(changed)}; "
-            self._say(told, f"✓ {self.step} ({where}{self.spent(monotonic() - self.began)})", "  ")
+        if changed and len(self.hosts) > _EACH:
+            self._changed(told, f"{len(changed)} of {len(self.hosts)} hosts")
+        elif self.step and not changed:
+            self.idle += 1
+
+    def fold(self, told: Told) -> None:
+        """One line for all steps since the last that changed something."""
+        if self.idle:
+            self._say(told, f"· {self.idle} step{'s' * (self.idle > 1)} changed nothing", "  ")
+        self.idle = 0
+
+    def _changed(self, told: Told, where: str) -> None:
+        """The line of a step on a host, or on several: how long it took, and what it changed."""
+        self.fold(told)
+        step = self.steps.get((where, self.step))
+        what = f": {'; '.join(few(of_step(step, brief=True)))}" if step and step.changes else ""
+        on = "" if self.hosts == [where] else f"{where}, "
+        self._say(told, f"✓ {self.step} ({on}{spent(monotonic() - self.began)}){what}", "  ")
+
+    def _usual(self, name: str) -> float | None:
+        step = self.steps.get((name, self.stage))
+        return step.seconds * self.patience[name] if step else None
 
     def _say(self, told: Told, text: str, hanging: str) -> None:
-        from sparkrig.drift.render.plan import wrapped
-
-        for line in wrapped(text, max(20, self.width), "", hanging):
+        for line in wrapped(text, self.width, "", hanging):
             told.say(line)

@@ -21,7 +21,7 @@ from sparkrig import programs
 from sparkrig.fabric.io.witness import Proof, is_here
 from sparkrig.host.armed import Armed, awaited
 from sparkrig.network import guard
-from sparkrig.network.guard import Order, Ping, Told
+from sparkrig.network.guard import Order, Probe, Told
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed, Lost
 from sparkrig.text import listed, plain
@@ -54,7 +54,7 @@ class Bench:
 
     hosts: Mapping[str, Host]
     orders: Mapping[str, Order]
-    pings: Mapping[str, Sequence[Ping]]
+    pings: Mapping[str, Sequence[Probe]]
     folder: str
     patience: float
     tell: Callable[[str], None]

@@ -17,7 +17,7 @@ from sparkrig.fleet import Fleet
 from sparkrig.network import plan as network
 from sparkrig.network import seen
 from sparkrig.network.differences import Part
-from sparkrig.network.guard import Order, Ping, order
+from sparkrig.network.guard import Order, Probe, order
 from sparkrig.network.plan import Plan
 from sparkrig.operations import guard, journal
 from sparkrig.operations import plan as plans
@@ -194,6 +194,6 @@ def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str, own: set[str]) -
     return {name: answer for name, answer in answers.items() if isinstance(answer, Order)}
 
 
-def _pings(fleet: Fleet, name: str) -> list[Ping]:
+def _pings(fleet: Fleet, name: str) -> list[Probe]:
     mtu = fleet[name].mtu
-    return [Ping(rail.number, rail.netdev, str(rail.far.address.ip), mtu) for rail in fleet.rails(name)]
+    return [Probe(rail.number, rail.netdev, str(rail.far.address.ip), mtu) for rail in fleet.rails(name)]

@@ -295,7 +295,7 @@ class Updating:
         hosts = list(self.fleet.group(name))
         limit = [] if set(hosts) == set(self.fleet) else [word for each in hosts for word in ("--limit", each)]
         words = ["-y", *limit, *more, str(self.inventory), str(project.root(self.inventory) / deploy)]
-        code, applied = applying.run(words, hosts, ())
+        code, applied = applying.run(words, hosts)
         if code or not applied.whole:
             said = "; ".join(
                 f"{host}: {text}" for host, texts in applied.sentences.items() for text in dict.fromkeys(texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sparkrig.parsing import bounds, expected
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.settings import Settings, SettingsError
 from sparkrig.shapes import SHAPES
+from sparkrig.text import nearest
 
 # Keys that belong to pyinfra (its connectors and its global arguments) or to the user's own deploys.
 _FOREIGN_PREFIXES = ("_", "ssh_", "fake_", "x_")
@@ -170,9 +170,9 @@ def _sentence(name: str, error: ValidationError) -> str:
     )  # what follows are pydantic's names for what it tried
     text = f"setting {field}: " if field else ""
     if first["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(field, list(Settings.model_fields), n=1)
+        near = nearest(field, Settings.model_fields)
         hint = (
-            f"; did you mean {near[0]}?"
+            f"; did you mean {near}?"
             if near
             else "; sparkrig docs settings lists them all (your own keys start with x_)"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import re
 import runpy
@@ -21,7 +20,7 @@ from sparkrig.cure import quoted, quoted_path
 from sparkrig.fleet import Fleet
 from sparkrig.ssh import controller
 from sparkrig.terminal import frame, project, terminal
-from sparkrig.text import listed
+from sparkrig.text import listed, nearest
 
 Host = str | tuple[str, Mapping[str, Any]]
 
@@ -174,7 +173,8 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
 def _alike(inventory: Path) -> list[str]:
     """The file beside it whose name is most like its own, if one is; none for one that is still to be written."""
     beside = [file.name for file in inventory.parent.glob("*.py") if inventory.name != _ONBOARDED]
-    return [quoted_path(inventory.parent / name) for name in difflib.get_close_matches(inventory.name, beside, 1)]
+    near = nearest(inventory.name, beside)
+    return [quoted_path(inventory.parent / near)] if near else []
 
 
 def _to_find(inventory: Path) -> str:

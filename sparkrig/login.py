@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from sparkrig import shapes
 from sparkrig.cure import THIS_MACHINE, local, look_at, quoted
 from sparkrig.refusal import Refusal
 from sparkrig.settings import Settings, SettingsError
+from sparkrig.text import nearest
 
 STRICT = "ssh_strict_host_key_checking"
 # the key of the data of a host that is the machine which runs sparkrig; its value is the user there
@@ -154,8 +154,8 @@ def _judge_settings(name: str, own: Mapping[str, Any]) -> None:
         if not key.startswith("ssh_") or key == STRICT:
             continue
         if key not in _SETTINGS:
-            near = difflib.get_close_matches(key, _SETTINGS, n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            near = nearest(key, _SETTINGS)
+            hint = f"; did you mean {near}?" if near else ""
             raise SettingsError(f"{name}: there is no login setting {key}{hint}")
         kind = _SETTINGS[key]
         fits = isinstance(value, (int, float) if kind is float else kind)

@@ -23,6 +23,11 @@ def bare_name(host: str) -> str:
     return host.rpartition("/")[2] if host.startswith("@") else host
 
 
+def step(operation: str) -> str:
+    """`Driver: hold`, of pyinfra's name of an operation in a deploy (`Driver | hold`)."""
+    return operation.replace(" | ", ": ", 1)
+
+
 def some(names: Iterable[str], most: int) -> str:
     """The first of many names, and how many more. most: of them that are named."""
     every = [*names]
@@ -42,6 +47,23 @@ def eight_groups(address: IPv6Address) -> str:
     IPv6Address.exploded was the same until Python 3.13, which ends that one with `ffff:192.168.100.11`.
     """
     return address.packed.hex(":", 2)
+
+
+def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
+    """The known word that a misspelt one may mean; empty for none. alike: from 0, which any word is, to 1."""
+    import difflib  # for a sentence that few runs need
+
+    return next(iter(difflib.get_close_matches(word, [*known], 1, alike)), "")
+
+
+def size(count: int | None) -> str:
+    """`61.0 GB`, of a disk, an image or a download, as docker and apt count: 1 kB is 1000 bytes."""
+    if count is None:
+        return "unknown size"
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= unit:
+            return f"{count / unit:.1f} {name}"
+    return f"{count} B"
 
 
 def reason(error: OSError) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import getpass
 from datetime import date, datetime
 from pathlib import Path
@@ -15,6 +14,7 @@ from sparkrig.drift.drift import Acceptance
 from sparkrig.drift.io import drift_files
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
+from sparkrig.text import nearest
 
 
 def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
@@ -67,8 +67,8 @@ def _must_be_known(inventory: Path, id: str, host: str | None) -> None:
     hosts = [each for each in report.hosts if host in (None, each.name)]
     known = {row.id for each in hosts for row in (*each.rows, *each.before)}
     if id not in known:
-        near = difflib.get_close_matches(id, known, 1)
-        instead = f", but {near[0]}" if near else ""
+        near = nearest(id, known)
+        instead = f", but {near}" if near else ""
         raise Refusal(
             f"the last report has no check {id}{f' on {host}' if host else ''}{instead}", f"{show} --all"
         )

@@ -15,9 +15,8 @@ from sparkrig.cli.plan import Plan
 from sparkrig.cure import quoted_path
 from sparkrig.drift.plan import Applying
 from sparkrig.operations import applying
-from sparkrig.runs import change
 from sparkrig.terminal import project
-from sparkrig.text import listed, plain
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,9 +68,8 @@ def _carried_out(made: Plan, again: str, *, yes: bool) -> _Outcome:
     if not yes and not files.agreed("Apply this?"):
         return _Outcome(["Declined; nothing was changed."], 1)
     began = applying.now()
-    known = [plain(line).strip() for host in made.hosts.values() for line in change.lines(host.changes)]
     hosts = _together(made, due)
-    code, applied = applying.run(_words(made, hosts), hosts, known)
+    code, applied = applying.run(_words(made, hosts), hosts, made.hosts, made.patience)
     if code == 0 and applied.whole:
         next_ = f"sparkrig doctor {quoted_path(project.as_typed(made.inventory))}"
         left = " The others are left as they are." if left_out else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 90  # times `patience`
 _LAST = files.Duration(1, 7200, "90s, 30m or 1h is expected, and 2h at most. Try: --last 30m")
-_COLUMNS = 100  # of the page
 
 
 @click.command()
@@ -52,7 +50,9 @@ def blackbox(inventory_file: Where, last: float, html: Path | None, as_json: boo
     else:
         _show(looked, last)
     if html:
-        files.write(html, page(looked, last))
+        from sparkrig.watch.render import blackbox as picture
+
+        files.write(html, picture.page(looked, last, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC"))
     if len(found) < len(looked):
         files.try_doctor()
         raise SystemExit(3)
@@ -83,14 +83,3 @@ def _show(looked: Looked, seconds: float) -> None:
             terminal.echo(f"{name}: {found}", err=True)
         else:
             console.print(Picture(name, found, seconds))
-
-
-def page(looked: Looked, seconds: float) -> str:
-    """The same as an HTML page."""
-    from sparkrig.terminal.screen import Screen
-    from sparkrig.watch.render import blackbox as shown
-
-    screen = Screen(file=io.StringIO(), record=True, width=_COLUMNS)
-    for name, found in looked.items():
-        screen.print(f"{name}: {found}" if isinstance(found, Exception) else shown.Picture(name, found, seconds))
-    return shown.page(screen, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC")

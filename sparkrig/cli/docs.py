@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -15,7 +14,7 @@ from sparkrig.cli import files
 from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
-from sparkrig.text import reason
+from sparkrig.text import nearest, reason
 
 MONITORING = ("rules.yml", "dashboard.json")
 FOLDER = Path(__file__).parents[1] / "docs"
@@ -107,7 +106,9 @@ def _asked(page: str) -> str:
     where, _, anchor = page.partition("#")
     name = where.removeprefix("docs/").removesuffix(".md")
     if name not in _names():
-        raise Refusal(f"there is no page {name}", quoted("sparkrig", "docs", *_near(name, _names())))
+        raise Refusal(
+            f"there is no page {name}", quoted("sparkrig", "docs", *filter(None, [nearest(name, _names())]))
+        )
     return _section(name, anchor) if anchor else _text(name)
 
 
@@ -117,16 +118,12 @@ def _section(name: str, anchor: str) -> str:
     found = [(start, level) for start, level, title in _headings(text) if slug(title) == anchor]
     if not found:
         known = [slug(title) for _, level, title in _headings(text) if level > 1]
-        near = [f"{name}#{each}" for each in _near(anchor, known)]
-        raise Refusal(f"{name} has no section {anchor}", quoted("sparkrig", "docs", *near or [name]))
+        near = nearest(anchor, known)
+        page = f"{name}#{near}" if near else name
+        raise Refusal(f"{name} has no section {anchor}", quoted("sparkrig", "docs", page))
     start, level = found[0]
     after = [each for each, other, _ in _headings(text) if each > start and other <= level]
     return text[start : after[0] if after else None]
-
-
-def _near(word: str, known: Sequence[str]) -> list[str]:
-    """The name that was probably meant, if any is close."""
-    return difflib.get_close_matches(word, known, 1)
 
 
 def _headings(text: str) -> Iterator[tuple[int, int, str]]:

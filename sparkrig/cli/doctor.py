@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from sparkrig.cli import files
 from sparkrig.cure import quoted_path, verb
 from sparkrig.terminal import project, terminal
 from sparkrig.terminal.project import Where
-from sparkrig.text import plain
+from sparkrig.text import nearest, plain
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -111,8 +110,8 @@ def _refuse_unknown(names: Sequence[str]) -> None:
     for name in names:
         if not kinds(name):
             known = [*(category.lower() for category in CATEGORIES), *(kind.name for kind in KINDS)]
-            near = difflib.get_close_matches(name, known, n=1)
-            meant = f" (did you mean {near[0]}?)" if near else ""
+            near = nearest(name, known)
+            meant = f" (did you mean {near}?)" if near else ""
             raise click.ClickException(f"no check is called {name}{meant}. Try: sparkrig doctor --list")
 
 

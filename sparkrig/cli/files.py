@@ -13,6 +13,7 @@ import click
 
 from sparkrig.terminal import project, terminal
 from sparkrig.terminal.project import Addresses, Where
+from sparkrig.text import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -68,7 +69,7 @@ _EITHER = "INVENTORY|ADDRESS..."
 HOSTS = click.argument(
     "inventory_file", metavar=_EITHER, type=_File(path_type=Path), nargs=-1, required=True, callback=_whole
 )
-"""The same of a verb that only looks, which takes addresses, too."""
+"""The same of a read-only verb, which also takes addresses."""
 
 SERVED = click.argument("inventory_file", metavar="INVENTORY", type=_File(path_type=Path))
 """The same of a verb that has a sentence of its own about addresses."""
@@ -223,15 +224,12 @@ def limited(
 
     Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
     """
-    import difflib
-
     from sparkrig.cure import quoted
     from sparkrig.refusal import Refusal
 
     for name in limit:
         if name not in data:
-            [close] = difflib.get_close_matches(name, data, 1, 0)
-            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(close)}")
+            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(nearest(name, data, 0))}")
     wanted = {*limit, *(peer for name in limit if with_peers for peer in fleet.peers(name))}
     return {name: values for name, values in data.items() if not limit or name in wanted}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.terminal import surroundings, terminal
+from sparkrig.text import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -49,7 +49,7 @@ _GROUPS = {
         ),
         "lab": _Verb(
             "lab.cli",
-            "Rehearse on virtual Sparks, with nothing at stake.",
+            "Rehearse on virtual Sparks: no hardware is needed.",
             "sparkrig lab up",
         ),
         "docs": _Verb(
@@ -167,7 +167,7 @@ _GROUPS = {
         ),
         "mcp": _Verb(
             "sparkrig.cli.mcp",
-            "Serve what only looks as tools for agents (MCP).",
+            "Serve the read-only commands to agents (MCP).",
             "sparkrig mcp inventories/pair.py",
         ),
     },
@@ -205,8 +205,8 @@ class _Verbs(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if not name.startswith("-") and name not in _VERBS | _RENAMED:
-            near = difflib.get_close_matches(name, _VERBS, 1)
-            ctx.fail(f"No such command {name!r}.{f' Did you mean {near[0]!r}?' if near else ''}")
+            near = nearest(name, _VERBS)
+            ctx.fail(f"No such command {name!r}.{f' Did you mean {near!r}?' if near else ''}")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -243,7 +243,7 @@ class _Verbs(click.Group):
 def sparkrig(**_: Any) -> None:
     """Take DGX Sparks from the box to a verified node or cluster.
 
-    INVENTORY is a short Python file that lists your Sparks and their settings. Verbs that only look also take an
+    INVENTORY is a short Python file that lists your Sparks and their settings. Read-only verbs also take an
     ADDRESS, as one types it after ssh, or several, or `here` for this machine.
 
     Exit codes: 0 in spec, or done; 1 an error of the tool or its input; 2 drift or a failed check; 3 a host is

@@ -1,4 +1,4 @@
-"""`sparkrig mcp`: what only looks, as tools of the Model Context Protocol on standard input and output.
+"""`sparkrig mcp`: the read-only commands as tools of the Model Context Protocol, on standard input and output.
 
 Each call is a process of its own: the verb as it is typed, with --json. So a tool can do what its verb does, and
 no more; a call that is cancelled ends its process; and gevent, which pyinfra needs, stays out of this one.
@@ -57,7 +57,7 @@ _ABOUT = (
     "inventory_file", metavar="[INVENTORY]", required=False, type=click.Path(path_type=Path, dir_okay=False)
 )
 def mcp(inventory_file: Path | None) -> None:
-    """Serve what only looks as tools of the Model Context Protocol (MCP), on standard input and output.
+    """Serve the read-only commands as tools of the Model Context Protocol (MCP), on standard input and output.
 
     A client starts it, such as an editor or an assistant. With an INVENTORY, its tools read the hosts of that one
     alone: drift, doctor, topology, status and plan. Without, it has explain, lint and models. No tool

@@ -1,4 +1,4 @@
-"""The tools of `sparkrig mcp`: verbs that only look, what each is given, and how that is typed.
+"""The tools of `sparkrig mcp`: read-only verbs, what each is given, and how that is typed.
 
 A client is steered by a model, and a model by what it reads. So no tool names a file: the inventory is the one
 that the server was started with, text comes in as text, and every other value is bounded by a schema and typed as

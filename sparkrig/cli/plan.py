@@ -120,4 +120,4 @@ def show(console: Console, made: Plan, *, everything: bool) -> None:
 def _next(console: Console, command: str) -> None:
     from sparkrig.drift.render.plan import Sheet
 
-    Sheet(console).whole(f"Next: {command}")
+    Sheet(console).cure(command, "Next: ")

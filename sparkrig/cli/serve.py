@@ -256,7 +256,7 @@ class _Door:
         stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
         pasted = {"curl": client.curl, "Python": client.python(said.path), "editor": client.editor, "stop": stop}
         for word, line in pasted.items():
-            self.sheet.whole(f"{word:<{_HANGING}}{line}")
+            self.sheet.cure(local(line), f"{word:<{_HANGING}}")
         return 0
 
     # --- the end of one

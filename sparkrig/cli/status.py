@@ -1,4 +1,4 @@
-"""`sparkrig status`: what each host of an inventory is, who is at it, and what was done to it last."""
+"""`sparkrig status`: what each host of an inventory is, who works on it, and what was done to it last."""
 
 from __future__ import annotations
 

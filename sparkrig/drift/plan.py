@@ -8,6 +8,7 @@ from typing import Literal
 
 from sparkrig.refusal import Refusal, Refused
 from sparkrig.runs.change import KINDS, Change
+from sparkrig.text import step as titled
 
 _STEP_S = 2
 _AROUND_S = 15  # the look, the journal's begin and its end
@@ -19,6 +20,16 @@ class Step:
 
     name: str
     changes: tuple[Change, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """Its name for people."""
+        return titled(self.name)
+
+    @property
+    def seconds(self) -> int:
+        """Roughly how long it takes, before `patience`."""
+        return _STEP_S + max((KINDS[change.kind][1] for change in self.changes), default=0)
 
 
 @dataclass(frozen=True)
@@ -68,8 +79,7 @@ class Planned:
         """Roughly how long a run takes; 0 where there is nothing to do. patience: factor on all times."""
         if not self.steps:
             return 0
-        steps = [max((KINDS[change.kind][1] for change in step.changes), default=0) for step in self.steps]
-        return round((_AROUND_S + sum(_STEP_S + seconds for seconds in steps)) * patience)
+        return round((_AROUND_S + sum(step.seconds for step in self.steps)) * patience)
 
 
 def held_up(made: Mapping[str, Planned], peers: Mapping[str, Sequence[str]]) -> dict[str, Planned]:

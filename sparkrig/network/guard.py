@@ -125,7 +125,7 @@ def parse(text: str) -> Told:
 
 
 @dataclass(frozen=True)
-class Ping:
+class Probe:
     """One rail as one host reaches it: the largest packet that may not be split has to come back."""
 
     rail: int
@@ -141,7 +141,7 @@ class Ping:
 LINK = programs.text("network/guard_link.sh")
 
 
-def link_words(seconds: int, pings: Iterable[Ping]) -> list[str]:
+def link_words(seconds: int, pings: Iterable[Probe]) -> list[str]:
     """The words of LINK."""
     return [str(seconds), *(word for ping in pings for word in ping.words)]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from sparkrig.render.folded import cured, hanging
 from sparkrig.verdict import Finding, Level, Verdict
 
 Shade = Level | Literal["quiet"]
@@ -33,24 +33,25 @@ def sign(level: Level, *, ascii_only: bool) -> Text:
 class Findings:
     """Findings for rich's console, one after the other, each with its cure under it.
 
-    named: whether the names of their causes are shown, by which the docs explain them.
+    named: whether the names of their causes are shown, by which the docs explain them; indent: in columns.
     """
 
-    def __init__(self, findings: Iterable[Finding], *, named: bool = True) -> None:
-        self.found, self._named = list(findings), named
+    def __init__(self, findings: Iterable[Finding], *, named: bool = True, indent: int = 0) -> None:
+        self.found, self._named, self._indent = list(findings), named, indent
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(no_wrap=True)
-        grid.add_column()
-        for finding in self.found:
-            grid.add_row(sign(finding.verdict.level, ascii_only=options.ascii_only), self._said(finding))
-        yield grid
+        signs = [sign(finding.verdict.level, ascii_only=options.ascii_only) for finding in self.found]
+        wide = max(map(len, signs), default=0)
+        blanks = " " * (self._indent + wide + 1)
+        for mark, finding in zip(signs, self.found, strict=True):
+            lead = Text.assemble(" " * self._indent, mark, " " * (wide - len(mark) + 1))
+            yield from hanging(self._said(finding), console, options.max_width, lead)
+            if finding.verdict.cure and not finding.verdict.healthy:
+                first, *rest = cured(finding.verdict.cure, options.max_width, f"{blanks}try: ", blanks)
+                yield Text.assemble((first[: len(blanks) + 4], "dim"), first[len(blanks) + 4 :], overflow="ignore")
+                yield from (Text(line, overflow="ignore", no_wrap=True) for line in rest)
 
-    def _said(self, finding: Finding) -> RenderableType:
+    def _said(self, finding: Finding) -> Text:
         verdict: Verdict = finding.verdict
         cause = f" {verdict.cause}:" if verdict.cause and self._named else ""
-        head = Text.assemble((f"{finding.subject}:{cause}", "bold"), f" {verdict.evidence or verdict.level}")
-        if verdict.healthy or not verdict.cure:
-            return head
-        return Group(head, Text.assemble(("try: ", "dim"), verdict.cure))
+        return Text.assemble((f"{finding.subject}:{cause}", "bold"), f" {verdict.evidence or verdict.level}")

@@ -44,9 +44,10 @@ def twice(shown: RenderableType, title: str) -> Picture:
 
 
 def svg(shown: RenderableType, title: str, columns: int = WIDE) -> str:
-    """One SVG document, without scripts or references."""
+    """One SVG document, without scripts or references; a command that is longer makes it wider."""
     console = Console(file=io.StringIO(), width=columns, legacy_windows=False, markup=False, emoji=False)
-    lines = console.render_lines(shown, pad=False)
+    lines = [*Segment.split_lines(console.render(shown))]
+    columns = max(columns, *(Segment.get_line_length(line) for line in lines))
     words = [word for row, line in enumerate(lines) for word in _words(line, _EDGE + _LINE * (row + 0.8))]
     return template("picture.svg.j2").render(
         title=title,

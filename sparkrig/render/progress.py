@@ -20,7 +20,8 @@ class Busy:
     """What a host is at. All times in seconds of time.monotonic.
 
     began: when the first of its steps did; since: when this one did; until: when it is given up at the latest, or
-    what it counts down to; None where it has no such end.
+    what it counts down to; None where it has no such end. usual: the seconds that the step usually takes, where
+    that is known.
     """
 
     name: str
@@ -30,10 +31,15 @@ class Busy:
     since: float
     until: float | None = None
     said: bool = False
+    usual: float | None = None
 
     def words(self, now: float) -> str:
         """The step, and what is left of its time."""
         return self.step if self.until is None else f"{self.step}; {max(0.0, self.until - now):.0f} s left"
+
+    def time(self, now: float) -> str:
+        """`17 s of about 30 s`: how long the step has taken, and how long it usually does."""
+        return f"{spent(now - self.since)}{f' of about {spent(self.usual)}' if self.usual else ''}"
 
 
 @dataclass
@@ -69,7 +75,7 @@ class Lines:
         )
         for each in shown:
             said = _cropped(f"{each.words(self.now)} ").append(each.command, "dim")
-            grid.add_row(self.spinner, each.name, spent(self.now - each.since), said)
+            grid.add_row(self.spinner, each.name, each.time(self.now), said)
         yield grid
         if more := len(self.hosts.busy) - len(shown):
             yield Text(f"  and {more} more", "dim")

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sparkrig.programs import TEMPLATES
+from sparkrig.render.style import DARK, LIGHT
 from sparkrig.text import lines
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def template(name: str, **filters: Callable[[str], str]) -> Template:
         lstrip_blocks=True,
     )
     jinja.filters |= filters
+    jinja.globals |= {"light": LIGHT, "dark": DARK}
     return jinja.get_template(name)
 
 

@@ -47,8 +47,11 @@ def diff(path: str, before: str, after: str) -> tuple[str, ...]:
     return (*shown, *(["... more lines differ"] if len(told) > SHOWN else []))
 
 
-def sentence(wanted: File, found: Found) -> str:
-    """In what a file differs from what is wanted, in words; empty where it does not."""
+def sentence(wanted: File, found: Found, *, named: bool = True) -> str:
+    """In what a file differs from what is wanted, in words; empty where it does not.
+
+    named: whether the lines themselves are; else it is counted what writing the file does, above a diff.
+    """
     fit = found.owner == "root:root" and wanted.mode in (found.mode, "keep")
     odd = [] if fit else [f"{found.mode} {found.owner}"]
     here, declared = sides(wanted, found)
@@ -58,6 +61,9 @@ def sentence(wanted: File, found: Found) -> str:
         there, stands = line_ends.lines(declared), line_ends.lines(here)
         more, less = [row for row in stands if row not in there], [row for row in there if row not in stands]
         counts = [*_count(more, "more"), *_count(less, "less")]
+        if not named:
+            ways = ((more, "to remove"), (less, "to add"))
+            counts = [f"{len(rows)} line{'s' * (len(rows) > 1)} {what}" for rows, what in ways if rows]
         odd.append(", ".join(counts) or "its lines stand in another order")
     return ", ".join(odd)
 

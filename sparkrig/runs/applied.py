@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import BUSY, SAID
-from sparkrig.text import listed, plain
+from sparkrig.text import listed, plain, step
 
 # pyinfra's own words, of the version in requirements.lock
 _STEP = re.compile(r"--> Starting operation: (.+)")
@@ -105,7 +105,7 @@ class Applied:
         """Take the next line; what a host prints in it, or None."""
         text = line.rstrip("\n")
         if found := _STEP.fullmatch(text):
-            self.step = self.stage = plain(_named(found[1])).replace(" | ", ": ", 1)
+            self.step = self.stage = step(plain(_named(found[1])))
             return None
         if found := _HOST.fullmatch(text):
             return self._host(found[1], plain(found[2]))

@@ -69,6 +69,8 @@ class Change:
     # what breaks off meanwhile, in words, or empty; a document has it once for each host
     interrupts: Annotated[str, Field(exclude=True)] = ""
     keeps: str = ""
+    # of a file, how many lines go and come: where its diff is shown below
+    brief: Annotated[str, Field(exclude=True)] = ""
 
     @property
     def line(self) -> str:
@@ -92,7 +94,8 @@ def of_file(file: File, found: Found | None) -> Change:
     diff = (*file_diff.ends(found.content, file.content), *rows)
     keeps = file_diff.keeping(file, found)
     differs = file_diff.sentence(file, found) or "another GID index"  # which is no change of a file's own
-    return Change("file", file.path, differs, "as declared", diff, keeps=keeps)
+    brief = file_diff.sentence(file, found, named=False)
+    return Change("file", file.path, differs, "as declared", diff, keeps=keeps, brief=brief)
 
 
 def few(names: Sequence[str]) -> list[str]:

@@ -6,7 +6,6 @@ was not read is unknown: every answer on it is None, so that a rule stays silent
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from sparkrig.serving.lint.families import Family
+from sparkrig.text import nearest
 
 Version = tuple[int, ...]
 """Of vLLM, for comparison."""
@@ -316,5 +316,4 @@ def _plain(text: str) -> str:
 
 def _nearest(word: str, words: Iterable[str]) -> str:
     plain = {_plain(each): each for each in sorted(words)}
-    found = difflib.get_close_matches(_plain(word), [*plain], n=1, cutoff=_ALIKE)
-    return plain[found[0]] if found else ""
+    return plain.get(nearest(_plain(word), plain, _ALIKE), "")

@@ -59,18 +59,20 @@ class Told:
         self._many = hosts.total > _MANY
         self._counted = hosts.began
 
-    def __call__(self, name: str, step: str, command: str = "", *, until: float | None = None) -> None:
+    def __call__(
+        self, name: str, step: str, command: str = "", *, until: float | None = None, usual: float | None = None
+    ) -> None:
         """A host begins a step, in words; the same step once more is no event.
 
         command: what runs there, where that shows more; until: the time.monotonic() at which the step ends at the
-        latest, which is counted down to.
+        latest, which is counted down to; usual: the seconds that it usually takes.
         """
         now = monotonic()
         last = self._hosts.busy.get(name)
         if last is None or (last.step, last.command) != (step, command):
             began = last.began if last else now
             self._hosts.busy[name] = last = Busy(name, step, command, began, now)
-        last.until = until
+        last.until, last.usual = until, usual
 
     def done(self, name: str, text: str = "") -> None:
         """A host is finished. text: the result, where nothing else on the screen shows it."""
@@ -114,7 +116,8 @@ class Told:
             if now - each.since >= (_LATE_S if self._many else WORTH_S):
                 each.said = True
                 command = f": {each.command}" if each.command else ""
-                self._print(Text(f"{each.name}: {each.words(now)}{command}{'' if each.until else ' ...'}"))
+                usual = f", about {spent(each.usual)}" if each.usual else ""
+                self._print(Text(f"{each.name}: {each.words(now)}{command}{usual}{'' if each.until else ' ...'}"))
 
     def _end(self, name: str, level: Level, how: str, text: str) -> None:
         busy = self._hosts.busy.pop(name, None)

@@ -29,6 +29,10 @@ class Screen(Console):
         """Whether lines are broken to fit: on a terminal, and in a pipe whose reader gave COLUMNS."""
         return self.is_terminal or bool(os.environ.get("COLUMNS"))
 
+    def print(self, *objects: Any, crop: bool = False, **how: Any) -> None:
+        """Nothing is cut off: a line that is too long is a command, which the terminal breaks by itself."""
+        super().print(*objects, crop=crop, **how)
+
     def render_str(self, text: str, **how: Any) -> Text:
         """A string as a text that is as wide as it will be shown."""
         return super().render_str(lines(text), **{**how, "markup": False, "emoji": False})

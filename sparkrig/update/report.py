@@ -13,7 +13,7 @@ from sparkrig.host.releases import Behind, Recipe, Standing
 from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal, Refused
-from sparkrig.text import listed
+from sparkrig.text import listed, size
 from sparkrig.update import branch, firmware, gate, update, update_judge, update_limits
 from sparkrig.update.branch import Way
 from sparkrig.update.firmware import Part
@@ -227,11 +227,6 @@ def _write(parts: Sequence[Part]) -> str:
 def _counted(plan: Plan) -> str:
     counts = [(len(plan.upgraded), "upgraded"), (len(plan.new), "new"), (len(plan.removed), "removed")]
     return ", ".join(f"{count} {what}" for count, what in counts if count)
-
-
-def size(count: int) -> str:
-    """What is to be downloaded, in words."""
-    return f"{count / 1e6:.0f} MB"
 
 
 def order(made: Mapping[str, Prospect], groups: Sequence[Sequence[str]]) -> list[str]:

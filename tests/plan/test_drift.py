@@ -211,7 +211,7 @@ def test_all_outputs_are_of_one_look(desk: Desk, tmp_path: Path) -> None:
     finally:
         os.umask(umask)
     assert done.code == 2
-    assert "driver.hold" in done.out and "mends it: pyinfra " in done.out and "2 hosts · " in done.out
+    assert "driver.hold" in done.out and "mends it:\npyinfra " in done.out and "2 hosts · " in done.out
     assert (JUnitXml.fromfile(str(junit)).failures, JUnitXml.fromfile(str(junit)).errors) == (1, 0)
     assert f'host="{B}",inventory="sparks.py",mover="declaration"}} 1.0' in prom.read_text()
     assert "driver.hold" in page.read_text()
@@ -252,7 +252,7 @@ def test_a_file_is_replaced_as_a_whole(desk: Desk, tmp_path: Path) -> None:
 def test_a_command_can_be_typed_where_it_is_printed(desk: Desk, tmp_path: Path) -> None:
     desk.has(unheld())
     here, elsewhere = desk.typed("drift"), desk.typed("drift", at=tmp_path)
-    assert f"mends it: pyinfra {desk.inventory} deploys/cluster.py" in here.out
+    assert f"mends it:\npyinfra {desk.inventory} deploys/cluster.py\n" in here.out
     assert f" {ROOT}/deploys/cluster.py" in elsewhere.out
 
 

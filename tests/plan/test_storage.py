@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.storage.render import storage as picture
+from sparkrig.text import size
 from tests import warm
 from tests.plan.clean import clean
 from tests.plan.conftest import BEGIN, ROOT, STORAGE, A, B, Host
@@ -177,4 +177,4 @@ def test_names_that_are_none_ask_no_host(desk: Desk) -> None:
 
 def test_sizes_in_words() -> None:
     said = {0: "0 B", 999: "999 B", 1000: "1.0 kB", 1234567: "1.2 MB", 65 * 10**9: "65.0 GB", 4 * 10**12: "4.0 TB"}
-    assert {count: picture.size(count) for count in said} == said and picture.size(None) == "unknown size"
+    assert {count: size(count) for count in said} == said and size(None) == "unknown size"

@@ -150,7 +150,7 @@ def play(folder: Path) -> None:
             return usual(self, command, *words, **more)
         return True, CommandOutput([OutputLine("stdout", row) for row in answer])
 
-    def deployed(words: Sequence[str], hosts: Collection[str], known: Collection[str]) -> tuple[int, Applied]:
+    def deployed(words: Sequence[str], hosts: Collection[str], *_: object, **__: object) -> tuple[int, Applied]:
         with _State(folder) as state:
             deploy = next(Path(word).stem for word in words if Path(word).parent.name == "deploys")
             state["order"].append([*hosts, deploy, *(word for word in words if word.startswith("serve_name="))])

@@ -13,7 +13,7 @@ import click
 import pytest
 from pyinfra.connectors.ssh import connector_data_meta
 
-from docs import commands
+from docs import commands, picture
 from docs.make import EXPLAIN, FABRIC, GROUP_DATA, LOGIN, PAGE, page, with_bands, with_readers
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.cli.docs import _headings, slug
@@ -64,6 +64,12 @@ def test_the_table_of_bands_is_current() -> None:
     assert all(band.meaning in text and band.source in text for band in BANDS)
     text = EXPLAIN.read_text(encoding="utf-8")
     assert text == with_readers(text), "make docs"
+
+
+def test_the_picture_of_the_readme_is_current_and_shows_one_fault() -> None:
+    text = picture.PICTURE.read_text(encoding="utf-8")
+    assert text == picture.picture(), "make docs"
+    assert "1 thing is wrong" in text and "gpu.clock" in text
 
 
 CAUSE = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")

@@ -25,7 +25,7 @@ def test_no_link_of_the_published_readme_leads_into_a_folder_beside_it() -> None
     ours = [link.removeprefix(f"{ADDRESS}/") for link in links if link.startswith(ADDRESS)]
     files = [re.sub(rf"^(blob|raw)/{TAG}/", "", link).partition("#")[0] for link in ours]
     assert files and all((ROOT / file).is_file() for file in files), files
-    assert published.PLACE not in text and f"{ADDRESS}/raw/{TAG}/docs/topology.svg" in text
+    assert published.PLACE not in text and f"{ADDRESS}/raw/{TAG}/docs/doctor.svg" in text
 
 
 def test_the_project_gets_its_addresses_and_no_tag_of_another_version() -> None:

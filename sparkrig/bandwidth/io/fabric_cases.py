@@ -17,7 +17,7 @@ from sparkrig.verdict import Finding
 _STAYS = frozenset({"path-mtu", "link-flap", "impossible"})
 
 
-class Progress(Protocol):
+class Receiver(Protocol):
     """Receives how far the measurements are."""
 
     def added(self, cases: Sequence[Case]) -> None:
@@ -31,7 +31,7 @@ class Progress(Protocol):
 
 
 def all_measured(
-    bench: Bench, cases: Sequence[Case], progress: Progress
+    bench: Bench, cases: Sequence[Case], progress: Receiver
 ) -> tuple[list[Measurement], list[Finding]]:
     """Each case measured, and what rails reach together where each by itself is healthy."""
     measured: list[Measurement] = []
@@ -49,7 +49,7 @@ def all_measured(
     return measured, sums
 
 
-def _alone(bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress) -> list[Measurement]:
+def _alone(bench: Bench, case: Case, before: Sequence[Measurement], progress: Receiver) -> list[Measurement]:
     """A rail alone; on soft-RoCE once more where it got too little, unless it did so before.
 
     Soft-RoCE may do so for as long as a short test lasts: 0.00 Gb/s, and 0.09 in the next test (2026-11-22).
@@ -63,7 +63,7 @@ def _alone(bench: Bench, case: Case, before: Sequence[Measurement], progress: Pr
     return shares
 
 
-def _together(bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress) -> list[Measurement]:
+def _together(bench: Bench, case: Case, before: Sequence[Measurement], progress: Receiver) -> list[Measurement]:
     """Rails at once, and alone those of them that have to be; once more where one that is healthy alone starved.
 
     They compete, and one may lose for as long as a short test lasts: 0.00 beside 0.23 Gb/s on the virtual pair.
@@ -82,7 +82,7 @@ def _together(bench: Bench, case: Case, before: Sequence[Measurement], progress:
     return [*lone, *shares]
 
 
-def _at_once(bench: Bench, case: Case, before: Sequence[Measurement], progress: Progress) -> list[Measurement]:
+def _at_once(bench: Bench, case: Case, before: Sequence[Measurement], progress: Receiver) -> list[Measurement]:
     progress.started(case)
     alone = _least_alone(before)
     shares = [_shared(share, alone) for share in measure.run(bench, case)]

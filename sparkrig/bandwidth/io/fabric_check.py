@@ -57,7 +57,7 @@ class Progress(Protocol):
     def round(self, number: int, meetings: Sequence[Meeting]) -> None:
         """A round of meetings begins, counted from 1."""
 
-    def meeting(self, hosts: Meeting, cases: Sequence[Case]) -> fabric_cases.Progress:
+    def meeting(self, hosts: Meeting, cases: Sequence[Case]) -> fabric_cases.Receiver:
         """What receives the cases of two hosts, which measure while others do."""
 
     def met(self, found: Sequence[Edge]) -> None:

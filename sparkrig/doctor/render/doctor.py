@@ -5,15 +5,15 @@ A command stands on one line, however long, so that it can be copied; the termin
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.text import Text
 
-from sparkrig.cure import cure_of, enlist
+from sparkrig.cure import enlist
 from sparkrig.doctor.doctor import Report, Row
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.folded import cured, wrapped
 from sparkrig.resources.check import Status
 from sparkrig.resources.kind import CATEGORIES, Category, to_read
 from sparkrig.text import listed, some
@@ -21,6 +21,7 @@ from sparkrig.text import listed, some
 _WIDE = max(map(len, CATEGORIES))
 _LABEL = 10
 _NAMED = 4  # hosts, and what was read of them; of more the rest are counted
+_ROOMY = 60  # columns
 _CLEAR = 12  # characters; a shorter text (`it does`) means little by itself
 
 Told = tuple[str, Row]
@@ -56,6 +57,11 @@ class _Drawn:
     hosts: int
     unread: Sequence[str]
 
+    @property
+    def mark(self) -> int:
+        """The columns of a sign."""
+        return max(map(len, self.signs.values()))
+
     def headline(self, category: Category, rows: Sequence[Told], *, everything: bool) -> Text:
         statuses = {row.status for _, row in rows}
         wrong, unknown = [row for _, row in rows if row.wrong], [row for _, row in rows if row.status == "unknown"]
@@ -77,12 +83,12 @@ class _Drawn:
             said.append(f"{some(self.unread, _NAMED)} not read")
         style = "" if wrong or unknown else "dim"
         return Text.assemble(
-            self.sign(worst), f" {category:{_WIDE}}  ", (self.hung(", ".join(said), _WIDE + 4), style)
+            self.sign(worst), f" {category:{_WIDE}}  ", (self.hung(", ".join(said), self.mark + _WIDE + 3), style)
         )
 
     def sign(self, status: Status) -> tuple[str, str]:
         shade = _shade(status)
-        return f"{self.signs[shade]:{max(map(len, self.signs.values()))}}", STYLES[shade]
+        return f"{self.signs[shade]:{self.mark}}", STYLES[shade]
 
     def details(self, rows: Sequence[Told], *, everything: bool) -> Iterator[Text]:
         for group in _alike(rows):
@@ -103,7 +109,7 @@ class _Drawn:
         """What was read and expected, why, and what to do. everything: what else was read, too."""
         first = group[0][1]
         yield Text.assemble(
-            "  ", self.sign(first.status), " ", (self.hung(f"{first.id}{self.on(group)}", 4), "bold")
+            "  ", self.sign(first.status), " ", (self.hung(f"{first.id}{self.on(group)}", self.mark + 3), "bold")
         )
         told = _telling(group)
         common = len({tuple(row.notes) for _, row in group}) == 1
@@ -140,28 +146,29 @@ class _Drawn:
 
     def labelled(self, label: str, text: str, *, style: str = "") -> Iterator[Text]:
         indent = 4 + _LABEL
-        room = self.width - indent if self.width else None
-        for number, row in enumerate(_rows(text, room)):
-            yield Text.assemble((f"    {'' if number else label:{_LABEL}}", "dim"), (row, style))
+        for row in cured(text, self.width, f"    {label:{_LABEL}}", " " * indent):
+            yield Text.assemble((row[:indent], "dim"), (row[indent:], style))
 
     def hung(self, text: str, indent: int) -> str:
-        """A text on as many lines as it takes, the others under the first; indent: where that begins."""
-        return f"\n{' ' * indent}".join(_wrap(text, self.width - indent if self.width else None))
+        """A text on as many lines as it takes; indent: where the first begins, and the others on a wide screen."""
+        if self.width is None:
+            return text
+        after = indent if self.width >= _ROOMY else min(indent, 4)
+        return "\n".join(wrapped(text, self.width, " " * indent, " " * after))[indent:]
 
     def wrapped(self, sign: tuple[str, str], text: str, notes: Sequence[str]) -> Iterator[Text]:
-        room = self.width - 4 if self.width else None
-        first, *rest = _wrap(text, room)
-        yield Text.assemble("  ", sign, " ", first)
-        for row in [*rest, *(row for note in notes for row in _wrap(note, room))]:
-            yield Text(f"    {row}")
+        yield Text.assemble("  ", sign, " ", self.hung(text, self.mark + 3))
+        yield from (Text(f"    {self.hung(note, 4)}") for note in notes)
 
     def verdict(self, report: Report) -> Text:
         rows = [row for host in report.hosts for row in host.rows if row.status != "skipped"]
         worst: Status = "unknown" if report.exit == 3 else "drift" if report.exit else "ok" if rows else "skipped"
         took = f"({len(rows)} check{'s' if len(rows) != 1 else ''}, {report.seconds:.0f} s)."
-        said = Text.assemble(self.sign(worst), " ", (self.hung(report.verdict, 2), "bold"))
+        said = Text.assemble(self.sign(worst), " ", (self.hung(report.verdict, self.mark + 1), "bold"))
         said.append(f"{_gap(said.plain, took, self.width)}{took}", "dim")
-        return said.append(f"{_gap(said.plain, report.next, self.width)}{report.next}")
+        gap, label = _gap(said.plain, report.next, self.width), report.next.partition(": ")[0]
+        fits = self.width is None or len(report.next) <= self.width
+        return said.append(gap + (report.next if fits else f"{label}:\n{report.next[len(label) + 2 :]}"))
 
 
 def _alike(rows: Sequence[Told]) -> list[list[Told]]:
@@ -201,19 +208,3 @@ def _by(group: Sequence[Told], field: str) -> list[tuple[str, list[Told]]]:
 def _gap(shown: str, more: str, width: int | None) -> str:
     """What parts more from what is shown: a blank, or a new line, so that no terminal breaks a command."""
     return " " if width is None or len(shown.rpartition("\n")[2]) + 1 + len(more) <= width else "\n"
-
-
-def _rows(text: str, room: int | None) -> list[str]:
-    """A text in lines; a command stands on one, with what precedes it, and what follows it on the next ones."""
-    command = cure_of(text).command
-    if room is None or len(text) <= room or not command:
-        return _wrap(text, room)
-    before, _, after = text.partition(command)
-    rest = after.lstrip(",; ")
-    return [f"{before}{command}", *(_wrap(rest, room) if rest else [])]
-
-
-def _wrap(text: str, room: int | None) -> list[str]:
-    if room is None:
-        return [text]
-    return textwrap.wrap(text, max(room, 12), break_on_hyphens=False, break_long_words=False) or [""]

@@ -17,7 +17,7 @@ from sparkrig.drift import findings
 from sparkrig.drift.drift import Acceptance, Host, Report, Row
 from sparkrig.drift.findings import Finding, Mend
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
-from sparkrig.render.folded import hanging
+from sparkrig.render.folded import cured, hanging
 from sparkrig.render.names import PIECES, Names
 from sparkrig.text import listed
 
@@ -48,7 +48,7 @@ _TYPED = _Glyphs(ASCII_SIGNS, "!=", " - ", " ... ")
 
 
 def show(console: Console, report: Report, *, everything: bool = False) -> None:
-    """Print it; a command is never broken into lines, so that it can be copied.
+    """Print it, line by line as it stands.
 
     everything: what holds, too.
     """
@@ -114,7 +114,7 @@ class _Drawn:
             sign = (self.glyphs.signs["fault"], STYLES["fault"])
             said = f" {were}: {checks} checks do not hold (--all)"
             yield Text.assemble(sign, " ", (listed(self.names.few(hosts)), "bold"), said)
-            yield _command(("deploys it: " if len(hosts) == 1 else "deploys them: ", "dim"), self.fresh.cure)
+            yield from self._command("deploys it: " if len(hosts) == 1 else "deploys them: ", self.fresh.cure)
             yield Text()
 
     def _mend(self, mend: Mend, room: int) -> Iterator[Text]:
@@ -124,15 +124,22 @@ class _Drawn:
         if len(mend.findings) > room:
             yield Text(f"and {len(mend.findings) - room} more", "bold")
         if mend.cure:
-            yield self._cure(mend)
+            yield from self._cure(mend)
 
-    def _cure(self, mend: Mend) -> Text:
+    def _cure(self, mend: Mend) -> Iterator[Text]:
         """What mends it. A command that names hundreds of hosts would fill the screen: the first has one."""
         cure = cure_of(mend.cure)
         if isinstance(cure.run, OnHosts) and len(cure.run.hosts) > _LIMITS and not self.everything:
             first, *others = cure.run.hosts
-            return _command((f"mends {first}, and so on for {len(others)} more: ", "dim"), cure.on(first))
-        return _command((self._verb(mend), "dim"), mend.cure)
+            return self._command(f"mends {first}, and so on for {len(others)} more: ", cure.on(first))
+        return self._command(self._verb(mend), mend.cure)
+
+    def _command(self, label: str, cure: str, indent: str = "") -> Iterator[Text]:
+        """A cure behind its label; a command is one line, whatever the width."""
+        first, *rest = cured(cure, self.width, f"{indent}{label}", indent)
+        end = len(f"{indent}{label}".rstrip())
+        yield Text.assemble((first[:end], "dim"), first[end:], no_wrap=True, overflow="ignore")
+        yield from (Text(line, no_wrap=True, overflow="ignore") for line in rest)
 
     def _verb(self, mend: Mend) -> str:
         """What a cure is called: a run of pyinfra mends, and anything else is tried."""
@@ -219,7 +226,7 @@ class _Drawn:
             for host in some:
                 yield from self._lost(host)
             if others := [host.name for host in hosts[len(some) :]]:
-                yield Text(f"{_INDENT}and likewise {self.names.on(others)}", "bold")
+                yield Text(f"{_INDENT}and also {self.names.on(others)}", "bold")
             shown += len(some)
 
     def _lost(self, host: Host) -> Iterator[Text]:
@@ -229,7 +236,7 @@ class _Drawn:
             known = listed(_few([row.id for row in host.before]))
             yield Text(f"{_INDENT}{known} did not hold when it last could", "dim")
         if host.cure:
-            yield _command((f"{_INDENT}try: ", "dim"), host.cure)
+            yield from self._command("try: ", host.cure, _INDENT)
 
     def _accepted(self) -> Iterator[Text]:
         for finding in self.accepted if self.everything else self.accepted[:_FINDINGS]:
@@ -272,12 +279,12 @@ class _Drawn:
         if self.report.earlier:
             news = f"{counts.new} new, {counts.still} still, {counts.fixed} fixed"
             parts += [(f"{news} since {moment(self.report.earlier, started)}", "dim")]
-        line = Text(no_wrap=True)
+        line = Text()
         for said, style in parts:
             dot = self.glyphs.dot if line else ""
             if line and len(line) + len(dot) + len(said) > self.width:
                 yield line
-                line, dot = Text(no_wrap=True), ""
+                line, dot = Text(), ""
             line.append(dot).append(said, style)
         yield line
 
@@ -313,7 +320,3 @@ def _told(accepted: Acceptance) -> str:
 
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def _command(*parts: str | tuple[str, str]) -> Text:
-    return Text.assemble(*parts, no_wrap=True, overflow="ignore")

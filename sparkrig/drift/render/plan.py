@@ -1,65 +1,18 @@
-"""A plan on a screen: for each host what changes, old to new, and what users would notice; and lines that wrap.
-
-No word is broken on a narrow screen: a path or another long word is parted behind a slash, a comma or a hyphen.
-"""
+"""A plan on a screen: for each host what changes, old to new, and what users would notice."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.console import Console
 from rich.text import Text
 
-from sparkrig.cure import cure_of
 from sparkrig.drift.plan import Planned, Step, roughly
+from sparkrig.render.folded import cured, wrapped
 from sparkrig.runs.change import KINDS, Change, few
 from sparkrig.text import listed
 
 _ASCII = str.maketrans({"→": "->", "·": "-", "✓": "ok", "✗": "x"})
-_JOINTS = ("/,:=", "-", "._|)")
-
-
-def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
-    """The lines of a text on `width` columns; the first begins with `indent`, the others with `hanging`.
-
-    What stands between blanks stays whole where a line has room for it; else it begins on the line before, and is
-    parted behind a slash or comma, a hyphen, a dot, and elsewhere only where it has none of these.
-    """
-    after = indent if hanging is None else hanging
-    lines, line = [], indent
-    for word in text.split(" "):
-        joint = "" if line in (indent, after) else " "
-        if len(line) + len(joint) + len(word) <= width:
-            line += joint + word
-            continue
-        if line.strip() and len(after) + len(word) <= width:
-            lines.append(line.rstrip())
-            line, joint = after, ""
-        *whole, line = _parted(word, line + joint, after, width)
-        lines += whole
-    return [*lines, line.rstrip()]
-
-
-def _parted(word: str, line: str, after: str, width: int) -> list[str]:
-    """A word that no line has room for: its pieces in lines, the last of which goes on."""
-    lines = []
-    for piece in _pieces(word, width - len(after)):
-        if len(line) + len(piece) > width and line.strip():
-            lines.append(line.rstrip())
-            line = after
-        line += piece
-    return [*lines, line]
-
-
-def _pieces(word: str, room: int, joints: Sequence[str] = _JOINTS) -> Iterator[str]:
-    """Pieces of at most `room` characters. joints: the signs behind which a word is parted, the best first."""
-    if len(word) <= room or not joints:
-        yield from (word[at : at + room] for at in range(0, len(word), max(1, room)))
-        return
-    kind = re.escape(joints[0])
-    for piece in re.findall(f"[^{kind}]+[{kind}]*|[{kind}]+", word):
-        yield from _pieces(piece, room, joints[1:])
 
 
 class Sheet:
@@ -76,9 +29,11 @@ class Sheet:
         for line in wrapped(said, width, " " * indent, " " * deeper):
             self.console.print(Text(line, style), soft_wrap=True)
 
-    def whole(self, text: str) -> None:
-        """A command is one line, so that it can be copied; a terminal breaks it where it ends."""
-        self.console.print(Text(text.translate(_ASCII) if self.ascii_only else text), soft_wrap=True)
+    def cure(self, cure: str, label: str = "try: ", indent: int = 0) -> None:
+        """A cure below `indent` columns, behind its label; a command is never broken."""
+        blanks = " " * indent
+        for line in cured(cure, max(20, self.console.width), f"{blanks}{label}", blanks):
+            self.console.print(Text(line.translate(_ASCII) if self.ascii_only else line), soft_wrap=True)
 
     def blank(self) -> None:
         self.console.print()
@@ -139,27 +94,29 @@ def _host(sheet: Sheet, name: str, planned: Planned, patience: float, *, everyth
 
 def _cure(sheet: Sheet, what: str, cure: str) -> None:
     sheet.put(what, "red", 2, 4)
-    if cure_of(cure).command:
-        sheet.whole(f"  try: {cure}")
-    else:
-        sheet.put(f"try: {cure}", "", 2, 7)
+    sheet.cure(cure, indent=2)
 
 
 def _step(sheet: Sheet, step: Step, *, everything: bool) -> None:
-    sheet.put(step.name.replace(" | ", ": ", 1), "cyan", 2, 4)
+    sheet.put(step.title, "cyan", 2, 4)
     if held := _held(step.changes, everything=everything):
         sheet.put(f"~ {held}", "", 4, 8)
     for change in step.changes:
         if change.kind == "hold":
             continue
-        sheet.put(f"{_sign(change)} {sentence(change)}", "", 4, 8)
+        sheet.put(f"{_sign(change)} {sentence(change, brief=True)}", "", 4, 8)
         if change.keeps:
             sheet.put(change.keeps, "yellow", 6, 8)
         if change.diff and (change.before is not None or everything):
-            for row in change.diff:
+            for row in _changed(change):
                 style = {"+": "green", "-": "red"}.get(row[:1], "dim")
                 blanks = len(row) - len(row.lstrip(" "))  # of a line of context, or of its text
                 sheet.put(row.lstrip(" "), style, 6 + blanks, 8 + blanks)
+
+
+def _changed(change: Change) -> list[str]:
+    """The rows of its diff, without those that name the file, as the line above them does."""
+    return [row for row in change.diff if row not in (f"--- {change.item}", f"+++ {change.item}")]
 
 
 def _held(changes: Sequence[Change], *, everything: bool) -> str:
@@ -172,20 +129,25 @@ def _held(changes: Sequence[Change], *, everything: bool) -> str:
     return f"hold {len(names)} packages: {listed(names if everything else few(names))}"
 
 
-def sentence(change: Change) -> str:
-    """`MTU of enp1s0f0np0: 1500 → 9000`."""
+def sentence(change: Change, *, brief: bool = False) -> str:
+    """`MTU of enp1s0f0np0: 1500 → 9000`. brief: a file's lines are counted, as its diff is shown."""
     if change.kind == "rails":
         return f"measure the rails {change.item}: {change.before}"
     subject = KINDS[change.kind][0] + change.item
     if change.before is None:
         return f"{subject}: {change.after}"
+    if brief and change.brief:
+        return f"{subject}: {change.brief}"
     return f"{subject}: {change.before} → {change.after or 'removed'}"
 
 
-def of_step(step: Step) -> list[str]:
-    """The changes of a step, a sentence each; all holds in one."""
+def of_step(step: Step, *, brief: bool = False) -> list[str]:
+    """The changes of a step, a sentence each; all holds in one. brief: as of `sentence`."""
     held = _held(step.changes, everything=False)
-    return [*([held] if held else []), *(sentence(change) for change in step.changes if change.kind != "hold")]
+    return [
+        *([held] if held else []),
+        *(sentence(change, brief=brief) for change in step.changes if change.kind != "hold"),
+    ]
 
 
 def _sign(change: Change) -> str:

@@ -27,7 +27,7 @@ def explained(one: Explained) -> RenderableType:
         parts.append(_indented(Text(one.read), 2))
     shown = most_telling(one.findings, lambda finding: finding.verdict.healthy, _FINDINGS)
     if shown:
-        parts.append(_indented(Findings(shown, named=False), 2))
+        parts.append(Findings(shown, named=False, indent=2))
     if len(one.findings) > _FINDINGS:
         parts.append(
             _indented(Text(f"and {len(one.findings) - _FINDINGS:,} more findings: the same with --json"), 2)

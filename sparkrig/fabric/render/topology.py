@@ -5,7 +5,6 @@ Every colour has a sign beside it.
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,6 +15,7 @@ from sparkrig.fabric.cabling import Cable, Cage, End, Host, State, Topology, Twi
 from sparkrig.fabric.cabling_judge import judge
 from sparkrig.fabric.switch_judge import wanted
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Findings, Shade
+from sparkrig.render.folded import wrapped
 from sparkrig.verdict import worst
 
 _TWIN = 6  # where the name of a netdev begins
@@ -47,7 +47,7 @@ class Listing:
         for join in joins(self.shown):
             word = f"  {join.word}" if join.word else ""
             text = f"{signs[join.shade]} {join.end} {lines[not join.there]} {join.other}{word}"
-            yield Text("\n".join(_hung(text, options.max_width)), STYLES[join.shade])
+            yield Text("\n".join(wrapped(text, options.max_width, "", "  ")), STYLES[join.shade])
         yield Text()
         if self.findings:
             yield Findings(self.shown.findings)
@@ -83,11 +83,6 @@ def _port(shown: Topology, end: End) -> Join:
         return Join("unknown", end, "switch", "unread", there)
     reached = bool(shown.reached(end))
     return Join("healthy" if reached else "unknown", end, "switch", "reached" if reached else "no answer", there)
-
-
-def _hung(text: str, width: int) -> list[str]:
-    """A text in lines that fit, the others under the first."""
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _host(host: Host, signs: dict[Shade, str], width: int) -> Iterator[Text]:

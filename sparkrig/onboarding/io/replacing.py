@@ -24,7 +24,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.serving import last_deploy
 from sparkrig.serving.service_settings import NONE
 from sparkrig.terminal import terminal
-from sparkrig.text import listed, some
+from sparkrig.text import listed, nearest, some
 
 if TYPE_CHECKING:
     from sparkrig.onboarding.hostkey import HostKey
@@ -104,10 +104,8 @@ def place(typed: str | None, book: Book, name: str) -> Place:
 
 def _instead(name: str, book: Book) -> str:
     """The name that was meant; empty where the inventory has none."""
-    import difflib
-
-    near = difflib.get_close_matches(name, book.data, 1, 0)
-    return f"sparkrig onboard --replace {quoted(near[0])}" if near else ""
+    near = nearest(name, book.data, 0)
+    return f"sparkrig onboard --replace {quoted(near)}" if near else ""
 
 
 # --- before anything is written

@@ -1,4 +1,4 @@
-"""A host's journal on a screen: who is at it now, what rolls back by itself, and its last runs."""
+"""A host's journal on a screen: who works on it now, what rolls back by itself, and its last runs."""
 
 from __future__ import annotations
 

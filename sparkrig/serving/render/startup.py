@@ -9,12 +9,14 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.folded import hanging
 from sparkrig.render.progress import spent
-from sparkrig.serving.startup import MEANINGS, TOTALS, Startup
+from sparkrig.serving.startup import MEANINGS, TOTALS, Phase, Startup
 
 _SHADES: dict[str, Shade] = {"done": "healthy", "now": "unknown", "to come": "quiet"}
 _NAME = max(map(len, MEANINGS.values()))
 _TIME = len("10 min 10 s")
+_ROOMY = 70  # columns, from where the phases are a table
 _STATES = {"absent": "no unit", "starting": "starting for", "serving": "up after", "failed": "ended"}
 
 
@@ -25,10 +27,19 @@ class Node:
         self.name, self.found = name, found
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Text.assemble((self.name, "bold cyan"), f"  {', '.join(_about(self.found))}")
-        if self.found.seconds is not None:
-            yield self._phases(ASCII_SIGNS if options.ascii_only else SIGNS)
-            yield from _sources(self.found)
+        width, signs = options.max_width, ASCII_SIGNS if options.ascii_only else SIGNS
+        about = Text(", ".join(_about(self.found)))
+        yield from hanging(about, console, width, Text.assemble((self.name, "bold cyan"), "  "))
+        if self.found.seconds is None:
+            return
+        if wide := width >= _ROOMY:
+            yield self._phases(signs)
+        else:
+            for phase in self.found.phases:
+                shade = _SHADES[phase.state]
+                yield from hanging(_in_words(phase), console, width, Text(f"  {signs[shade]} ", STYLES[shade]))
+        for line in _sources(self.found, "second column" if wide else "elsewhere"):
+            yield from hanging(line, console, width)
 
     def _phases(self, signs: dict[Shade, str]) -> RenderableType:
         grid = Table.grid(
@@ -63,9 +74,17 @@ def _about(startup: Startup) -> Iterator[str]:
     yield f"{_STATES.get(startup.state, startup.state)}{after}"
 
 
-def _sources(found: Startup) -> Iterator[Text]:
-    """Whose figures the second column has; a worker's are the head's."""
+def _in_words(phase: Phase) -> Text:
+    """A phase where there is no room for columns."""
+    took = f": {spent(phase.seconds)}" if phase.seconds is not None else ""
+    usual = f" ({spent(phase.reference.seconds)} elsewhere)" if phase.reference else ""
+    told = "".join(f", {each}" for each in phase.told)
+    return Text.assemble(f"{MEANINGS[phase.name]}{took}", (f"{usual}{told}", "dim"))
+
+
+def _sources(found: Startup, label: str) -> Iterator[Text]:
+    """Whose figures stand beside ours; a worker's are the head's."""
     whose = {(phase.reference.model, phase.reference.source) for phase in found.phases if phase.reference}
     for model, source in whose if found.role != "worker" else ():
         total = spent(TOTALS[found.role == "head"].seconds)
-        yield Text(f"  second column: {model}, {total} in all ({source})", "dim")
+        yield Text(f"  {label}: {model}, {total} in all ({source})", "dim")

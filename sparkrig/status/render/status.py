@@ -1,4 +1,4 @@
-"""One host for people: what it is set to, who is at it, what rolls back by itself, and its last runs."""
+"""One host for people: what it is set to, who works on it, what rolls back by itself, and its last runs."""
 
 from __future__ import annotations
 

@@ -10,9 +10,10 @@ from rich.text import Text
 
 from sparkrig.host.images import Image
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
+from sparkrig.render.folded import hanging
 from sparkrig.storage.report import Disk, Removal
 from sparkrig.storage.storage import Checkpoint
-from sparkrig.text import listed
+from sparkrig.text import listed, size
 
 _STANDINGS = {
     "whole": "whole",
@@ -30,16 +31,6 @@ _DOCKERS = {
 }
 _FREE = "nothing declared needs it"
 _Row = tuple[Shade, str, str]  # a sign, a name, and what there is to know
-
-
-def size(count: int | None) -> str:
-    """`61.0 GB`, as docker and disks count: 1 kB is 1000 bytes."""
-    if count is None:
-        return "unknown size"
-    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if count >= unit:
-            return f"{count / unit:.1f} {name}"
-    return f"{count} B"
 
 
 class Shown:
@@ -64,7 +55,8 @@ class Shown:
             ("quiet", room.path, f"{size(room.free)} of {size(room.size)}") for room in seen.rooms
         ]
         yield _part("free room", rooms, signs)
-        yield from (Text(f"  {line}", "yellow") for line in _notes(disk))
+        for line in _notes(disk):
+            yield from hanging(Text(f"  {line}", "yellow"), console, options.max_width)
 
 
 def unread(name: str, why: str) -> RenderableType:

@@ -12,9 +12,9 @@ from sparkrig.drift.plan import roughly
 from sparkrig.drift.render.plan import Sheet
 from sparkrig.host.upgrade import Move
 from sparkrig.runs.render.journal import ago
-from sparkrig.text import listed, some
+from sparkrig.text import listed, size, some
 from sparkrig.update.firmware import Part
-from sparkrig.update.report import Prospect, size
+from sparkrig.update.report import Prospect
 from sparkrig.update.update import Plan
 
 _NAMED = 6
@@ -53,10 +53,12 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
     """What refuses, what warns, what moves, and in one line what is fine."""
     sheet.put(name, "bold")
     if found.unread:
-        sheet.put(f"not read: {found.unread.what}. Try: {found.unread.cure}", "yellow", 2, 4)
+        sheet.put(f"not read: {found.unread.what}", "yellow", 2, 4)
+        sheet.cure(found.unread.cure, indent=4)
         return
     for refusal in found.refusals:
-        sheet.put(f"would not begin: {refusal.what}. Try: {refusal.cure}", "red", 2, 4)
+        sheet.put(f"would not begin: {refusal.what}", "red", 2, 4)
+        sheet.cure(refusal.cure, indent=4)
     for warning in found.warnings:
         sheet.put(f"note: {warning}", "yellow", 2, 4)
     rows = [*_rows(found)]

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 from sparkrig.host.blackbox import GIB, STEP_S, BlackBox, Reset, Step
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES
 from sparkrig.render.folded import hanging
+from sparkrig.render.picture import twice
 from sparkrig.render.templates import template
 from sparkrig.text import listed
 from sparkrig.verdict import Level
@@ -22,9 +21,6 @@ _WIDEST = 100
 _TITLE, _RANGE = 19, 23  # columns beside the bars
 _LEAST_BARS = 20  # else title and range stand above them
 _LINES = 12  # of the kernel's log; each once
-# colours that can be read on a light and on a dark page, in the order of a terminal's: black, red, green, ...
-_COLOURS = [(0, 0, 0), (229, 72, 77), (48, 164, 108), (183, 121, 31), (62, 99, 221), (171, 74, 186), (8, 145, 178)]
-_PAGE = TerminalTheme((255, 255, 255), (0, 0, 0), [*_COLOURS, (128, 128, 128)])
 NO_BOX = "it keeps no black box; set watch = True in the inventory, and deploy"
 NO_RESET = "its black box has seen no end that was not asked for"
 
@@ -76,15 +72,19 @@ class Picture:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         signs = ASCII_SIGNS if options.ascii_only else SIGNS
+
+        def said(level: Level, what: str) -> Iterator[Text]:
+            lead = Text(f"{signs[level]} ", STYLES[level])
+            return hanging(Text.assemble((self.name, "bold"), f": {what}"), console, options.max_width, lead)
+
         for act in self.found.acts:
-            told = f": its guard {act.sentence(self.found)}"
-            yield Text.assemble((f"{signs['degraded']} ", STYLES["degraded"]), (self.name, "bold"), told)
+            yield from said("degraded", f"its guard {act.sentence(self.found)}")
         reset = self.found.reset
         if reset is None:
             level: Level = "healthy" if self.found.runs else "unknown"
-            yield Text.assemble((f"{signs[level]} ", STYLES[level]), (self.name, "bold"), ": ", none(self.found))
+            yield from said(level, none(self.found))
             return
-        yield Text.assemble((f"{signs['fault']} ", STYLES["fault"]), (self.name, "bold"), f": {reset.sentence}")
+        yield from said("fault", reset.sentence)
         back = f"{reset.when(reset.booted):%H:%M on %Y-%m-%d}"
         for sign in reset.signs[1:]:
             yield from hanging(Text(f"  {sign.text}"), console, options.max_width)
@@ -110,10 +110,15 @@ class Picture:
                 yield Text.assemble(f"  {figure.title}: {told}\n  ", bars)
 
 
-def page(screen: Console, when: str) -> str:
-    """What a console has recorded, as one HTML page that loads nothing. when: now, in words."""
-    picture = screen.export_html(theme=_PAGE, code_format="{code}", inline_styles=True)
-    return template("blackbox.html.j2").render(picture=Markup(picture), when=when)  # noqa: S704 - escaped by rich
+def page(found: Mapping[str, BlackBox | Exception], seconds: float, when: str) -> str:
+    """The pictures of all hosts as one HTML page that loads nothing. when: now, in words."""
+    pictures = {
+        name: twice(Picture(name, box, seconds), f"The last minutes of {name}")
+        for name, box in found.items()
+        if not isinstance(box, Exception)
+    }
+    unread = {name: str(why) for name, why in found.items() if isinstance(why, Exception)}
+    return template("blackbox.html.j2").render(pictures=pictures, unread=unread, when=when)
 
 
 def _at_last(reset: Reset) -> Iterator[str]:

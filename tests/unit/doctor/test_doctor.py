@@ -360,7 +360,7 @@ def test_a_command_is_never_wrapped_and_all_else_is(width: int) -> None:
     long = Check("containers.docker", "docker runs", "no daemon " * 20, "drift", cure)
     of = made({name: [replace(MTU, found=name), replace(IDLE, found="x"), long] for name in (A, B, "spark-c")})
     lines = drawn(of, width=width).splitlines()
-    assert f"    try       {command}" in lines and "              once its hosts" in "\n".join(lines)
+    assert f"              {command}" in lines and "              once its hosts" in "\n".join(lines)
     assert not [line for line in lines if len(line) > width and "pyinfra" not in line and " " in line.strip()]
     assert max(map(len, drawn(of, width=None).splitlines())) > 200
 

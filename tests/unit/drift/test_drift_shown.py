@@ -167,7 +167,8 @@ def test_a_fleet_is_counted_and_named_and_marked_where_it_differs() -> None:
 
 def test_a_command_stands_on_one_line_however_long() -> None:
     limits = " ".join(f"--limit spark-{n:02}" for n in range(0, 64, 9))
-    assert f"mends it: pyinfra pair.py {limits} -y exec -- systemctl start docker" in screen(fleet(), width=40)
+    lines = screen(fleet(), width=40)
+    assert lines[lines.index("mends it:") + 1] == f"pyinfra pair.py {limits} -y exec -- systemctl start docker"
 
 
 def test_what_holds_is_cut_on_no_narrow_screen() -> None:
@@ -190,7 +191,7 @@ def test_a_report_of_hundreds_of_hosts_fits_a_few_screens() -> None:
     assert len(lines) < 500
     assert "and 20 more" in lines
     assert len([line for line in lines if "could not be read" in line]) == 1
-    assert "    and likewise 99 hosts: spark-003, spark-006, spark-009, spark-012," in lines
+    assert "    and also 99 hosts: spark-003, spark-006, spark-009, spark-012, spark-015," in lines
     some = {name: found[name] for name in sorted(found)[:30]}
     assert len(screen(made(some), everything=True)) > 1_200
 
@@ -213,21 +214,19 @@ THOUSAND = thousand()
 def test_a_report_of_a_thousand_hosts_fits_one_screen() -> None:
     for width in (80, 40):
         lines = screen(THOUSAND, width=width)
-        assert len(lines) < 30, lines
+        assert len(lines) < 33, lines
         whole = " ".join(" ".join(lines).split())
         assert "driver.hold 412 hosts: spark-0100 … spark-0511 1 not held" in whole
-        assert "and likewise 40 hosts: spark-0600 … spark-0639" in whole
+        assert "and also 40 hosts: spark-0600 … spark-0639" in whole
         assert "try: ping 10.0.0.11" in whole and "10.0.2.100" not in whole
         assert "1000 hosts · 519 in spec ·" in whole
     assert " ... spark-0511" in "\n".join(screen(THOUSAND, encoding="ascii"))
 
 
 def test_a_command_for_hundreds_of_hosts_is_shown_for_the_first_and_whole_where_all_is_asked_for() -> None:
-    (short,) = (line for line in screen(THOUSAND) if " exec -- " in line)
-    assert short == (
-        "mends spark-0003, and so on for 47 more: "
-        "pyinfra pair.py --limit spark-0003 -y exec -- systemctl start docker"
-    )
+    lines = screen(THOUSAND)
+    short = lines.index("pyinfra pair.py --limit spark-0003 -y exec -- systemctl start docker")
+    assert lines[short - 1] == "mends spark-0003, and so on for 47 more:"
     (whole,) = (line for line in screen(THOUSAND, everything=True) if " exec -- " in line)
     assert whole.count("--limit") == 48
 
@@ -244,7 +243,7 @@ def test_nothing_but_a_command_is_wider_than_the_screen() -> None:
     def holds(name: str, width: int) -> None:
         for everything in (False, True):
             for line in screen(reports[name], width=width, everything=everything):
-                assert cell_len(line) <= width or re.match(r"(mends|try|    try)\b.*: ", line), line
+                assert cell_len(line) <= width or re.match(r" *(pyinfra|sparkrig|ping) ", line), line
 
     each_row(product(reports, (40, 80, 132)), holds)
 

@@ -34,7 +34,8 @@ FITS += [(name, width, "ascii") for name, width in zip(STATES, cycle((50, 80, 13
 def test_each_state_fits_and_says_all_of_it() -> None:
     def holds(name: str, width: int, encoding: str) -> None:
         found, lines = STATES[name], drawn(STATES[name], width, encoding)
-        assert max(map(len, lines)) <= width
+        commands = {finding.verdict.cure for finding in found.findings}
+        assert all(len(line) <= width or line.strip() in commands for line in lines)
         assert not any(line[:1].isdigit() for line in lines), "an address stands below its netdev"
         words = " ".join(" ".join(lines).split())
         for finding in found.findings:

@@ -11,7 +11,7 @@ import pytest
 
 from sparkrig.files import MEASURED
 from sparkrig.network import guard
-from sparkrig.network.guard import Order, Ping, Told
+from sparkrig.network.guard import Order, Probe, Told
 from sparkrig.network.profiles import uuid
 from tests.tables import each_row
 
@@ -107,8 +107,8 @@ def test_a_host_is_as_before_only_where_it_rolled_back_and_says_nothing_else() -
 
 
 def test_each_rail_is_pinged_with_the_largest_packet() -> None:
-    assert Ping(1, NETDEV, "192.168.100.12", 9000).words == ("1", NETDEV, "192.168.100.12", "8972")
-    pings = [Ping(rail, NETDEV, f"192.168.10{rail}.12", 1500) for rail in (0, 1)]
+    assert Probe(1, NETDEV, "192.168.100.12", 9000).words == ("1", NETDEV, "192.168.100.12", "8972")
+    pings = [Probe(rail, NETDEV, f"192.168.10{rail}.12", 1500) for rail in (0, 1)]
     assert guard.link_words(7, pings) == ["7", *pings[0].words, *pings[1].words]
 
 

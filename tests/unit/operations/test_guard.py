@@ -19,7 +19,7 @@ from pyinfra.connectors.base import BaseConnector
 from sparkrig import programs
 from sparkrig.fabric.io.witness import Proof
 from sparkrig.network import guard
-from sparkrig.network.guard import Order, Ping
+from sparkrig.network.guard import Order, Probe
 from sparkrig.network.witness import Place
 from sparkrig.operations import guard as guarded
 from sparkrig.operations.guard import Bench, RolledBack
@@ -109,7 +109,7 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     return made
 
 
-PINGS = {"a": (Ping(0, "cx", "10.0.0.2", 9000),), "b": (Ping(0, "cx", "10.0.0.1", 9000),)}
+PINGS = {"a": (Probe(0, "cx", "10.0.0.2", 9000),), "b": (Probe(0, "cx", "10.0.0.1", 9000),)}
 
 
 def bench(world: World, *names: str, window: int = 90, patience: float = 1.0) -> tuple[Bench, list[str]]:

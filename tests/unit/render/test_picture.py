@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from xml.etree import ElementTree
 
 from rich.text import Text
 
 from sparkrig.fabric.render.topology import Listing
 from sparkrig.render.picture import NARROW, WIDE, svg
+from sparkrig.render.style import DARK, LIGHT
 from tests.tables import each_row
 from tests.unit.drawings import drawn
 from tests.unit.topologies import states
@@ -50,3 +52,20 @@ def test_what_hosts_are_called_is_text() -> None:
     root = ElementTree.fromstring(text)
     assert root.findtext(f"{SVG}title", "").startswith("<b>&") and "<b>&" in "".join(root.itertext())
     assert "\x1b" not in text
+
+
+def test_each_colour_can_be_read_by_day_and_by_night() -> None:
+    """WCAG 2.2, 1.4.3: 4.5 to 1 for text, with its relative luminance."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return sum(share * part for share, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    def holds(name: str, behind: str, of: dict[str, str]) -> None:
+        light, dark = sorted((luminance(of[name]), luminance(of[behind])), reverse=True)
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+    assert LIGHT.keys() == DARK.keys()
+    texts = LIGHT.keys() - {"page", "card", "line"}
+    each_row([*product(sorted(texts), ("page", "card"), (LIGHT, DARK))], holds)

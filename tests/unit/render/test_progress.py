@@ -48,6 +48,11 @@ def test_each_host_has_a_line_with_its_step_and_what_runs_there() -> None:
     ]
 
 
+def test_a_step_that_is_known_is_shown_with_how_long_it_usually_takes() -> None:
+    hosts = Hosts("Applying", 1, 0, {"b": Busy("b", "Network: profiles and live links", "", 0, 0, usual=30)})
+    assert screen(hosts, 17)[1][1:] == " b 17 s of about 30 s Network: profiles and live links"
+
+
 @pytest.mark.parametrize("height", [6, 24, 80])
 def test_a_large_fleet_leaves_room_on_the_screen(height: int) -> None:
     shown = screen(fleet(64), 70, height=height)

@@ -23,7 +23,7 @@ import pytest
 
 from sparkrig.network import guard
 from sparkrig.network import plan as network
-from sparkrig.network.guard import Ping, Told
+from sparkrig.network.guard import Probe, Told
 from sparkrig.network.profiles import uuid
 from tests.tables import each_row
 from tests.unit.shells import tool
@@ -1097,14 +1097,14 @@ def test_silent_rails_are_named_with_their_whole_packet() -> None:
 
 
 def test_a_ping_leaves_room_for_its_headers() -> None:
-    assert guard.link_words(5, [Ping(0, "cx", "10.0.0.2", 9000)]) == ["5", "0", "cx", "10.0.0.2", "8972"]
+    assert guard.link_words(5, [Probe(0, "cx", "10.0.0.2", 9000)]) == ["5", "0", "cx", "10.0.0.2", "8972"]
 
 
 def test_the_rails_are_asked_with_packets_that_may_not_be_split(tmp_path: Path) -> None:
     """A smaller MTU on the way then answers with an error, where a packet in pieces would get through."""
     split = 'case "$*" in *10.0.1.2) echo "ping: Message too long, mtu=1500"; exit 1; esac'
     tool(tmp_path, "ping", f'echo "$*" >>"${{0%/*}}/asked"; {split}')
-    words = guard.link_words(0, [Ping(0, "cx", "10.0.0.2", 9000), Ping(1, "cy", "10.0.1.2", 9000)])
+    words = guard.link_words(0, [Probe(0, "cx", "10.0.0.2", 9000), Probe(1, "cy", "10.0.1.2", 9000)])
     env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
     done = subprocess.run(
         ["sh", "-c", guard.LINK, "link", *words], env=env, capture_output=True, text=True, check=True

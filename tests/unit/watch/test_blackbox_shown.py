@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 
-from sparkrig.cli.blackbox import page
 from sparkrig.host.blackbox import Act, BlackBox
 from sparkrig.ssh.remote import Failed
 from sparkrig.terminal.screen import Screen
@@ -98,7 +97,7 @@ def test_the_page_is_the_same_picture_and_escapes_what_a_host_calls_things() -> 
 
     done = Act(END - 600, "stopped <the> server: 2.1 % of the memory was available")
     found = {"spark-<i>": box(named), "spark-a": replace(BlackBox(True), acts=(done,)), "spark-c": BlackBox()}
-    text = page({**found, "spark-d": Failed("it <refused>\x1b[2J")}, 1800)
+    text = blackbox.page({**found, "spark-d": Failed("it <refused>\x1b[2J")}, 1800, "now")
     is_whole_and_loads_nothing(text)
     assert "<b>x" not in text and "<script" not in text and "spark-<i>" not in text and "\x1b" not in text
     for words in ("&lt;b&gt;x", "its guard stopped &lt;the&gt; server at ", "spark-d: it &lt;refused&gt;"):
