@@ -272,7 +272,7 @@ def test_ctrl_c_ends_pyinfra_in_order_and_what_is_typed_is_shown(tmp_path: Path)
             shown += process.stdout.readline()
         os.killpg(process.pid, signal.SIGINT)
         shown += process.communicate(timeout=30)[0]
-    typed = "-y --limit b --limit a --data restart_docker=true inventories/mine.py deploys/cluster.py"
+    typed = "-y --limit b --limit a --data restart_docker=True inventories/mine.py deploys/cluster.py"
     assert f"$ pyinfra {typed}\nbegan: {typed}\n" in shown
     assert shown.endswith("ended in order\ncode 7\n")
 
