@@ -33,7 +33,7 @@ sparkrig plan --help   # all of a verb, with an example
 - **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) has its settings.
 - **Results** go to standard output, progress to standard error.
 - **`--json`** prints a document for programs, which names its [schema](schema). Later versions only add fields.
-- **`--yes`** (`-y`) asks nothing. Every verb that asks has it; every verb but a few has `--json`.
+- **`--yes`** (`-y`) asks nothing.
 - **[Exit codes](exit-codes.md)** are the same for all verbs.
 - If a host may be rebooting, sparkrig waits for it for 90 s, or for `SPARKRIG_WAIT_S` seconds (0 to 86400).
   `drift`, `doctor` and `plan` do not wait; they report that it is down.

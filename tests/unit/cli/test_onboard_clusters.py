@@ -358,8 +358,6 @@ def test_one_of_three_takes_its_place_and_both_others_are_put_right(anew: Third)
     for name in (A, B):
         steps = [step for step in told["hosts"][name]["steps"] if step != "close the run"]
         assert steps == ["Trust: this host and its peers", MEASURED], "and their rails to the new one are measured"
-    (lack,) = told["replaced"]["weights"]
-    assert lack["name"] == "Qwen/Qwen3-8B" and f"ssh {A} sudo tar" in lack["cure"], "from the first that has it"
     anew.unchanged(before, done, 0)
 
 

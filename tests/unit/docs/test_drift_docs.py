@@ -69,13 +69,9 @@ def _unit(text: str) -> configparser.ConfigParser:
     return parser
 
 
-def test_the_alerts_are_about_metrics_that_are_there() -> None:
-    (rules,) = (yaml.safe_load(block) for language, block in BLOCKS if language == "yaml" and "groups:" in block)
-    named = {name for rule in rules["groups"][0]["rules"] for name in re.findall(r"sparkrig_\w+", rule["expr"])}
+def test_the_metrics_are_those_that_are_written() -> None:
     written = set(re.findall(r"^# TYPE (\S+) gauge$", drift_prom.metrics(DRIFTED), re.MULTILINE))
-    assert named and named <= written
-    assert set(re.findall(r"`(sparkrig_\w+)", TEXT)) == written
-    assert any("absent(" in rule["expr"] for rule in rules["groups"][0]["rules"])
+    assert written and set(re.findall(r"`(sparkrig_\w+)", TEXT)) == written
 
 
 def test_the_acceptance_is_one() -> None:
