@@ -108,8 +108,7 @@ def goal(seen: Seen, to: str, parts: Collection[str], declared: int) -> Recipe |
     if to == CANDIDATE or (to == releases.LATEST and firmware_alone and not seen.releases.recipes):
         return None
     found = releases.find(to, seen.releases, None if firmware_alone else declared)
-    if "driver" in parts and found.branch not in (declared, driver.branch(seen.driver)):
-        raise releases.undeclared(found, seen.releases, declared)
+    branch.judge(found, seen.driver, seen.releases, parts, declared)
     return found
 
 
