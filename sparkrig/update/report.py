@@ -117,7 +117,7 @@ def prospect(
 ) -> Prospect:
     """What a look and a forecast come to. parts: of PARTS, what is to be updated; may_go: what may be removed."""
     seen, goal, known = found.seen, found.goal, found.seen.repositories
-    way = found.way or branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
+    way = branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
     has = releases.Installed(
         seen.identity.kernel, driver.version(seen.driver), seen.releases.packages, seen.releases.removed
     )
