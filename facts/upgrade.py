@@ -34,8 +34,8 @@ class Upgrade(Noun[upgrade.Upgrade]):
         + within: seconds that it may take
         + more: what is asked for besides, as NAME=VERSION, NAME, or `NAME-` for what goes
         """
-        words = " ".join(["install --only-upgrade", *alone] if alone else ["dist-upgrade"])
-        words = " ".join([words, "--allow-downgrades", *more]) if more else words
+        whole = ["dist-upgrade", *(["--allow-downgrades", *more] if more else [])]
+        words = " ".join(["install --only-upgrade", *alone] if alone else whole)
         given = {"released": _spaced(released), "held": _spaced(held), "limits": limits, "what": words}
         rows = [f"{name}={shlex.quote(value)}" for name, value in given.items()]
         return "\n".join([PREAMBLE, *rows, f"within={within:d}", self.script])

@@ -120,7 +120,7 @@ def _foreseen(
     limits = update_limits.limits(seen.driver, seen.repositories, goal, way) if goal else ""
     asked = Asked(released, held, () if "os" in parts else released, limits, words)
     given = (asked.released, asked.limits, asked.alone, asked.held, seconds, asked.words)
-    return Foreseen(seen, goal, remote.read(at, Upgrade(), *given, seconds=seconds), asked=asked, way=way)
+    return Foreseen(seen, goal, remote.read(at, Upgrade(), *given, seconds=seconds), asked=asked)
 
 
 def show(made: Mapping[str, Prospect], order: Sequence[str], mixed: Sequence[str]) -> None:

@@ -179,6 +179,11 @@ def of_driver(name: str) -> bool:
     return bool(PART_NAME.fullmatch(name) or _MODULES.fullmatch(name))
 
 
+def is_library(name: str) -> bool:
+    """Whether a package is a part of a driver, and no module of the kernel."""
+    return PART_NAME.fullmatch(name) is not None
+
+
 def carries(name: str) -> bool:
     """Whether a package alone shows which driver is installed: the driver, its compute library, its modules."""
     return bool(_CARRIER.fullmatch(name) or _MODULES.fullmatch(name))

@@ -7,7 +7,7 @@ old name to the new one. So each part that would stay behind is named to apt, wi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from sparkrig.cure import on_host
@@ -43,6 +43,18 @@ def way(packages: Packages, known: Releases, goal: Recipe | None, *, moves: bool
     if goal is None or not moves:
         return Way(now, now)
     return Way(max(branches.BRANCH, driver.branch(packages) or goal.branch), goal.branch)
+
+
+def judge(goal: Recipe, packages: Packages, known: Releases, parts: Collection[str], declared: int) -> None:
+    """Raise Refusal where a release would move the driver to another branch, and may not."""
+    now = driver.branch(packages) or goal.branch
+    if goal.branch == now or "driver" not in parts:
+        return
+    if goal.branch != declared:
+        raise releases.undeclared(goal, known, declared)
+    if "os" not in parts:
+        what = f"{goal.shown} moves the driver from branch {now} to {goal.branch}, with its other packages"
+        raise Refusal(what, "the same without --only driver, or with --only os besides")
 
 
 def words(packages: Packages, known: Repositories, goal: Recipe | None, of: Way) -> tuple[str, ...]:

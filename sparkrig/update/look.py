@@ -11,7 +11,6 @@ from sparkrig.host.releases import Recipe, Releases
 from sparkrig.host.upgrade import Upgrade
 from sparkrig.refusal import Refusal
 from sparkrig.serving.served import Serving
-from sparkrig.update.branch import Way
 from sparkrig.update.firmware import Board
 from sparkrig.update.repositories import Repositories
 from sparkrig.value import Value
@@ -50,8 +49,7 @@ class Foreseen(Value):
     """What was seen, and what apt foresees.
 
     goal: the release to reach, None for whatever apt offers; upgrade: None where no package is to be updated;
-    refusal: why there is no such release, so that nothing was foreseen; asked: of which upgrade apt was asked;
-    way: of the driver's branch, None where nothing was foreseen.
+    refusal: why there is no such release, so that nothing was foreseen; asked: of which upgrade apt was asked.
     """
 
     seen: Seen
@@ -59,4 +57,3 @@ class Foreseen(Value):
     upgrade: Upgrade | None
     refusal: Refusal | None = None
     asked: Asked = Asked()
-    way: Way | None = None

@@ -109,8 +109,7 @@ def goal(seen: Seen, to: str, parts: Collection[str], declared: int) -> Recipe |
     if to == CANDIDATE or (to == releases.LATEST and firmware_alone and not seen.releases.recipes):
         return None
     found = releases.find(to, seen.releases, None if firmware_alone else declared)
-    if "driver" in parts and found.branch not in (declared, driver.branch(seen.driver)):
-        raise releases.undeclared(found, seen.releases, declared)
+    branch.judge(found, seen.driver, seen.releases, parts, declared)
     return found
 
 
@@ -119,7 +118,7 @@ def prospect(
 ) -> Prospect:
     """What a look and a forecast come to. parts: of PARTS, what is to be updated; may_go: what may be removed."""
     seen, goal, known = found.seen, found.goal, found.seen.repositories
-    way = found.way or branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
+    way = branch.way(seen.driver, seen.releases, goal, moves="driver" in parts, declared=declared)
     has = releases.Installed(
         seen.identity.kernel, driver.version(seen.driver), seen.releases.packages, seen.releases.removed
     )

@@ -37,7 +37,9 @@ def record(
         after={name: move.after for name, move in installs.items()},
         gone=upgrade.removes if upgrade else (),
         new=new,
-        drop=tuple(name for name in new if _of_another_branch(name, prospect)),
+        drop=tuple(filter(driver.is_library, new))
+        if found.asked.words
+        else (),  # no other driver can be beside it
         served=tuple(running(found.seen.serving)),
         firmware={
             part.device: update_record.Firmware(part.which, "" if part.state == "pending" else part.offered)
@@ -47,12 +49,6 @@ def record(
         had={part.which: part.board or part.fwupd for part in prospect.offered},
         reboots=bool(plan and (plan.reboots or prospect.waits)),
     )
-
-
-def _of_another_branch(name: str, prospect: Prospect) -> bool:
-    """Whether the way back has to take a package away at once, as no driver of now can be beside it."""
-    moves = prospect.way is not None and prospect.way.moves
-    return moves and driver.of_driver(name) and not name.startswith("linux-")
 
 
 def running(serving: Serving) -> Iterator[str]:

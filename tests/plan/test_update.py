@@ -173,6 +173,8 @@ def test_another_branch_moves_by_its_release_once_it_is_declared(desk: Desk) -> 
     assert (done.code, found["refusals"], found["driver"]["after"]) == (2, [], "590.48.01"), done
     steps = [step["what"] for step in found["steps"]]
     assert steps[1].startswith("release the hold, and move the driver from branch 580 to 590: install: "), steps
+    alone = host(desk.typed("update", "--check", "--json", "--to", "OTA2701", "--only", "driver"), A)
+    assert "with its other packages" in alone["refusals"][0]["what"], alone
     said = " ".join(desk.typed("update", "--check", "--to", "OTA2701").out.split())
     assert "580.173.02 -> 590.48.01" in said and "One after the other: " in said
     for each in hosts:

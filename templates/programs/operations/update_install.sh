@@ -53,6 +53,7 @@ if leads_back; then
   cat /etc/apt/preferences >"$preferences" 2>/dev/null
   gone=$(rows gone | awk 'NR == FNR { gone[$1] = 1; next } $1 in gone { print $1 "=" $2 }' - $here/packages)
   set -- install --allow-downgrades --allow-change-held-packages
+  # shellcheck disable=SC2046
   for package in $(installed $(rows drop)); do set -- "$@" "$package-"; done
   : >$here/left
   for package in $(rows before | tr ' ' '=') $gone; do
@@ -65,9 +66,10 @@ else
   { cat $here/limits; printf '\n'; cat /etc/apt/preferences 2>/dev/null; } >"$preferences"
   # shellcheck disable=SC2046
   set -- $(installed $(rows only))
-  if [ $# -gt 0 ]; then set -- install --only-upgrade "$@"; else set -- dist-upgrade; fi
-  # shellcheck disable=SC2046 # words without blanks: NAME=VERSION, NAME, or NAME- for what goes
-  if grep -q '^word ' $here/plan; then set -- "$@" --allow-downgrades $(rows word); fi
+  words=$(rows word)
+  # shellcheck disable=SC2086 # NAME=VERSION, NAME, or NAME- for what goes
+  if [ $# -gt 0 ]; then set -- install --only-upgrade "$@"
+  else set -- dist-upgrade ${words:+--allow-downgrades} $words; fi
   # what apt would do now, as `after NAME VERSION` and `gone NAME`, less what was agreed to; a second try does less
   other=$(get -s "$@" | LC_ALL=C sed -nE 's/^Inst ([^ :]+)[^(]*\(([^ )]+).*/after \1 \2/p; s/^Remv ([^ :]+).*/gone \1/p' |
     grep -vxFf $here/plan | head -n 5 | tr '\n' ';')

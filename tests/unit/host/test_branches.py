@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -89,6 +90,7 @@ def test_a_spark_is_held_on_its_own_branch_where_a_release_has_it() -> None:
         (installed(*MOVED), made, 590, 590),
         (installed(*MOVED), made, 580, 590),  # until an update moves it back
         (installed(*MOVED), Releases(), 580, 580),  # brought by hand: a deploy refuses it
+        (installed(*MOVED), Releases((replace(made.recipes[0], driver="580.173.02"),)), 580, 580),
         (installed(*MOVED), made, 610, 590),
         (old, made, 590, 580),
         (old, Releases(), 580, 580),
