@@ -33,8 +33,8 @@ INVENTORY = """from lab import SOLO as _SOLO
 from lab.inventory import host_data as _host_data
 from sparkrig.inventory import checked as _checked
 
-data = {{**_host_data(_SOLO), "memory_gib": 121.7, "ssh_known_hosts_file": {known!r}, {settings}}}
-sparks = _checked([(_SOLO, data)], __file__)
+_data = {{**_host_data(_SOLO), "memory_gib": 121.7, "ssh_known_hosts_file": {known!r}, {settings}}}
+sparks = _checked([(_SOLO, _data)], __file__)
 """
 
 
