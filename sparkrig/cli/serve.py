@@ -251,10 +251,11 @@ class _Door:
                 ("URL", f"{client.base}, model {client.model}"),
                 ("key", client.lies if client.key else "none is asked for"),
                 ("tunnel", run.tunnel(server)),
+                ("editor", client.editor),
             ]
         )
         stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
-        pasted = {"curl": client.curl, "Python": client.python(said.path), "editor": client.editor, "stop": stop}
+        pasted = {"curl": client.curl, "Python": client.python(said.path), "stop": stop}
         for word, line in pasted.items():
             self.sheet.whole(f"{word:<{_HANGING}}{line}")
         return 0
