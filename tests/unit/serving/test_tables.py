@@ -207,7 +207,7 @@ def test_ctrl_c_leaves_the_old_tables_or_the_new_and_says_which(
 
     each_row(
         [
-            (table_update.table_archive, "read", False),
+            (table_archive, "read", False),
             (table_update, "loaded", False),
             (table_update, "take", False),
             (table_update, "_record", False),
