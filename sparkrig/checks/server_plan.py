@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
@@ -67,17 +67,17 @@ class Amiss:
     why: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Report:
     """What `sparkrig serve` planned, and what came of it in words. answers: by host, to the first question."""
 
     schema: Literal["sparkrig.serve/1"] = "sparkrig.serve/1"
     inventory: str
-    servers: list[Planned]
-    answers: Mapping[str, str]
-    amiss: list[Amiss]
-    outcome: str
-    exit_code: int
+    servers: list[Planned] = field(default_factory=list)
+    answers: dict[str, str] = field(default_factory=dict)
+    amiss: list[Amiss] = field(default_factory=list)
+    outcome: str = ""
+    exit_code: int = 0
 
 
 def planned(server: Server, sources: Sources, client: Client, warnings: Iterable[str]) -> Planned:

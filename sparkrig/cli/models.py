@@ -192,7 +192,10 @@ def update(source: str | None, back: bool, yes: bool) -> None:
     name the images that your Sparks will start, so take them only from someone you trust. Exit code 1: declined,
     or refused; the tables from before are then in use.
     """
-    with files.interruptible(lambda: ""):
+    from sparkrig.serving.io import taken_tables
+
+    before = taken_tables.state()
+    with files.interruptible(lambda: "" if taken_tables.state() == before else "the other tables are in use"):
         if back:
             _go_back()
         else:

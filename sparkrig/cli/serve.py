@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from sparkrig.text import bare_name, listed
 
 if TYPE_CHECKING:
     from sparkrig.checks.server import Server
-    from sparkrig.checks.server_plan import Amiss, Planned, Report
+    from sparkrig.checks.server_plan import Report
     from sparkrig.deploys.served import Run
     from sparkrig.drift.render.plan import Sheet
     from sparkrig.serving.purposes import Proposal
@@ -90,12 +90,13 @@ def serve(
 
         given = server_plan.given(model, name, context, next(iter(own.values())), typed, lan=lan, stop=stop)
         run = Run(inventory, own, known, given, lan)
-        door = _Door(run, Sheet(Screen(stderr=as_json)), again, dry=dry, yes=yes)
+        report = server_plan.Report(inventory=str(inventory))
+        door = _Door(run, Sheet(Screen(stderr=as_json)), report, again, dry=dry, yes=yes)
         with files.interruptible(lambda: f"what was done stays; {again} goes on" if run.began else ""):
-            code = door.stop() if stop else door.serve(purpose)
+            report.exit_code = door.stop() if stop else door.serve(purpose)
     if as_json:
-        files.print_json(door.report(code))
-    raise SystemExit(code)
+        files.print_json(report)
+    raise SystemExit(report.exit_code)
 
 
 def _inventory(target: Where) -> Path:
@@ -148,25 +149,10 @@ class _Door:
 
     run: Run
     sheet: Sheet
+    report: Report
     again: str
     dry: bool
     yes: bool
-    plans: list[Planned] = field(default_factory=list)
-    answers: dict[str, str] = field(default_factory=dict)
-    amiss: list[Amiss] = field(default_factory=list)
-    outcome: str = ""
-
-    def report(self, code: int) -> Report:
-        from sparkrig.checks.server_plan import Report
-
-        return Report(
-            inventory=str(self.run.inventory),
-            servers=self.plans,
-            answers=self.answers,
-            amiss=self.amiss,
-            outcome=self.outcome,
-            exit_code=code,
-        )
 
     # --- a model
 
@@ -187,7 +173,7 @@ class _Door:
         for server in run.leaders:
             self._plan(server)
         if self.dry:
-            self.outcome = "Planned; nothing was changed."
+            self.report.outcome = "Planned; nothing was changed."
             return 0
         if run.settled:
             self._end("It is so already; nothing is to be done.", 0)
@@ -217,7 +203,7 @@ class _Door:
         from sparkrig.checks.server_plan import rows
 
         plan = self.run.planned(server)
-        self.plans.append(plan)
+        self.report.servers.append(plan)
         new = f"; it is made, and {self.run.inventory} names it" if self.run.makes_key else ""
         self._rows([*rows(plan), ("key", f"in {plan.client.lies}{new}" if plan.client.key else "")])
         for text in plan.warnings:
@@ -230,7 +216,7 @@ class _Door:
             return self._end("Declined; nothing was changed.", 1)
         ended = self.run.carry_out()
         if ended is None:
-            self.outcome = "Done."
+            self.report.outcome = "Done."
             return 0
         for text in ended.applied.why():
             self.sheet.put(text, "red", 0, 2)
@@ -243,7 +229,7 @@ class _Door:
         if said.amiss:
             self._amiss([host], f"{said.amiss}. Try: {verb('startup')}")
             return 3 if said.lost else 2
-        self.answers[host] = said.text
+        self.report.answers[host] = said.text
         client = run.client(server)
         self._rows(
             [
@@ -251,10 +237,11 @@ class _Door:
                 ("URL", f"{client.base}, model {client.model}"),
                 ("key", client.lies if client.key else "none is asked for"),
                 ("tunnel", run.tunnel(server)),
+                ("editor", client.editor),
             ]
         )
         stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
-        pasted = {"curl": client.curl, "Python": client.python(said.path), "editor": client.editor, "stop": stop}
+        pasted = {"curl": client.curl, "Python": client.python(said.path), "stop": stop}
         for word, line in pasted.items():
             self.sheet.cure(local(line), f"{word:<{_HANGING}}")
         return 0
@@ -291,18 +278,18 @@ class _Door:
         for host, why in unread.items():
             self._amiss([host], why)
         files.try_doctor()
-        self.outcome = "Not every host could be read; nothing was changed."
+        self.report.outcome = "Not every host could be read; nothing was changed."
         return 3
 
     def _amiss(self, hosts: Iterable[str], why: str) -> None:
         from sparkrig.checks.server_plan import Amiss
 
         names = [*map(bare_name, hosts)]
-        self.amiss.append(Amiss(hosts=names, why=why))
+        self.report.amiss.append(Amiss(hosts=names, why=why))
         self.sheet.put(f"✗ {listed(names)}: {why}", "red", 0, 2)
 
     def _end(self, outcome: str, code: int) -> int:
         """Say how it stands."""
-        self.outcome = outcome
+        self.report.outcome = outcome
         self.sheet.put(outcome, "bold", 0, 2)
         return code

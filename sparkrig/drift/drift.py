@@ -264,7 +264,7 @@ def _add(data: dict[str, Setting], more: Mapping[str, Setting]) -> None:
     """Give more settings; the entries of an object join those that are there."""
     for name, value in more.items():
         old = data.get(name, {})
-        data[name] = {**old, **value} if isinstance(value, Mapping) and isinstance(old, Mapping) else value
+        data[name] = {**old, **value} if isinstance(old, Mapping) and isinstance(value, Mapping) else value
 
 
 def _odd(check: Check, usual: Mapping[str, str]) -> bool:

@@ -54,6 +54,11 @@ def file() -> Path:
     return home() / _RECORD
 
 
+def state() -> int:
+    """Changes with each swap; 0 before the first."""
+    return file().stat().st_ino if file().exists() else 0
+
+
 def record() -> Record:
     """What is used; all of it None where nothing was taken. Raises Refusal."""
     try:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
 from sparkrig.checks import server_plan
-from sparkrig.cli import serve
+from sparkrig.cli import files, serve
 from sparkrig.drift.render.plan import Sheet
 from sparkrig.refusal import Refusal
 from sparkrig.serving.io.catalogue_files import catalogue
@@ -44,7 +46,7 @@ def test_the_number_that_is_typed_is_what_is_meant(monkeypatch: pytest.MonkeyPat
     )
     console = Console(width=80, record=True, file=None, quiet=False)
     with console.capture() as shown:
-        door = serve._Door(run, Sheet(console), "", dry=False, yes=False)
+        door = serve._Door(run, Sheet(console), server_plan.Report(inventory=""), "", dry=False, yes=False)
         assert door._chosen("chat").wish.model.name == "mixtral-8x7b"
         door.yes = True
         assert door._chosen("chat").wish.model.name == "gpt-oss-120b"
@@ -53,6 +55,28 @@ def test_the_number_that_is_typed_is_what_is_meant(monkeypatch: pytest.MonkeyPat
     run.proposed = lambda _: []
     with pytest.raises(Refusal, match="no model of the catalogue for chat fits"):
         door._chosen("chat")
+
+
+def test_ctrl_c_at_a_question_changes_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def aborted(*_: object, **__: object) -> None:
+        raise click.Abort
+
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(isatty=lambda: True))
+    for name in ("prompt", "confirm"):
+        monkeypatch.setattr(terminal, name, aborted)
+    found = [proposal("gpt-oss-120b"), proposal("mixtral-8x7b")]
+    run: Any = SimpleNamespace(proposed=lambda _: found, known=KNOWN)  # which can carry nothing out
+    report = server_plan.Report(inventory="")
+    door = serve._Door(run, Sheet(Console(quiet=True)), report, "", dry=False, yes=False)
+
+    def holds(asks: Callable[[], object]) -> None:
+        with pytest.raises(SystemExit, match="1"), files.interruptible(lambda: ""):
+            asks()
+        assert capsys.readouterr().err.endswith("\nInterrupted; nothing was changed.\n")
+
+    each_row([serve._purpose, lambda: door._chosen("chat"), lambda: door._carry_out("Serve this?")], holds)
 
 
 def test_an_inventory_that_is_missing_is_said_before_a_question_is_asked(tmp_path: Path) -> None:

@@ -215,7 +215,7 @@ def test_one_run_of_the_deploy_is_told_all_that_it_needs() -> None:
     """A run that lacked one of the words would be refused, and mend nothing."""
     checks = [
         mtu(1500),
-        Check("containers.daemon-json", "x", "y", "drift", deploy(data={"restart_docker": "True"})),
+        Check("containers.daemon-json", "x", "y", "drift", deploy(data={"restart_docker": True})),
         Check("net.others", "x", "y", "extra", deploy(data={"adopt": {"cx7": "set-aside"}})),
     ]
     other = Check("net.others", "x", "y", "extra", deploy(data={"adopt": {"it's": "set-aside"}}))

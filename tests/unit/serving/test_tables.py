@@ -12,6 +12,7 @@ import tarfile
 import threading
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -23,7 +24,14 @@ from click.testing import CliRunner, Result
 from sparkrig.cli import lint
 from sparkrig.cli import models as verb
 from sparkrig.serving import tables
-from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, taken_tables, vllm_flags
+from sparkrig.serving.io import (
+    catalogue_files,
+    lint_rules,
+    table_archive,
+    table_update,
+    taken_tables,
+    vllm_flags,
+)
 from tests.tables import each_row
 
 CARRIED = catalogue_files.newest(catalogue_files.FOLDER)
@@ -155,6 +163,58 @@ def test_of_two_at_once_one_is_refused_and_neither_takes_the_others_files(newer:
     os.close(handle)
     assert run(str(newer), "--yes").exit_code == 0
     assert checked.exists() and not left.exists()
+
+
+def test_the_way_back_is_read_once_nobody_else_is_at_work(
+    newer: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another update ends just before: it is that one which is taken back."""
+    assert run(str(newer), "--yes").exit_code == 0
+    alone, offer = table_update._alone, table_update.offer
+    changed(newer / "models" / "gpt-oss-120b.yaml", "_b: 118\n", "_b: 119\n")
+    other = offer(str(newer))
+
+    @contextmanager
+    def after_another() -> Iterator[None]:
+        monkeypatch.setattr(table_update, "_alone", alone)
+        table_update.take(other)
+        with alone():
+            yield
+
+    monkeypatch.setattr(table_update, "_alone", after_another)
+    assert run("--back").exit_code == 0
+    assert catalogue_files.catalogue().models["gpt-oss-120b"].parameters_b == 118
+
+
+def test_ctrl_c_leaves_the_old_tables_or_the_new_and_says_which(
+    newer: Path, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def holds(module: Any, name: str, after: bool) -> None:
+        whole = getattr(module, name)
+
+        def interrupted(*words: Any, **more: Any) -> None:
+            if after:
+                whole(*words, **more)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, interrupted)
+            done = run(str(newer), "--yes")
+        said = "the other tables are in use" if after else "nothing was changed"
+        assert (done.exit_code, done.stderr.strip()) == (1, f"Interrupted; {said}."), done.output
+        assert (catalogue_files.used() != catalogue_files.FOLDER) is after
+        assert not [*data.glob(".new-*")]
+
+    each_row(
+        [
+            (table_archive, "read", False),
+            (table_update, "loaded", False),
+            (table_update, "take", False),
+            (table_update, "_record", False),
+            (table_update, "_record", True),
+        ],
+        holds,
+    )
 
 
 def test_what_is_not_agreed_to_is_not_taken(newer: Path, monkeypatch: pytest.MonkeyPatch) -> None:
