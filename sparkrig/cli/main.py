@@ -81,7 +81,7 @@ _GROUPS = {
         ),
         "storage": _Verb(
             "sparkrig.cli.storage",
-            "Show what fills each disk and what needs it; remove one thing.",
+            "Show what fills each disk, what needs it, and how the rest goes.",
             "sparkrig storage inventories/pair.py",
         ),
         "undo": _Verb(

@@ -37,7 +37,7 @@ LEFT = programs.text("runs/journal_left.sh")
 TRIAL = programs.text("runs/journal_trial.sh")
 NOTE = programs.text("runs/journal_note.sh")
 
-# Items that no undo puts back: packages, which others may have come to need, and what `sparkrig storage` removed.
+# Items that no undo puts back: packages, which others may have come to need, and what an earlier sparkrig removed.
 STAYING = ("package ", "weights ", "image ")
 
 Snapshot = Mapping[str, str]

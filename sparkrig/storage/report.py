@@ -1,4 +1,4 @@
-"""What needs each checkpoint and image on a host, whether it may be removed, and what the verb prints of it."""
+"""What needs each checkpoint and image on a host, how one goes that nothing needs, and what the verb prints."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from sparkrig.clusters import serving_order
-from sparkrig.cure import on_host, quoted, quoted_path, verb
+from sparkrig.cure import Cure, on_host, quoted, quoted_path
 from sparkrig.fleet import Fleet
 from sparkrig.host.images import Image
-from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal
 from sparkrig.runs.journal import ABSENT, Journal, Run
@@ -24,10 +23,8 @@ from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Service
 from sparkrig.settings import DEFAULTS, Settings
 from sparkrig.storage.storage import Checkpoint, Docker, Kept, Room, Storage
-from sparkrig.text import listed
 from sparkrig.value import Unread
 
-Kind = Literal["checkpoint", "image"]
 Read = Callable[[str], Recipe]  # the recipe that a setting names
 _IMAGES = ("serve_image", "nccl_image")  # settings that name one
 
@@ -160,63 +157,13 @@ class Disk:
                     "run": f"undo of run {kept.run} brings it back",
                 }[kept.when]
 
-    # --- removal
-
-    def removal(self, name: str) -> Removal | None:
-        """What that name means here, where it may be removed; None where it is not there. Raises Refusal."""
-        checkpoint = next((each for each in self.seen.checkpoints if each.name == name), None)
-        image = self.seen.find(name)
-        if checkpoint and image:
-            raise Refusal(
-                f"{name} is a checkpoint and an image", f"--remove {quoted(image.short)}, which is the image"
-            )
-        if image:
-            self._refuse(name, self.needs(image))
-            return Removal("image", listed(image.names) or image.short, image.id, image.size)
-        return self._checkpoint(checkpoint) if checkpoint else None
-
-    def _checkpoint(self, item: Checkpoint) -> Removal:
-        if item.bar == "link":
-            why = f"{item.path} is a link, and what it leads to is not ours"
-            raise Refusal(why, on_host(f"ls -l {quoted_path(item.path)}"))
-        if item.bar == "mount":
-            why = f"{item.path} has a file system mounted in it"
-            raise Refusal(why, on_host(f"findmnt -R {quoted_path(item.path)}"))
-        self._refuse(item.name, self.needs(item))
-        return Removal("checkpoint", item.name, item.path, item.size)
-
-    def _refuse(self, name: str, needs: list[str]) -> None:
-        if needs:
-            raise Refusal(f"{name} is needed: {'; '.join(needs)}", "take away first what needs it")
-        if self.unknown:
-            raise Refusal(f"it is not known what needs {name}: {'; '.join(self.unknown)}", verb("doctor"))
-
-
-@dataclass(frozen=True)
-class Removal:
-    """What goes.
-
-    name: for a person; what: its folder, or the image's ID; frees: bytes, None where they were not counted, and of
-    an image at the most, as others may share its layers.
-    """
-
-    kind: Kind
-    name: str
-    what: str
-    frees: int | None
-
-    @property
-    def item(self) -> str:
-        """What the journal's step is called."""
-        return f"Storage | remove {self.kind} {self.name if self.kind == 'checkpoint' else self.what}"
-
-
-def judge_name(name: str) -> None:
-    """Raise Refusal for what is the name of no checkpoint and of no image, before any host is asked."""
-    if not (hub.CHECKPOINT.fits(name) or hub.IMAGE.fits(name)):
-        raise Refusal(
-            f"{name[:80]!r} is no name of a checkpoint (OWNER/NAME) and none of an image", "one that the list has"
-        )
+    def way(self, item: Checkpoint | Image) -> Cure | None:
+        """The command that removes it; None where something needs it, that is not known, or it must not go so."""
+        if self.unknown or self.needs(item):
+            return None
+        if isinstance(item, Image):
+            return on_host(f"sudo docker image rm {quoted(item.short)}")
+        return on_host(f"sudo rm -r --one-file-system {quoted_path(item.path)}") if item.bar == "none" else None
 
 
 def _reads(item: Checkpoint, mount: str) -> bool:
@@ -295,29 +242,12 @@ class Host:
     unknown: list[str]
 
 
-@dataclass(frozen=True)
-class Removed:
-    """What came of --remove on one host.
-
-    kind, what: a checkpoint's folder or an image's ID, None where nothing was to go; frees: bytes; outcome: in
-    words.
-    """
-
-    kind: Kind | None
-    what: str | None
-    frees: int | None
-    removed: bool
-    outcome: str
-    exit_code: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What lies on the disks of each host of an inventory, before anything was removed. removal: by host."""
+    """What lies on the disks of each host of an inventory."""
 
-    schema: Literal["sparkrig.storage/2"] = "sparkrig.storage/2"
+    schema: Literal["sparkrig.storage/3"] = "sparkrig.storage/3"
     hosts: Mapping[str, Host | Unread]
-    removal: Mapping[str, Removed]
     exit_code: int
 
 
@@ -338,10 +268,3 @@ def host(disk: Disk) -> Host:
         cut=seen.cut,
         unknown=disk.unknown,
     )
-
-
-def removed(removal: Removal | None, outcome: str, code: int, *, done: bool = False) -> Removed:
-    """What came of a removal. outcome: in words; code: the exit code."""
-    if removal is None:
-        return Removed(None, None, None, done, outcome, code)
-    return Removed(removal.kind, removal.what, removal.frees, done, outcome, code)

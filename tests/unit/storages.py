@@ -12,11 +12,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 import sparkrig.ssh
-from sparkrig.cli import files
 from sparkrig.cli.storage import storage as verb
 from sparkrig.facts.storage import Disk
 from sparkrig.operations import storage
-from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Lost
 from tests.unit import disks
 
@@ -26,21 +24,10 @@ def found(rows: str = disks.ROWS) -> Disk:
     return Disk(made.journal, made.seen)
 
 
-def typed(
-    patch: pytest.MonkeyPatch,
-    folder: Path,
-    seen: Mapping[str, Disk | Lost],
-    *words: str,
-    answer: str = "",
-    **data: str,
-) -> tuple[Result, list[str]]:
-    """What it prints, and the hosts on which something was removed.
-
-    answer: what is typed at the question; data: of each host.
-    """
+def typed(patch: pytest.MonkeyPatch, folder: Path, seen: Mapping[str, Disk | Lost], *words: str) -> Result:
+    """What it prints."""
     file = folder / "sparks.py"
-    file.write_text(f"sparks = {[(name, {'x_': 0, **data}) for name in seen]!r}\n")
-    touched: list[str] = []
+    file.write_text(f"sparks = {[(name, {'x_': 0}) for name in seen]!r}\n")
 
     def ask(hosts: Mapping[str, Any], _: str, question: Callable[[Any], Any]) -> dict[str, Any]:
         return {name: at if isinstance(at, Lost) else question(at) for name, at in hosts.items()}
@@ -50,8 +37,4 @@ def typed(
     session = SimpleNamespace(connected=lambda _: nullcontext(hosts), ask=ask)
     patch.setattr(sparkrig.ssh, "session", session, raising=False)
     patch.setattr(storage, "look", lambda at, *_: seen[at.name])
-    patch.setattr(storage, "remove", lambda _run, at, *_: touched.append(at.name))
-    patch.setattr(remote, "each", lambda able, act: {name: act(at) for name, at in able.items()})
-    if answer:
-        patch.setattr(files, "must_answer", lambda *_: None)
-    return CliRunner().invoke(verb, [str(file), *words], input=answer or None), touched
+    return CliRunner().invoke(verb, [str(file), *words])

@@ -88,7 +88,6 @@ QUOTES = {
 OWN: dict[str, dict[str, set[str]]] = {
     "quoted before, or made of words that are": {
         "operations/secrets.py": {"_typed(where)"},
-        "operations/storage.py": {"self.typed"},
         "sparkrig/cli/files.py": {"value", "typed"},
         "sparkrig/cure.py": {"''.join(options)", "limits"},
         "sparkrig/host/apt.py": {"again", "command", "pids", "words"},

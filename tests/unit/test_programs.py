@@ -72,8 +72,6 @@ SHARED = {
         "sparkrig.serving.served:STATE",
         "sparkrig.serving.served:TRIAL",
     ),
-    "operations/storage_checkpoint.sh": ("sparkrig.runs.journal:ABSENT", "sparkrig.serving.served:MANIFEST"),
-    "operations/storage_image.sh": ("sparkrig.runs.journal:ABSENT",),
     "operations/weights_copy_weights.sh": ("sparkrig.serving.served:MANIFEST",),
     "download_weights.py": ("sparkrig.serving.served:REVISION",),
     "operations/weights_seal.sh": (

@@ -11,7 +11,7 @@ from rich.text import Text
 from sparkrig.host.images import Image
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.render.folded import hanging
-from sparkrig.storage.report import Disk, Removal
+from sparkrig.storage.report import Disk
 from sparkrig.storage.storage import Checkpoint
 from sparkrig.text import listed, size
 
@@ -87,7 +87,9 @@ def _of_image(disk: Disk, item: Image) -> _Row:
 
 def _row(disk: Disk, item: Checkpoint | Image, name: str, about: str) -> _Row:
     needs = disk.needs(item)
-    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if disk.unknown else _FREE
+    way = disk.way(item)
+    free = f"{_FREE}: {way}" if way else _FREE
+    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if disk.unknown else free
     return ("healthy" if needs else "unknown" if disk.unknown else "quiet", name, f"{about}; {why}")
 
 
@@ -111,28 +113,3 @@ def _notes(disk: Disk) -> Iterator[str]:
 
 def _several(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
-
-
-# --- removal, in a line
-
-
-def goes(removal: Removal) -> str:
-    """What is removed, before the question."""
-    return f"{_what(removal)} goes; {_room(removal)}"
-
-
-def gone(removal: Removal) -> str:
-    """The same, once it is."""
-    return f"{_what(removal)} is removed"
-
-
-def _what(removal: Removal) -> str:
-    return (
-        f"{removal.kind} {removal.name} ({removal.what if removal.kind == 'checkpoint' else removal.what[7:19]})"
-    )
-
-
-def _room(removal: Removal) -> str:
-    if removal.frees is None:
-        return "how much room that gives is not known"
-    return f"it gives {'up to ' if removal.kind == 'image' else ''}{size(removal.frees)}"

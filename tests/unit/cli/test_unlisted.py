@@ -125,7 +125,6 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "a file and an address": ("status a.py nvidia@b", 1, "Got unexpected extra argument (nvidia@b)."),
     "twice": ("doctor nvidia@a nvidia@a", 1, "nvidia@a is given twice. Try: each host once"),
     "twice, by two users": ("doctor nvidia@127.0.0.1 me@127.0.0.1", 1, "me@127.0.0.1 is given twice"),
-    "a removal": ("storage nvidia@a --remove x", 1, "a removal needs an inventory, and nvidia@a is in none"),
     "an update": ("update nvidia@a", 1, "needs an inventory, and nvidia@a is in none. Try: sparkrig onboard"),
     "an update of this machine": ("update here", 1, f"Try: sparkrig init sparks --here {controller.name()}"),
     "one for a rail": ("bandwidth nvidia@no.invalid", 1, "names no pair, and a Spark on its own has no rail"),

@@ -14,9 +14,20 @@ from sparkrig.host.targets import Barred
 from sparkrig.network import environment, guard
 from sparkrig.refusal import Refusal
 from sparkrig.resources import containers, trust
-from sparkrig.runs import journal, managed_files, undo, undo_merge, undo_outcome, undo_target
+from sparkrig.runs import (
+    journal,
+    journal_look,
+    lock,
+    managed_files,
+    recovery,
+    undo,
+    undo_merge,
+    undo_outcome,
+    undo_target,
+)
 from sparkrig.runs.journal import Journal, Left, Run, Step
 from sparkrig.runs.lock import Owner
+from sparkrig.runs.render import journal as picture
 from sparkrig.runs.undo import Change, Plan
 from sparkrig.serving import served
 from tests.tables import each_row
@@ -669,3 +680,25 @@ def test_leave_is_given_by_name() -> None:
         undo.judge({}, {}, {}, False)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         undo._act(NCCL, "1", "2", [], False)  # type: ignore[call-arg]
+
+
+def test_a_checkpoint_that_an_earlier_sparkrig_removed_stays_gone() -> None:
+    """Up to schema 2, `sparkrig storage --remove` took checkpoints and images away as a run of its own."""
+    id, image = "20261122T120000Z-1", f"sha256:{'b2' * 32}"
+    by = lock.given(id, "ann@laptop", "sparkrig storage pair.py --remove x", "1.0")
+    owner = f'{{"by": {by}, "from": "10.0.2.2", "since": 1795348800, "boot": "b"}}'
+    rows = ("before weights org/a 9 bytes", "wrote weights org/a absent", f"before image {image} 5 bytes")
+    gone = journal_look.parse(
+        [
+            *("now 1795348900", f"run {id} {owner}", "number 1", *rows),
+            *(f"wrote image {image} absent", "after end 1795348810"),
+        ]
+    )
+    (run,) = gone.runs
+    assert not undo_target.stands(run, gone) and undo_target.target({"spark-a": gone}, None) is None
+    plan = undo.plan(gone, run.id, everything=True)
+    assert not plan and {each.act for each in plan.changes} == {"stays"}
+    shown = picture.rows(plan)
+    assert ("stays gone", "checkpoint org/a, which is kept nowhere; a deploy fetches it again") in shown
+    assert picture.changed(run, gone) == f"image {image} (removed) and checkpoint org/a (removed)"
+    assert recovery.again(run) == "sparkrig storage pair.py"

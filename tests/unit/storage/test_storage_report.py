@@ -1,4 +1,4 @@
-"""What needs each checkpoint and image, and what is refused to be removed."""
+"""What needs each checkpoint and image, and the command by which the rest goes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from sparkrig.serving import engines, recipe, recipe_launch, served
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.storage import report as judgement
 from sparkrig.storage.report import Declared, Disk
-from tests.attacks.texts import WORST
 from tests.tables import each_row
 from tests.unit.disks import BASE, IMAGE, LOOSE, ONE, ROWS, TWO, disk, kept, record, run
 
@@ -65,8 +64,6 @@ def test_the_folder_of_a_gguf_file_is_needed_and_what_it_was_made_of_is_not() ->
     found = disk(rows.replace(kept(record()), kept(llama)))
     assert needs(found, TWO) == ["the server serves it, by the record of its last deploy"]
     assert needs(found, ONE) == []
-    with pytest.raises(Refusal, match="is needed"):
-        found.removal(TWO)
 
 
 def test_what_a_named_service_serves_is_needed_while_it_is_stopped() -> None:
@@ -188,8 +185,9 @@ def test_nothing_goes_while_a_recipe_cannot_be_read() -> None:
     fleet = Fleet.parse({"spark-a": {"recipe": "gone.yaml", "model": ONE}})
     mine = judgement.declared(fleet, "spark-a", FIND, read)
     assert [*mine.checkpoints] == [ONE]
-    told = "the setting recipe (gone.yaml) cannot be read: gone.yaml cannot be read: no such file"
-    assert f"it is not known what needs {TWO}: {told}" in refused(disk(IDLE, declared=mine), TWO)
+    found, why = disk(IDLE, declared=mine), "the setting recipe (gone.yaml) cannot be read: "
+    assert found.unknown == [f"{why}gone.yaml cannot be read: no such file"]
+    assert ways(found) == {}
 
 
 @pytest.mark.parametrize("image", ["llama.cpp:server-cuda", None], ids=["whole", "refused, without an image"])
@@ -209,51 +207,32 @@ def test_a_model_that_cannot_be_served_keeps_what_it_means() -> None:
     assert [*declared("Org/Unknown").checkpoints] == ["org/unknown"]
 
 
-# --- removal
+# --- how the rest goes
 
 
-def refused(found: Disk, name: str) -> str:
-    with pytest.raises(Refusal) as refusal:
-        found.removal(name)
-    return f"{refusal.value.what}. Try: {refusal.value.cure}"
+def ways(found: Disk) -> dict[str, str]:
+    """The command of each thing that has one, by its name."""
+    named = [(each.name, found.way(each)) for each in found.seen.checkpoints]
+    named += [(each.id, found.way(each)) for each in found.seen.images]
+    return {name: str(way) for name, way in named if way}
 
 
-def test_what_nothing_needs_may_go() -> None:
-    removal = disk().removal(TWO)
-    assert removal and (removal.kind, removal.what, removal.frees) == (
-        "checkpoint",
-        f"/srv/models/{TWO}",
-        120 * 10**9,
-    )
-    for name in (BASE, BASE[7:19], "vllm-sm121", "vllm-sm121:latest"):
-        removal = disk().removal(name)
-        assert removal and (removal.kind, removal.what) == ("image", BASE), name
-    dangling = disk().removal(LOOSE[7:19])
-    assert dangling and dangling.what == LOOSE
-    assert disk().removal("org/none") is None
-
-
-def test_what_is_needed_is_refused_with_what_needs_it() -> None:
-    assert "container sparkrig-serve, which runs; the server serves it" in refused(disk(), ONE)
-    assert "container sparkrig-serve" in refused(disk(), IMAGE)
-    assert "the setting model" in refused(disk(IDLE, declared=declared("gpt-oss-120b")), ONE)
-
-
-def test_a_link_and_a_mount_are_refused() -> None:
-    assert "/srv/models/org/elsewhere is a link" in refused(disk(), "org/elsewhere")
+def test_what_nothing_needs_has_the_command_that_removes_it() -> None:
+    """What is needed, a link and what has a file system mounted in it have none."""
+    assert ways(disk()) == {
+        TWO: f"sudo rm -r --one-file-system /srv/models/{TWO}",
+        BASE: f"sudo docker image rm {BASE[7:19]}",
+        LOOSE: f"sudo docker image rm {LOOSE[7:19]}",
+    }
     mounted = ROWS.replace(f"{TWO} partial 120000000000 none", f"{TWO} partial 120000000000 mount")
-    assert f"/srv/models/{TWO} has a file system mounted in it" in refused(disk(mounted), TWO)
-
-
-def test_one_name_of_two_things_is_refused() -> None:
-    rows = f"{ROWS}\nimage sha256:{'d4' * 32} 1 {TWO}:latest"
-    assert "is a checkpoint and an image. Try: --remove d4d4d4d4d4d4" in refused(disk(rows), TWO)
+    assert TWO not in ways(disk(mounted))
+    assert ONE not in ways(disk(IDLE, declared=declared("gpt-oss-120b")))
 
 
 def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
     def holds(rows: str, runs: list[Any], why: str) -> None:
-        for name in (TWO, BASE):
-            assert f"it is not known what needs {name}: {why}" in refused(disk(rows, runs), name)
+        found = disk(rows, runs)
+        assert ways(found) == {} and why in found.unknown[0]
 
     each_row(
         (
@@ -271,17 +250,4 @@ def test_where_it_is_not_known_what_is_needed_nothing_goes() -> None:
         ),
         holds,
     )
-    assert disk(f"{ROWS}\nkept R7 eA==", [run(1)]).removal(TWO), "of a run that undo would not take"
-
-
-def test_a_name_that_is_none_is_refused_before_a_host_is_asked() -> None:
-    def holds(name: str) -> None:
-        with pytest.raises(Refusal) as refusal:
-            judgement.judge_name(name)
-        assert str(refusal.value).isprintable()
-
-    each_row(
-        ["", "..", "../x", "a/../b b", "-f", "/srv/models", "/etc", "a;rm", f"x{WORST}", "a\nb", "$HOME"], holds
-    )
-    for name in (ONE, IMAGE, IMAGE[7:19], "vllm-sm121:latest"):
-        judgement.judge_name(name)
+    assert TWO in ways(disk(f"{ROWS}\nkept R7 eA==", [run(1)])), "of a run that undo would not take"
