@@ -13,7 +13,7 @@ from typing import Any
 from docs import alerts, commands, picture, schemas
 from sparkrig.bandwidth.bands import BANDS, Band
 from sparkrig.checks.reference import KINDS
-from sparkrig.explain.tools import READERS
+from sparkrig.explain.readers import READERS
 from sparkrig.serving.io.catalogue_files import FOLDER, catalogue
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings

@@ -1,22 +1,18 @@
-"""Outputs that a table of models/errors.yaml judges line by line; models/readers.yaml says how each is known."""
+"""Outputs that a table of models/errors.yaml judges line by line; models/readers.yaml says by which."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import partial
-from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 from sparkrig import signatures
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
-from sparkrig.parsing import safe_yaml
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.signatures import Signature
 from sparkrig.text import plain
 from sparkrig.verdict import Finding, Verdict
 
-_FILE = Path(signatures.__file__).parent / "models" / "readers.yaml"
 WELL = "well"  # the cause of a row whose words prove that something is in order
 # That something failed, without why: said only where nothing says more, and then by the first of these alone.
 VAGUE = ("program-error", "traceback", "container", "logged-error", "not-judged")
@@ -36,9 +32,10 @@ def note(row: Signature) -> str:
     return row.meaning if row.cure == "nothing" else f"{row.meaning}: {row.cure}"
 
 
-def _explained(of: Mapping[str, Any], piece: Piece, _: Around) -> Explained:
+def explained(of: Mapping[str, Any], piece: Piece, _: Around) -> Explained:
+    """What an output means. of: its row of models/readers.yaml."""
     lines = [line for line in piece.lines if line.strip()]
-    rows = [row for name in _tables(of) for row in signatures.table(name)]
+    rows = [row for name in tables(of) for row in signatures.table(name)]
     seen = _in_all(rows, piece.text, of["whole"]) if "whole" in of else signatures.by_line(rows, lines)
     told = first_of_cause(row for row in rows if row in seen and _tells(row))
     told = sorted((row for row in told if row.level != "healthy"), key=lambda row: _WEIGHT[row.level]) or told
@@ -57,7 +54,8 @@ def first_of_cause(rows: Iterable[Signature]) -> list[Signature]:
     return [*{(row.cause, row.about): row for row in reversed([*rows])}.values()][::-1]
 
 
-def _tables(of: Mapping[str, Any]) -> tuple[str, ...]:
+def tables(of: Mapping[str, Any]) -> tuple[str, ...]:
+    """The tables that judge it."""
     return tuple(of["table"]) if isinstance(of["table"], list) else (of["table"],)
 
 
@@ -80,25 +78,3 @@ def _silent(of: Mapping[str, Any], read: str) -> Verdict:
     if of.get("silent"):
         return Verdict("healthy", evidence=f"{of['silent']} in {read}")
     return Verdict("unknown", "no-sign", "nothing in it tells whether all is well", "paste all of it")
-
-
-def _reader(tool: str, of: Mapping[str, Any]) -> Reader:
-    known = [sign("run", each, again=True) for each in of.get("runs", ())]
-    known += [sign("line", "|".join(of["signs"]))]
-    given: dict[str, Any] = {"body": re.compile(of["body"])} if "body" in of else {}
-    return Reader(
-        tool,
-        partial(_explained, of),
-        of.get("paste", ""),
-        of.get("programs", ""),
-        re.compile(of["command"]) if "command" in of else None,
-        tuple(known),
-        judges=_tables(of),
-        flows=of.get("flows", False),
-        **given,
-    )
-
-
-READERS = tuple(
-    _reader(tool, of) for tool, of in safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST).items()
-)

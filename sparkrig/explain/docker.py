@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sparkrig.cure import as_root, on_host, quoted
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.parsing import bounds
 from sparkrig.signatures import of
 from sparkrig.text import listed
@@ -139,39 +139,3 @@ def _daemon_notes(settings: Mapping[str, Any]) -> Iterator[str]:
         yield f"images and containers lie below {settings['data-root']}: its disk is the one that fills up"
     if "native.cgroupdriver=cgroupfs" in str(settings.get("exec-opts", "")):
         yield "with cgroupfs and systemd side by side, a systemctl daemon-reload may take the GPU from containers"
-
-
-_KEYS = (
-    "runtimes|default-runtime|log-driver|log-opts|data-root|exec-opts|storage-driver|features|live-restore|"
-    "insecure-registries|registry-mirrors|iptables|dns|bip|default-ulimits|default-shm-size|builder"
-)
-READERS = (
-    Reader(
-        "docker ps",
-        ps,
-        "docker ps, docker info, daemon.json",
-        command=re.compile(r"\bdocker\s+(?:ps|container\s+ls|compose\s+ps)\b"),
-        signs=(
-            sign("header", r"[ \t]*CONTAINER ID[ \t]+IMAGE\b[^\n]*\bSTATUS\b", again=True),
-            sign("header", r"[ \t]*(?:NAMES?|IMAGE)[ \t][^\n]*\bSTATUS\b", again=True),
-        ),
-        body=re.compile(r"^[^\n]*\b(?:Up|Exited|Restarting|Created|Dead)\b"),
-    ),
-    Reader(
-        "docker info",
-        info,
-        command=re.compile(r"\bdocker\s+(?:system\s+)?info\b"),
-        signs=(
-            sign("server", r"[ \t]*Server Version: \d", again=True),
-            sign("row", r"[ \t]*(?:Runtimes: |Cgroup Driver: |Docker Root Dir: )\S"),
-        ),
-        body=re.compile(r"[ \t]|(?:Client|Server|ERROR|WARNING):"),
-    ),
-    Reader(
-        "daemon.json",
-        daemon,
-        command=re.compile(r"/etc/docker/daemon\.json\b"),
-        signs=(sign("object", rf'[ \t]*\{{\s*"(?:{_KEYS})"[ \t]*:', again=True),),
-        body=re.compile(r"[ \t{}\]]"),
-    ),
-)

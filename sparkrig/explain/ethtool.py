@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sparkrig.explain import cages
-from sparkrig.explain.explanation import CAGE, CAGE_GBPS, Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import CAGE, CAGE_GBPS, Around, Explained, Piece
 from sparkrig.fabric.cabling import CAGE_SPEED_MBPS
 from sparkrig.host import nic
 from sparkrig.verdict import Finding, Verdict
@@ -67,32 +67,3 @@ def module(piece: Piece, _: Around) -> Explained:
         f"it calls itself {found.kind}, as cables for {CAGE_GBPS:g} Gb/s do, too; ethtool NETDEV tells the speed"
     )
     return Explained(piece.tool, read, notes=(note,) if found.kind else ())
-
-
-_INSTALL = "sudo apt-get install ethtool"
-READERS = (
-    Reader(
-        "ethtool -i",
-        driver,
-        "ethtool NETDEV, ethtool -i, ethtool -m",
-        "ethtool",
-        re.compile(r"\bethtool\s+(?:-i|--driver)\b"),
-        (sign("driver", r"driver: *\S+\n(?:version|firmware-version):", again=True),),
-        body=re.compile(r"[a-z-]+: "),
-        install=_INSTALL,
-    ),
-    Reader(
-        "ethtool -m",
-        module,
-        command=re.compile(r"\bethtool\s+(?:-m|--dump-module-eeprom|--module-info)\b"),
-        signs=(sign("module", r"[ \t]*Identifier[ \t]*: 0x[0-9a-f]{2} \(", again=True),),
-        install=_INSTALL,
-    ),
-    Reader(
-        "ethtool",
-        link,
-        command=re.compile(r"\bethtool\s+[^-\s]"),
-        signs=(sign("link", r"Settings for \S+:|[ \t]*Speed:[ \t]*(?:\d+ ?[MG]b/s|Unknown)"),),
-        install=_INSTALL,
-    ),
-)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -67,13 +67,20 @@ class Around:
 class Sign:
     """A line that one tool alone prints.
 
-    again: a second one in a piece begins another run; only_within: it begins nothing where another tool speaks.
+    again: it begins another run in a piece that has all signs of one of `after`, or itself where that is empty;
+    only_within: it begins nothing where another tool speaks.
     """
 
     name: str
     words: re.Pattern[str]
     again: bool = False
     only_within: bool = False
+    after: tuple[frozenset[str], ...] = ()
+
+    def ends(self, signs: Iterable[str]) -> bool:
+        """Whether it ends a piece with those signs."""
+        seen = {*signs}
+        return self.again and any(names <= seen for names in self.after or (frozenset((self.name,)),))
 
 
 def line_numbers(text: str) -> Callable[[int], int]:
@@ -82,28 +89,14 @@ def line_numbers(text: str) -> Callable[[int], int]:
     return lambda place: bisect_right(starts, place) - 1
 
 
-def sign(name: str, words: str, *, again: bool = False, only_within: bool = False) -> Sign:
-    """words: a regular expression of a line's beginning."""
-    return Sign(name, re.compile(rf"^(?:{words})", re.MULTILINE), again, only_within)
-
-
 _INDENTED = re.compile(r"[ \t]")
-
-
-def _seen(piece: Piece, name: str) -> bool:
-    return name in piece.signs
 
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """What reads the output of one tool; each stands in its tool's own file, and tools.py has their order.
+    """What reads the output of one tool, by its row of models/readers.yaml, which says what each field is.
 
-    tool: its name for people; readable: what of it can be read, for the page and the help, "" where another reader
-    of the file says it; programs: a regular expression of its program's names; command: of a command line that
-    starts it; signs: the lines by which its output is known without a command; body: what begins its other lines;
-    judges: the tables of models/errors.yaml whose rows it judges itself; over: whether a sign that comes again
-    begins another run; flows: it is a log, between whose lines others stand; rows_name_tools: its rows are no
-    command lines, though they name tools; install: the way to it where the host has no such program.
+    tool: its name for people; readable: what of it can be pasted, "" where another row says it.
     """
 
     tool: str
@@ -114,7 +107,6 @@ class Reader:
     signs: tuple[Sign, ...] = ()
     body: re.Pattern[str] = _INDENTED
     judges: tuple[str, ...] = ()
-    over: Callable[[Piece, str], bool] = _seen
     flows: bool = False
     rows_name_tools: bool = False
     install: str = ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from sparkrig.cure import as_root
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.host import firmware_table
 from sparkrig.text import plain
 from sparkrig.verdict import Finding, Verdict
@@ -142,34 +142,3 @@ def _parts(lines: Iterable[str]) -> Iterator[str]:
             yield f"part {part['name'].strip()}"
         elif version := _VERSION.match(line):
             yield f"version {version['version'].strip()}"
-
-
-READERS = (
-    Reader(
-        "fwupdmgr",
-        fwupdmgr,
-        "fwupdmgr get-devices, get-updates, get-history; dmidecode",
-        "fwupdmgr",
-        re.compile(r"\bfwupdmgr\s+(?:get-|update|upgrade|refresh)"),
-        (
-            sign("device", r"[ \t│]*[├└╙]─[^\n]{1,80}:[ \t]*$"),
-            sign(
-                "quiet",
-                r"Successfully installed firmware|No updatable devices|"
-                r"Devices (?:that have been updated|with (?:no|the latest) available)",
-            ),
-        ),
-        body=re.compile(r"[ \t│├└╙║•]|Devices |No upgrades|_{5}"),
-    ),
-    Reader(
-        "dmidecode",
-        dmidecode,
-        programs="dmidecode",
-        command=re.compile(r"\bdmidecode\b"),
-        signs=(
-            sign("head", r"# dmidecode \d", again=True),
-            sign("handle", r"Handle 0x[0-9A-F]{4}, DMI type \d"),
-        ),
-        body=re.compile(r"[ \t]|\w[\w ]{2,40} Information|Getting SMBIOS|SMBIOS \d|Handle 0x"),
-    ),
-)

@@ -9,7 +9,7 @@ from ipaddress import IPv4Address, IPv4Interface
 from sparkrig.cure import quoted
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece
 from sparkrig.network import gid, gid_table
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
@@ -110,34 +110,3 @@ def ibdev2netdev(piece: Piece, _: Around) -> Explained:
         findings = findings or [Finding("the cages", cages.no_cable(rows))]
     told = [f"{port.device} = {port.netdev or 'no netdev'} ({'up' if port.up else 'down'})" for port in ports]
     return Explained(piece.tool, ", ".join(told), tuple(findings), tuple(cages.notes(rows)))
-
-
-READERS = (
-    Reader(
-        "show_gids",
-        show_gids,
-        "show_gids; ibdev2netdev, also with -v",
-        "show_gids",
-        re.compile(r"\bshow_gids\b"),
-        (
-            sign("header", r"[ \t]*DEV\s+PORT\s+INDEX\b", again=True),
-            sign("row", r"[ \t]*[\w.-]+[ \t]+\d+[ \t]+\d+[ \t]+[0-9a-f]{4}(?::[0-9a-f]{4}){7}\b"),
-        ),
-        body=_GID_LINE,
-        install="grep . /sys/class/infiniband/*/ports/1/gids/[0-7], or install mlnx-tools",
-    ),
-    Reader(
-        "ibdev2netdev",
-        ibdev2netdev,
-        "",
-        "ibdev2netdev",
-        re.compile(r"\bibdev2netdev\b"),
-        (
-            sign(
-                "row",
-                r"[ \t]*(?:[0-9a-f:.]+[ \t]+)?[\w.-]+[ \t]+(?:\([^\n]{0,200})?port[ \t]+\S[^\n]{0,200}==>",
-            ),
-        ),
-        install="rdma link shows the same",
-    ),
-)

@@ -13,7 +13,7 @@ from typing import Any
 
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.parsing import bounds
 from sparkrig.parsing.grammar import NETDEV as _NETDEV
 from sparkrig.verdict import Finding, Verdict
@@ -172,28 +172,3 @@ def _interface(text: str) -> IPv4Interface | None:
         return IPv4Interface(text)
     except ValueError:
         return None
-
-
-READERS = (
-    Reader(
-        "ip",
-        explained,
-        "ip addr, ip link, also with -br, -o and -j; ifconfig",
-        "ip|ifconfig",
-        re.compile(
-            r"\bip(?:[ \t]{1,4}-\S{1,20}){0,8}[ \t]{1,4}(?:a|addr|address|l|link)(?!\S)"
-            r"(?![ \t]{1,4}(?:set|add|del|delete|flush|replace|change)\b)"
-            r"|\bifconfig[ \t]{0,4}(?:$|[|;>&]|-a\b|[a-zA-Z][\w.-]{0,15}[ \t]{0,4}(?:$|[|;>&]))"
-        ),
-        (
-            sign("netdev", r"[ \t]*\d+:[ \t]+[A-Za-z][\w.@-]{0,40}:[ \t]+<[A-Z0-9_,-]*>"),
-            sign("one line", r"[ \t]*\d+:[ \t]+[A-Za-z][\w.@-]{0,40}[ \t]+inet6?[ \t]"),
-            sign("inet", r"[ \t]*inet[ \t]+\d[\d.]{6,14}/\d{1,2}[ \t][^\n]*\bscope[ \t]"),
-            sign(
-                "brief", r"[ \t]*[A-Za-z][\w.@-]{0,40}[ \t]+(?:UP|DOWN|UNKNOWN|LOWERLAYERDOWN|DORMANT)(?:[ \t]|$)"
-            ),
-            sign("objects", r"[ \t]*\[\s{0,40}\{\s{0,40}\"if(?:index|name)\":", again=True),
-            sign("ifconfig", r"[ \t]*[A-Za-z][\w.-]{0,15}:[ \t]+flags=\d+<"),
-        ),
-    ),
-)

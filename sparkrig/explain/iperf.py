@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sparkrig.bandwidth import bands
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.parsing import bounds
 from sparkrig.verdict import Finding, Verdict
 
@@ -92,21 +92,3 @@ _KNOWN = (
 def _notes(tcp: Tcp) -> Iterator[str]:
     if tcp.retransmits and tcp.retransmits > 1000:
         yield f"{tcp.retransmits} segments were sent again: look at the MTU of both ends and at the cable"
-
-
-READERS = (
-    Reader(
-        "iperf3",
-        explained,
-        "iperf3, as text or JSON",
-        "iperf3?",
-        re.compile(r"\biperf3?\b(?!\s+-s)"),
-        (
-            sign("connecting", r"Connecting to host \S+, port \d", again=True),
-            sign("row", r"\[(?:SUM|[ \d]{1,4})\](?:\[\w\w-\w\])?[ \t]+\d{1,6}\.\d{1,4}-\d{1,6}\.\d{1,4}[ \t]+sec"),
-            sign("error", r"iperf3: error - "),
-            sign("report", r"[ \t]*\{\s*\"start\"\s*:\s*\{\s*\"connected\"", again=True),
-        ),
-        body=re.compile(r"\[|- - -|iperf Done|[ \t{}\]]|Server listening|Accepted connection|-{5}"),
-    ),
-)

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
 _NAMES = r"(?:NCCL_(?!DEBUG)|UCX_|GLOO_|TP_SOCKET|VLLM_HOST_IP|OMPI_MCA_)[A-Za-z0-9_]*"
-_BEFORE = r"[ \t]*(?:(?:export|ENV|declare[ \t]+-x)[ \t]+|-[ \t]+|-[ex][ \t]+|--env[ =])?[\"']?(?:CONTAINER_)?"
 _SET = re.compile(
     rf"(?:^|[\s\"'])(?:CONTAINER_)?(?P<name>{_NAMES})[\"']?[ \t]*[=:][ \t]*[\"']?(?P<value>[^\s\"'\\;#]{{0,200}})"
 )
@@ -120,17 +119,3 @@ def _notes(values: Mapping[str, str]) -> Iterator[str]:
             f"NCCL_IB_GID_INDEX is pinned to {index}: the index moves when a port flaps and differs by host; "
             "leave it out, and set NCCL_IB_ROCE_VERSION_NUM=2 and NCCL_IB_ADDR_FAMILY=AF_INET"
         )
-
-
-READERS = (
-    Reader(
-        "environment",
-        explained,
-        "NCCL_*, UCX_*, GLOO_* and VLLM_HOST_IP of a launch",
-        signs=(
-            sign("variable", rf"{_BEFORE}{_NAMES}[\"']?[ \t]*[=:]"),
-            sign("option", rf"[^\n]*[ \t]-[ex][ \t]+[\"']?{_NAMES}="),
-        ),
-        body=re.compile(r"^[ \t]*(?:export[ \t]+|-[ex][ \t]+)?[A-Z][A-Z0-9_]*="),
-    ),
-)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.text import plain
 from sparkrig.verdict import Finding, Verdict
 
@@ -48,20 +48,3 @@ def _there(row: dict[str, str]) -> str:
     return (
         f"{port} of {row['SysName']}" if port and "SysName" in row else row.get("SysName") or port or "a neighbour"
     )
-
-
-READERS = (
-    Reader(
-        "lldpctl",
-        explained,
-        "lldpctl",
-        "lldpctl",
-        re.compile(r"\blldpc(?:tl|li)\b"),
-        (
-            sign("title", r"[ \t]*LLDP neighbors:", again=True),
-            sign("netdev", r"[ \t]*Interface:[ \t]+\S{1,15},[ \t]+via:"),
-        ),
-        body=re.compile(r"[ \t]|-{5}"),
-        install="sudo apt-get install lldpd",
-    ),
-)

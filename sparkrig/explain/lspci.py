@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sparkrig.explain import cages
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.host import nic
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
@@ -85,19 +85,3 @@ def _no_connectx(*, nameless: bool) -> Verdict:
         why = "these links have no device: another one's width would pass for the NIC's"
         return Verdict("unknown", "device-unnamed", why, "sudo lspci -vv -d 15b3:, without grep")
     return cages.no_connectx()
-
-
-READERS = (
-    Reader(
-        "lspci",
-        explained,
-        "lspci -vv",
-        "lspci",
-        re.compile(r"\blspci\b"),
-        (
-            sign("device", r"[ \t]*(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7][ \t]+[A-Z0-9][^(=\n]*?: ?\S"),
-            sign("link", r"(?>[^\n]*?\bLnk(?:Cap|Sta):)[^\n]*\bWidth x\d"),
-        ),
-        install="sudo apt-get install pciutils",
-    ),
-)

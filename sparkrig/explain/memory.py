@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.host import health
 from sparkrig.host.blackbox import GIB, UNHELD_PERCENT, Step
 from sparkrig.host.health import Health
@@ -101,29 +101,3 @@ def _kb(figure: str, letter: str, unit: str) -> float:
         or ("B" if number > 10**10 else "K" if number > 2 * 10**5 else "M" if number > 1000 else "K")
     )
     return number * _KB[letter]
-
-
-READERS = (
-    Reader(
-        "/proc/meminfo",
-        meminfo,
-        "free, /proc/meminfo",
-        command=re.compile(r"/proc/meminfo\b"),
-        signs=(
-            sign("total", r"[ \t]*MemTotal:[ \t]+\d+", again=True),
-            sign("row", r"[ \t]*(?:CmaTotal|CmaFree|MemFree|MemAvailable):[ \t]+\d+"),
-        ),
-        body=re.compile(r"[A-Z][\w()]{2,24}:[ \t]+\d"),
-    ),
-    Reader(
-        "free",
-        free,
-        programs="free",
-        command=re.compile(r"(?:^|[\s;|&])free(?=\s|$)"),
-        signs=(
-            sign("header", r"[ \t]*total[ \t]+used[ \t]+free\b", again=True),
-            sign("row", rf"[ \t]*{_MEMORY}\.?[:\uff1a][ \t]+\d[\d.,]*[KMGT]i?[ \t]+\d"),
-        ),
-        body=re.compile(rf"[ \t]*(?:{_MEMORY}|Swap|Total)\.?[:\uff1a]|[ \t]{{8}}"),
-    ),
-)

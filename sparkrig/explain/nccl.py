@@ -9,7 +9,7 @@ from dataclasses import replace
 from sparkrig.bandwidth import nccl, nccl_tests
 from sparkrig.bandwidth.bands import MOST_GBPS
 from sparkrig.bandwidth.nccl_tests import Bus
-from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign, size_of
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, size_of
 from sparkrig.host.identity import GB10_NAME
 from sparkrig.signatures import table
 from sparkrig.text import listed
@@ -159,40 +159,3 @@ def _bus(bus: Bus, log: nccl.Nccl) -> Verdict:
             "unknown", "small-messages", f"{said}, and such a small message does not fill the links", again
         )
     return nccl.slow(band, f"{said}: {band.meaning}", log.version, measured=False)
-
-
-_TORCH = (
-    r"\btorch\.(?:distributed\.)?(?:Dist\w*|Accelerator)Error|No CUDA GPUs are available|"
-    r"\bnccl(?:System|Internal|Remote|UnhandledCuda)Error"
-)
-READERS = (
-    Reader(
-        "NCCL",
-        explained,
-        "the log of NCCL (NCCL_DEBUG=INFO), and nccl-tests",
-        r"\w+_perf",
-        re.compile(
-            r"\b(?:all_(?:gather|reduce)|alltoall|broadcast|reduce|reduce_scatter|sendrecv)_perf\b|\bNCCL_DEBUG="
-        ),
-        (
-            sign("version", r"[ \t]*(?:# *)?nccl-tests version ", again=True),
-            sign("devices", r"[ \t]*(?:# *)?Using devices[ \t]*$"),
-            sign("collective", r"[ \t]*(?:# *)?Collective test starting: "),
-            sign("tests", r"[ \t]*(?:# *)?nThread \d+ nGpus \d+", again=True),
-            sign(
-                "header",
-                r"(?:[ \t]*+#)?[ \t]++size[ \t]+(?:count[ \t]+type\b[^\n]*\bbusbw\b|time[ \t]+algbw[ \t]+busbw\b)",
-            ),
-            sign(
-                "log",
-                r"[^\n]*\bNCCL (?:INFO|WARN|version)\b|sparkrig-nccl \S|[ \t>-]*NET/(?:IB|Socket)\w* ?: Using \[",
-            ),
-            sign("trouble", rf"[^\n]*(?:{_TORCH}|\bTest NCCL failure\b)", only_within=True),
-            sign("average", r"[ \t]*(?:# *)?Avg bus bandwidth"),
-        ),
-        body=re.compile(r"[ \t]*(?:#|\d)|Got completion|localGid"),
-        judges=("nccl", "nccl over sockets"),
-        flows=True,
-        over=lambda piece, name: name in piece.signs and "header" in piece.signs,  # heads of two runs may mix
-    ),
-)

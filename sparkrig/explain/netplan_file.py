@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.network import netplan
 from sparkrig.network.netplan import File, Netdef
 from sparkrig.verdict import Finding, Verdict
@@ -96,22 +96,3 @@ def _notes(files: Iterable[File], rows: Sequence[Netdev]) -> Iterator[str]:
             yield "link-local addresses are all of 169.254.0.0/16, and change: fixed ones in subnets do not"
     if fabric and not any(row.mtu for row in fabric):
         yield f"no MTU is given, so it is 1500 where the driver sets none: {cages.MTU} lets RDMA send 4096 bytes"
-
-
-READERS = (
-    Reader(
-        "netplan",
-        explained,
-        "a file of netplan",
-        command=re.compile(r"\bcat\b[^|;\n]{0,200}/etc/netplan/|\bnetplan[ \t]{1,4}get\b"),
-        signs=(
-            sign(
-                "file",
-                r"[ \t]*network:[ \t]*(?:\{|(?:#[^\n]*)?\n(?:[ \t]*(?:#[^\n]*)?\n){0,5}"
-                r"[ \t]+(?:version|renderer|ethernets|bonds|bridges|vlans|wifis):)",
-                again=True,
-            ),
-        ),
-        body=re.compile(r"[ \t]|#"),
-    ),
-)

@@ -8,7 +8,7 @@ from ipaddress import IPv4Interface
 
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -90,40 +90,3 @@ def _profile(piece: Piece, settings: dict[str, str]) -> Explained:
         notes.append(f"no MTU is given, so it is 1500: {cages.MTU} lets RDMA send 4096 bytes")
     read = f"{row.netdev} by {method} {' '.join(addresses)}".rstrip()
     return Explained(piece.tool, read, tuple(cages.judged([row], state="defined")), tuple(notes))
-
-
-_SHOW = r"(?:[ \t]{1,4}(?:status|show|s)(?:[ \t]{1,4}--?\w{1,20}){0,4})?[ \t]{0,4}(?:$|[|;>&])"
-READERS = (
-    Reader(
-        "nmcli",
-        explained,
-        "nmcli device, nmcli connection, also with show NAME; networkctl",
-        "nmcli",
-        re.compile(
-            r"\bnmcli(?:[ \t]{1,4}-\S{1,20}(?:[ \t]{1,4}[A-Z][A-Z,-]{0,80})?){0,8}"
-            rf"[ \t]{{1,4}}(?:d|dev|device|c|con|connection)"
-            rf"(?:{_SHOW}|[ \t]{{1,4}}show[ \t])"
-        ),
-        (
-            sign("devices", r"[ \t]*DEVICE[ \t]+TYPE[ \t]+STATE\b", again=True),
-            sign("profiles", r"[ \t]*NAME[ \t]+(?:UUID[ \t]+)?TYPE[ \t]+DEVICE\b", again=True),
-            sign("profile", r"[ \t]*connection\.id:[ \t]", again=True),
-            sign(
-                "device",
-                r"[ \t]*en[\w.-]{1,14}[ \t]+ethernet[ \t]+(?:(?:dis)?connected|connecting|un\w+)\b",
-            ),
-        ),
-        body=re.compile(
-            r"^(?:[ \t]*\S{1,15}[ \t]+(?:ethernet|wifi|bridge|loopback|bond|tun|vlan|wifi-p2p|dummy)[ \t]|"
-            r"[^\n]*\(not shown\)|[ \t]*[a-z0-9-]+\.[a-z0-9-]+:)"
-        ),
-    ),
-    Reader(
-        "networkctl",
-        explained,
-        programs="networkctl",
-        command=re.compile(r"\bnetworkctl\b(?:[ \t]+(?:list|-\S+))*[ \t]*(?:$|[|;>&])"),
-        signs=(sign("header", r"[ \t]*IDX[ \t]+LINK[ \t]+TYPE[ \t]+OPERATIONAL\b", again=True),),
-        body=re.compile(r"[ \t]*\d+ |\d+ links listed"),
-    ),
-)

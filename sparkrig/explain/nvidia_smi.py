@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.host import gpu, nvidia_smi
 from sparkrig.host.nvidia_smi_text import parse_list, parse_query, parse_table
 from sparkrig.verdict import Finding, Verdict
@@ -122,54 +122,3 @@ def _gpu_notes(one: nvidia_smi.Gpu, *, memory: bool) -> Iterable[str]:
         )
     if memory and one.memory_total_mib is None:
         yield "memory is not told, as on every GB10, whose memory is the host's: free -h tells"
-
-
-_TROUBLE = (
-    r"NVIDIA-SMI has failed|Failed to initialize NVML|No devices were found$|"
-    r"Unable to determine the device handle for GPU"
-)
-_FIELD = r"[a-z_0-9]+(?:\.[a-z_.]+)?(?: \[[^\]]*\])?"
-_KNOWN_FIELD = r"(?:name|driver_version|pstate|uuid|(?:temperature|utilization|memory|power|clocks|pci)\.\w)"
-READERS = (
-    Reader(
-        _CSV,
-        explained,
-        "nvidia-smi, also with -q, -L, dmon, or --query-gpu=... --format=csv",
-        "nvidia-smi",
-        re.compile(r"\bnvidia-smi\b.{0,300}--query-gpu"),
-        (sign("header", rf"[ \t]*+(?=[^\n]*\b{_KNOWN_FIELD}){_FIELD}(?:, *{_FIELD})+[ \t]*$", again=True),),
-        body=re.compile(r"[^,\n]+(?:, [^,\n]*)+$"),
-    ),
-    Reader(
-        _QUERY,
-        explained,
-        command=re.compile(r"\bnvidia-smi(?=\s).{0,300}\s(?:-q|--query)(?=\s|$)"),
-        signs=(sign("log", r"[ \t]*=+NVSMI LOG=+", again=True),),
-        body=re.compile(r"[ \t]|[A-Z][\w /.-]{2,60}[ \t]:|GPU [0-9A-Fa-f]{4,8}:"),
-    ),
-    Reader(
-        _LIST,
-        explained,
-        command=re.compile(r"\bnvidia-smi\s+(?:-L|--list-gpus)\b"),
-        signs=(sign("gpu", r"[ \t]*GPU \d+: \S[^\n]*\(UUID"),),
-        body=_LISTED,
-    ),
-    Reader(
-        _DMON,
-        explained,
-        command=re.compile(r"\bnvidia-smi\s+dmon\b"),
-        signs=(sign("header", r"[ \t]*# gpu(?:[ \t]+[a-z]{2,8})+[ \t]*$"),),
-        body=re.compile(r"[ \t]*(?:#|\d+[ \t])"),
-    ),
-    Reader(
-        _TABLE,
-        explained,
-        command=re.compile(r"\bnvidia-smi\s*(?:$|[|;>&'\"]|-i\s+\d+\s*$)"),
-        signs=(
-            sign("table", r"[^\n]*\| NVIDIA-SMI \S+", again=True),
-            sign("complaint", rf"[ \t]*(?:{_TROUBLE})"),
-        ),
-        body=re.compile(r"[ \t]*[|+]|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} "),
-        judges=("nvidia-smi",),
-    ),
-)

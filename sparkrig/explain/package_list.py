@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.host import driver
 from sparkrig.host.branches import BRANCH
 from sparkrig.host.driver import NextBoot, Package, Packages
@@ -212,29 +212,3 @@ def notes(packages: Packages) -> Iterable[str]:
 def explained(piece: Piece, _: Around) -> Explained:
     packages = parse(piece.lines)
     return Explained(piece.tool, read(packages), tuple(judge(packages)), tuple(notes(packages)))
-
-
-_PACKAGE, _ARCHITECTURE = r"[a-z0-9][a-z0-9+.-]++(?::[a-z0-9]++)?", r"(?:arm64|amd64|armhf|i386|all)\b"
-_REVISED = rf"{_PACKAGE}(?:\t|, ?)\d[\w.+:~]*-[\w.+~]+[ \t]*$"  # a plain number behind a name is other people's
-_KERNEL_OR_DRIVER = (
-    r"(?:linux-(?:image|modules|headers)|(?:lib)?nvidia|cuda)-[a-z0-9+.-]++(?::[a-z0-9]++)?"
-    r"(?:\t|, ?| +)\d[\w:]*\.[\w.+:~-]+[ \t]*(?:[\t,][^\n]*)?$"
-)
-READERS = (
-    Reader(
-        "package list",
-        explained,
-        "dpkg -l, dpkg-query -W, apt list --installed, or NAME,VERSION lines",
-        r"dpkg(?:-query)?|apt\s+list",
-        re.compile(r"\bdpkg\s+(?:-l|--list)\b|\bdpkg-query\s+\S|\bapt\s+list\b"),
-        (
-            sign("header", r"Desired=Unknown/Install/|Listing\.\.\.", again=True),
-            sign("row", rf"[ \t]*[uihrp][ncHUFWti]R?[ \t]+{_PACKAGE}[ \t]+\d\S*[ \t]+{_ARCHITECTURE}"),
-            sign("row", rf"[ \t]*[uihrp][nc][ \t]+{_PACKAGE}[ \t]+<none>[ \t]"),
-            sign("row", rf"[ \t]*{_PACKAGE}/[\w,.-]+ \d\S* {_ARCHITECTURE}"),
-            sign("row", rf"[ \t]*(?:{_REVISED}|{_KERNEL_OR_DRIVER})"),
-        ),
-        body=re.compile(r"[|+/][|+/-]|[ \t]*[a-z0-9][a-z0-9.+-]*+[\t, ]+\d\S*[ \t]*$"),
-        rows_name_tools=True,
-    ),
-)

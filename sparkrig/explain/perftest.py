@@ -19,8 +19,6 @@ from sparkrig.explain.explanation import (
     Around,
     Explained,
     Piece,
-    Reader,
-    sign,
     size_of,
 )
 from sparkrig.verdict import Finding, Verdict
@@ -202,51 +200,3 @@ def _latency(tool: str, subject: str, text: str) -> Explained:
     kind = "on average" if read.typical_us is None else "typical"
     shown = f"{typical:.2f} us {kind}, messages of {size_of(read.message_size)}"
     return Explained(tool, shown, (Finding(subject, verdict),))
-
-
-_TEST = r"(?:ib_(?:write|read|send|atomic)_(?:bw|lat)|raw_ethernet_\w+)"
-_FIGURES = "figures"
-_COMPLAINT = (
-    r"(?:\w+: )?Couldn't (?:connect to \S+:\d|listen to port|read remote|read reports|allocate MR|create CQ)|"
-    r"Unable to (?:init the socket|open file descriptor for socket|find the Infiniband/RoCE|read to socket)|"
-    r"Completion with error at|Failed status[ -]|Failed to modify QP|Failed to exchange data between server|"
-    r"IB device \S+ not found|No IB devices found|Did not detect devices|Found Incompatibility issue with|"
-    r"Gid index should be|Port number \d+ state is|Did not get Message for|failed to create mr|"
-    r"Failed to create CQs|"
-    rf"(?:\S+: )?\S*{_TEST}: "
-)
-
-
-def _over(piece: Piece, name: str) -> bool:
-    """Whether another run begins. perftest prints its first complaints before its title."""
-    if name == "title":
-        return _FIGURES in piece.signs or {"title", "header", "complaint"} <= {*piece.signs}
-    return name in piece.signs
-
-
-READERS = (
-    Reader(
-        _PERFTEST,
-        explained,
-        "ib_write_bw, ib_read_bw, ib_send_bw, ib_write_lat and their like: table, JSON report, or error",
-        _TEST,
-        re.compile(rf"(?:^|[\s/;&'\"]){_TEST}(?=\s|$|;)"),
-        (
-            sign(
-                "title",
-                r"[ \t]*(?:RDMA_|Send|Atomic|Raw)[\w ]{0,60}\b(?:BW|Latency)\b[\w ]{0,60}Test\b",
-                again=True,
-            ),
-            sign(
-                "title", r"[ \t]*WARNING: BW peak won't be measured|\* Waiting for client to connect", again=True
-            ),
-            sign("header", r"[^\n]*#bytes[ \t]+#(?:iterations|sl)\b"),
-            sign("report", r"[ \t]*\{\s*\"(?:test_info|results)\"\s*:", again=True),
-            sign(_FIGURES, r"[^\w\n]*\d+[ \t]+\d+(?:[ \t]+\d[\d,]*\.\d+){2,}", only_within=True),
-            sign("complaint", rf"[ \t]*(?:{_COMPLAINT})"),
-        ),
-        body=re.compile(r"[ \t*-]|(?:scnt|Problems|WARNING|Couldn't|Failed|Unable)"),
-        judges=("perftest", "perftest completion", "perftest consequence"),
-        over=_over,
-    ),
-)

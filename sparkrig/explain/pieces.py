@@ -48,7 +48,7 @@ class Splitter:
             if reader and sign and not (current.reader and sign.only_within and reader is not current.reader):
                 if reader is not current.reader and reader.flows:
                     current = logs.get(reader, current)
-                if reader is not current.reader or (sign.again and reader.over(current, sign.name)):
+                if reader is not current.reader or sign.ends(current.signs):
                     pieces.append(current := Piece(reader, host=current.host))
                     logs[reader] = current
                 current.signs.append(sign.name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sparkrig.explain import cages
 from sparkrig.explain.cages import Netdev
-from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -85,35 +85,3 @@ def _names(piece: Piece) -> Explained:
     if not names:
         raise ValueError(f"{piece.tool} names no RDMA device")
     return Explained(piece.tool, listed(names), notes=("rdma link tells which of them are up",))
-
-
-READERS = (
-    Reader(
-        "ibstat",
-        explained,
-        "ibstat, ibstatus, ibv_devinfo, ibv_devices, rdma link",
-        "ibstat(?:us)?",
-        re.compile(r"\bibstat(?:us)?\b"),
-        (sign("device", r"[ \t]*(?:CA|Infiniband device)[ \t]+'[\w.-]"),),
-        install="sudo apt-get install infiniband-diags, or: rdma link",
-    ),
-    Reader(
-        "ibv_devinfo",
-        explained,
-        programs="ibv_dev(?:info|ices)",
-        command=re.compile(r"\bibv_dev(?:info|ices)\b"),
-        signs=(
-            sign("device", r"[ \t]*hca_id:[ \t]*\S"),
-            sign("names", r"[ \t]*device[ \t]+node GUID", again=True),
-        ),
-        install="sudo apt-get install ibverbs-utils, or: rdma link",
-    ),
-    Reader(
-        "rdma link",
-        explained,
-        programs="rdma",
-        command=re.compile(r"\brdma(?:[ \t]{1,4}-\S{1,20}){0,8}[ \t]{1,4}link\b"),
-        signs=(sign("link", r"[ \t]*(?:\d+/\d+:|link)[ \t]+[\w.-]{1,40}/\d+:?[ \t][^\n]*\bstate[ \t]"),),
-        install="sudo apt-get install iproute2",
-    ),
-)

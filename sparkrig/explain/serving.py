@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sparkrig.explain.by_line import VAGUE
-from sparkrig.explain.explanation import Around, Explained, Piece, Reader, sign
+from sparkrig.explain.explanation import Around, Explained, Piece
 from sparkrig.signatures import Signature, first_line, table
 from sparkrig.verdict import Finding, Verdict
 
@@ -38,34 +38,3 @@ def _signs(*, warnings: bool) -> Iterator[Signature]:
     rows.sort(key=lambda row: row.cause in VAGUE)
     yield from (row for row in rows if not row.warns)
     yield from (row for row in rows if row.warns and warnings)
-
-
-_PROCESS = r"\((?:EngineCore|APIServer|Worker|RayWorkerWrapper|ApiServer)\w{0,20}(?: pid=\d+[^)\n]{0,60})?\)"
-_VLLM = r"(?:DEBUG|INFO|WARNING|ERROR) \d\d-\d\d [\d:]{8} \["
-_SGLANG = r"\[\d{4}-\d\d-\d\d [\d:]{8}(?: [A-Z]{2}\d+){0,3}\] "
-_LLAMA = (
-    r"(?:llama_(?:model|context|kv|params|perf)|ggml_(?:cuda|backend)|print_info|load_tensors|common_init)"
-    r"\w{0,40}: |"
-    r"(?:srv|slot|main|que) +\w{1,30}: |\d+\.\d\d\.\d{3}\.\d{3} [DIWE] "
-)
-_RAY = (
-    r"\((?:raylet|gcs_server|autoscaler|pid=\d+)[^)\n]{0,60}\) |Local node IP: |Ray runtime started|"
-    r"\[\d{4}-[^\]\n]{8,40}\] \("
-)
-READERS = (
-    Reader(
-        "server log",
-        explained,
-        "the log of vLLM, SGLang, llama.cpp or Ray; docker logs",
-        "",
-        None,
-        (
-            sign(
-                "line",
-                rf"[ \t]*(?:{_PROCESS}|{_VLLM}|{_SGLANG}|{_LLAMA}|{_RAY}|sparkrig: (?:phase|trouble) )",
-            ),
-        ),
-        judges=_TABLES,
-        flows=True,
-    ),
-)

@@ -11,60 +11,16 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from sparkrig.explain import (
-    by_line,
-    docker,
-    ethtool,
-    firmware,
-    gids,
-    hosts,
-    ip,
-    iperf,
-    launch_environment,
-    leftover,
-    lldp,
-    lone_figure,
-    lspci,
-    memory,
-    nccl,
-    netplan_file,
-    nmcli,
-    nvidia_smi,
-    package_list,
-    perftest,
-    rdma_tools,
-    serving,
-)
-from sparkrig.explain.explanation import CAGE, Around, Explained, Piece, Reader
+from sparkrig.explain import hosts, leftover, lone_figure, lspci
+from sparkrig.explain.explanation import CAGE, Around, Explained, Piece
 from sparkrig.explain.pieces import Splitter
+from sparkrig.explain.readers import READERS
 from sparkrig.host.identity import GB10_NAME
 from sparkrig.network import gid_table
 from sparkrig.parsing import section
 from sparkrig.redaction.credentials import masked
 from sparkrig.verdict import Finding, Verdict, worst
 
-# of readers that fit a line or a command alike, the first counts
-READERS: tuple[Reader, ...] = (
-    *package_list.READERS,
-    *perftest.READERS,
-    *gids.READERS,
-    *ethtool.READERS,
-    *lspci.READERS,
-    *nvidia_smi.READERS,
-    *by_line.READERS,
-    *nccl.READERS,
-    *ip.READERS,
-    *netplan_file.READERS,
-    *nmcli.READERS,
-    *rdma_tools.READERS,
-    *lldp.READERS,
-    *memory.READERS,
-    *docker.READERS,
-    *launch_environment.READERS,
-    *iperf.READERS,
-    *firmware.READERS,
-    *serving.READERS,
-)
 READABLE = tuple(reader.readable for reader in READERS if reader.readable)
 SPLITTER = Splitter(READERS)
 
@@ -103,7 +59,7 @@ def explain(text: str) -> list[Explained]:
 
 
 def _around(bare: str, pieces: Sequence[Piece], *, prose: bool) -> Around:
-    links = [piece for piece in pieces if piece.reader in lspci.READERS]
+    links = [piece for piece in pieces if piece.tool == "lspci"]
     return Around(
         suspects=tuple(finding.verdict for piece in links for finding in _explained(piece, Around()).findings),
         written=_written(bare),

@@ -10,16 +10,15 @@ from typing import Any, get_args
 import pytest
 
 from sparkrig import shapes, signatures
-from sparkrig.explain import by_line
+from sparkrig.explain import readers
 from sparkrig.host import branches
-from sparkrig.parsing import safe_yaml
 from sparkrig.resources import kind
 from sparkrig.serving import engines, parsers, startup
 from sparkrig.update import update_judge
 from tests.attacks import growth, patterns
 
 # what `sparkrig explain` reads by rows: the patterns of each
-ROWS = [*safe_yaml.load(by_line._FILE.read_text(encoding="utf-8"), safe_yaml.FAST).values()]
+ROWS = [*readers.ROWS.values()]
 # Calls whose pattern is a variable: what has its patterns.
 TABLES: dict[str, Any] = {
     "sparkrig/bandwidth/nccl.py re.findall(pattern, text)": [],
@@ -43,8 +42,8 @@ TABLES: dict[str, Any] = {
     "sparkrig/explain/by_line.py re.search(of['named'], f'{piece.command}\\n{piece.text}', re.MULTILINE)": [
         row["named"] for row in ROWS if "named" in row
     ],
-    "sparkrig/explain/by_line.py re.compile(of['body'])": [row["body"] for row in ROWS if "body" in row],
-    "sparkrig/explain/by_line.py re.compile(of['command'])": [row["command"] for row in ROWS if "command" in row],
+    "sparkrig/explain/readers.py re.compile(of['body'])": [row["body"] for row in ROWS if "body" in row],
+    "sparkrig/explain/readers.py re.compile(of['command'])": [row["command"] for row in ROWS if "command" in row],
     "sparkrig/explain/explanation.py re.compile(f'\\\\A(?:x)', self.body.flags)": [],  # each Reader is found
     "sparkrig/explain/leftover.py re.compile(row.pattern, re.MULTILINE)": [],  # those of signatures
     "sparkrig/settings.py re.fullmatch(pattern, value)": [get_args(shapes.VariableName), get_args(shapes.Source)],

@@ -7,12 +7,14 @@ has the forms that the tools' own sources give.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from sparkrig.explain import cages
+from sparkrig.explain.readers import ROWS
 from sparkrig.explain.tools import explain
 from sparkrig.settings import Settings
 from tests.tables import each_row
@@ -32,6 +34,17 @@ def holds(row: Mapping[str, Any]) -> None:
     notes = [note for one in told for note in one.notes]
     assert told and verdicts == row["verdicts"]
     assert [begin for begin in row.get("notes", []) if not any(note.startswith(begin) for note in notes)] == []
+
+
+def test_each_reader_has_code_or_a_table() -> None:
+    """What a row names is looked up for the first output of its tool."""
+
+    def holds(of: Mapping[str, Any]) -> None:
+        module, _, function = of.get("read", "by_line.explained").partition(".")
+        assert ("read" in of) != ("table" in of)
+        assert callable(getattr(import_module(f"sparkrig.explain.{module}"), function))
+
+    each_row({name: (row,) for name, row in ROWS.items()}, holds)
 
 
 def test_what_owners_pasted() -> None:
