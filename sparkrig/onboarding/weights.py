@@ -82,7 +82,5 @@ def _of_last_deploy(settings: Settings, record: Record) -> Mapping[str, Setting]
     values = service_settings.given(service_settings.remembered(given, record))
     told = {"serve_name": record.service} if record.service else {}
     return told | {
-        name: value if isinstance(value, Mapping) else str(value)
-        for name, value in values.items()
-        if record.service or value != getattr(settings, name)
+        name: value for name, value in values.items() if record.service or value != getattr(settings, name)
     }
