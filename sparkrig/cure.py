@@ -21,8 +21,8 @@ from typing import Any, Literal, TypeAlias
 from sparkrig.text import bare_name, lines, plain
 
 Deployed = Literal["cluster", "serve", "probe", "network", "bandwidth"]
-Setting: TypeAlias = bool | str | Mapping[str, str]
-"""What a setting is given for one run: a word, or the entries of an object."""
+Setting: TypeAlias = int | str | Sequence[str] | Mapping[str, Any]
+"""What a setting is given for one run; an object's entries join those that another cure gives."""
 
 FILE = "\ufdd0"
 """Stands for the inventory's file: no character of Unicode's, so that no text from outside has it (text.plain)."""

@@ -229,7 +229,7 @@ class _Door:
         if said.amiss:
             self._amiss([host], f"{said.amiss}. Try: {verb('startup')}")
             return 3 if said.lost else 2
-        self.report.answers[host] = said.text
+        self.report.answers[bare_name(host)] = said.text
         client = run.client(server)
         self._rows(
             [
