@@ -295,10 +295,9 @@ def test_what_is_one_thing_for_all_comes_with_it(third: Third) -> None:
 
 OLD = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
 OWN = [OLD.replace("Gold", f"G{letter}ld") for letter in "abc"]
-QWEN = "weights Qwen/Qwen3-8B whole 16400000000\n"
 
 
-def trusting(cluster: Cluster, place: int, former: str = "", weights: str = "") -> str:
+def trusting(cluster: Cluster, place: int, former: str = "") -> str:
     """A converged host that lets its peers in. former: the key by which it knows the last one, if an old one."""
     seen = [TRUST.parse(sections(cluster.converged(each))["trust"].splitlines()) for each in range(cluster.count)]
     keys = [*OWN[:2], former or OWN[2]]
@@ -321,8 +320,6 @@ def trusting(cluster: Cluster, place: int, former: str = "", weights: str = "") 
         for file in trust.files("nvidia", peers)
     ]
     parts["files"] = "\n".join([parts["files"].rstrip(), *rows, ""])
-    if weights:
-        parts["serving"] = f"looked\n{weights}"
     return _with_nics(joined(parts))
 
 
@@ -336,7 +333,7 @@ def anew(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Iterator[Third]:
         data = {**RULE, "topology": "ring", "node_ssh": True, **login}
         made.desk.file.write_text(inventory_file.with_host(made.text, C, data))
         for place, name in enumerate((A, B)):
-            made.desk.sparks[name].becomes(trusting(RING, place, OLD, QWEN))
+            made.desk.sparks[name].becomes(trusting(RING, place, OLD))
         with (desk.home / ".ssh" / "known_hosts").open("a") as known:
             known.write(f"[127.0.0.1]:{spark.port} {OLD}\n")
         yield made
@@ -358,8 +355,6 @@ def test_one_of_three_takes_its_place_and_both_others_are_put_right(anew: Third)
     for name in (A, B):
         steps = [step for step in told["hosts"][name]["steps"] if step != "close the run"]
         assert steps == ["Trust: this host and its peers", MEASURED], "and their rails to the new one are measured"
-    (lack,) = told["replaced"]["weights"]
-    assert lack["name"] == "Qwen/Qwen3-8B" and f"ssh {A} sudo tar" in lack["cure"], "from the first that has it"
     anew.unchanged(before, done, 0)
 
 
