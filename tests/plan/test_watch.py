@@ -169,7 +169,8 @@ def test_the_page_has_all_of_it(tmp_path: Path) -> None:
     page = " ".join(file.read_text().split())  # its lines are folded
     for text in ("memory was falling for 40 minutes", "VLLM::Worker_TP", "(what CUDA takes", "NVRM: nvCheckOk"):
         assert text in page
-    named = page.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")  # a name, not an address
+    # the name of SVG's language is no address
+    named = page.replace("http-equiv", "").replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert "<script" not in page and "http" not in named
 
 
