@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sparkrig import programs
 from sparkrig.cure import verb
-from sparkrig.host import driver, releases
+from sparkrig.host import driver, recipe_files, releases
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Resource
@@ -29,7 +29,7 @@ class DgxReleases(Resource[releases.Releases]):
     )
 
     def parse(self, lines: Iterable[str]) -> releases.Releases:
-        return releases.parse(lines)
+        return recipe_files.parse(lines)
 
     def checks(self, subject: Subject) -> Iterator[Check]:
         seen = subject.found

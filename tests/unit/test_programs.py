@@ -30,7 +30,7 @@ SHARED = {
     "facts/apt_simulation.sh": ("sparkrig.host.driver:SIMULATION",),
     "facts/open_update.sh": ("sparkrig.host.update_record:FOLDER",),
     "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
-    "facts/releases.sh": ("sparkrig.host.releases:FOLDER", "sparkrig.host.releases:MOST_RECIPES"),
+    "facts/releases.sh": ("sparkrig.host.releases:FOLDER", "sparkrig.host.recipe_files:MOST_RECIPES"),
     "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
     "facts/serving.sh": (
         "sparkrig.serving.served:MANIFEST",

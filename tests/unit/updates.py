@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sparkrig.host import releases
+from sparkrig.host import recipe_files
 from sparkrig.host.driver import Packages
 from sparkrig.host.releases import Installed, Releases
 from sparkrig.host.upgrade import Upgrade
@@ -100,7 +100,7 @@ def _packages(unit: str) -> dict[str, str]:
 
 
 def known(unit: str) -> Releases:
-    return releases.parse(rows(unit))
+    return recipe_files.parse(rows(unit))
 
 
 def has(unit: str) -> Installed:

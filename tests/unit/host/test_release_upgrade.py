@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sparkrig.host import release_upgrade, releases
+from sparkrig.host import recipe_files, release_upgrade, releases
 from sparkrig.host.apt import Holder
 from sparkrig.host.release_upgrade import Others, Program
 from sparkrig.host.releases import LATEST, Releases
@@ -33,7 +33,7 @@ def test_a_recipe_of_it_is_left_out_and_makes_no_spark_behind() -> None:
     newest = updates.recipes()["spark-ota-2607.json"]
     text = newest.replace("OTA2607", "OTA2704").replace("2026-07-15", "2027-04-15").replace('"7.5.0"', '"8.0.0"')
     files = {name: found.encode() for name, found in {**updates.recipes(), "spark-ota-2704.json": text}.items()}
-    found = releases.parse([updates.archived(files)])
+    found = recipe_files.parse([updates.archived(files)])
     assert found.newest and found.newest.name == "OTA2607"
     assert KNOWN in found.left_out["spark-ota-2704.json"]
     assert releases.find(LATEST, found, 580).name == "OTA2607"

@@ -15,7 +15,7 @@ from pyinfra.api.exceptions import FactProcessError
 
 from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.resources import Releases as Fact
-from sparkrig.host import releases
+from sparkrig.host import recipe_files, releases
 from sparkrig.host.releases import FOLDER, Behind, Installed, Recipe, Releases, Step
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
@@ -256,13 +256,13 @@ def test_a_recipe_that_cannot_be_read_spoils_itself_alone() -> None:
     def holds(bad: bytes | dict[str, Any], why: str) -> None:
         content = bad if isinstance(bad, bytes) else json.dumps(recipe(**bad)).encode()
         good = (updates.RECORDED / "spark-ota-2604.json").read_bytes()
-        found = releases.parse([updates.archived({"a.json": content, "b.json": good})])
+        found = recipe_files.parse([updates.archived({"a.json": content, "b.json": good})])
         assert [each.name for each in found.recipes] == ["OTA2604"] and [*found.left_out] == ["a.json"]
         assert why in found.left_out["a.json"] and found.left_out["a.json"].isprintable()
 
     each_row(BAD, holds)
     good = (updates.RECORDED / "spark-ota-2604.json").read_bytes()
-    found = releases.parse([updates.archived({"a.json": good, "b.json": good})])
+    found = recipe_files.parse([updates.archived({"a.json": good, "b.json": good})])
     assert (
         found.left_out == {"b.json": "another file is the recipe of the same release"} and len(found.recipes) == 1
     )
@@ -270,14 +270,14 @@ def test_a_recipe_that_cannot_be_read_spoils_itself_alone() -> None:
 
 def test_a_title_is_made_plain() -> None:
     content = json.dumps(recipe(**told(external_name=f"July\n{WORST} 2026"))).encode()
-    (found,) = releases.parse([updates.archived({"a.json": content})]).recipes
+    (found,) = recipe_files.parse([updates.archived({"a.json": content})]).recipes
     assert found.title.startswith("July") and not codes(found.title)
 
 
 def test_any_value_anywhere_in_a_recipe_is_harmless() -> None:
     def holds(value: str, at: str) -> None:
         content = json.dumps(recipe(**told(**{at: value}))).encode("utf-8", "surrogatepass")
-        found = releases.parse([updates.archived({"a.json": content})])
+        found = recipe_files.parse([updates.archived({"a.json": content})])
         assert len(found.recipes) + len(found.left_out) == 1
         for each in found.recipes:
             assert releases.find("latest", found) == each and not codes(each.shown)
@@ -320,7 +320,7 @@ def test_rows_that_make_no_sense_are_one_sentence() -> None:
 
 
 def test_dpkg_s_states() -> None:
-    found = releases.parse(
+    found = recipe_files.parse(
         [
             "dpkg hold installed nvidia-spark-repo 1.1-1",
             "dpkg install half-configured dgx-oobe 0.25.1",
@@ -365,7 +365,7 @@ def test_the_script_reads_plain_files_of_a_fair_size_alone(tmp_path: Path) -> No
     (folder / os.fsdecode(b"latin-1 \xe9.json")).write_text("{}")
     (folder / "-C.json").write_text("{}")
     (folder / "notes.txt").write_text("no recipe")
-    found = releases.parse(looked(tmp_path))
+    found = recipe_files.parse(looked(tmp_path))
     assert [each.name for each in found.recipes] == NAMES and found.packages == {"dgx-release": "7.5.0"}
     assert found.left_out == {
         "link.json": "it is no plain file",
@@ -386,7 +386,7 @@ def test_the_script_has_an_end(tmp_path: Path) -> None:
     for number in range(60):
         names = updates.listed({f"p{number}-{n}": "1" for n in range(100)} | {"nvidia-*": "1", "-f": "1"})
         (tmp_path / "metadata" / f"spark-ota-{2600 + number}.json").write_text(json.dumps(names))
-    found = releases.parse(looked(tmp_path))
+    found = recipe_files.parse(looked(tmp_path))
     assert found.left_out["-"] == "this Spark has more than 40 recipes" and len(found.left_out) == 41
     assert {"spark-ota-2659.json", "spark-ota-2620.json"} <= {*found.left_out} - {"spark-ota-2619.json"}
     asked = (tmp_path / "bin" / "asked").read_text().splitlines()[3:]

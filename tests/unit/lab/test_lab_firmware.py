@@ -15,7 +15,7 @@ import pytest
 
 from lab.guest.build import catalogue
 from lab.image import GUEST
-from sparkrig.host import releases
+from sparkrig.host import recipe_files, releases
 from sparkrig.update import firmware
 from sparkrig.update.firmware import Part
 from tests.unit.updates import RECORDED, archived
@@ -56,7 +56,7 @@ class Board:
 def july() -> releases.Recipe:
     """The release of July, as a guest knows it."""
     recipe = catalogue.recipe(catalogue.RELEASES[0], "6.12.117+deb13-amd64")
-    return releases.parse(["folder", archived({"a.json": json.dumps(recipe).encode()})]).recipes[0]
+    return recipe_files.parse(["folder", archived({"a.json": json.dumps(recipe).encode()})]).recipes[0]
 
 
 @pytest.fixture

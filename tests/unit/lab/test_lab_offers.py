@@ -16,7 +16,7 @@ import pytest
 from lab.guest.build import catalogue
 from lab.guest.build.catalogue import NEXT, Package
 from lab.image import GUEST
-from sparkrig.host import branches, driver, releases
+from sparkrig.host import branches, driver, recipe_files, releases
 from sparkrig.host.grub import Boot
 from sparkrig.host.upgrade import Upgrade, parse
 from sparkrig.refusal import Refusal
@@ -262,7 +262,7 @@ def known_to(packages: list[Package]) -> releases.Releases:
     assert {f"/{Path(path).parent}" for path in checker.files} == {releases.FOLDER}
     files = {Path(path).name: str(text).encode() for path, text in checker.files.items()}
     rows = [f"dpkg install installed {each.name} {each.version}" for each in packages]
-    found = releases.parse(["folder", archived(files), *rows])
+    found = recipe_files.parse(["folder", archived(files), *rows])
     assert not found.left_out
     return found
 
