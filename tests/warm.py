@@ -175,6 +175,7 @@ def _waited(pid: int, timeout: float, wait: Any) -> int | None:
 def _become(order: Mapping[str, Any]) -> NoReturn:
     """Be the program that was ordered, and end as it does."""
     program, *_ = sys.argv[:] = order["argv"]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever began the tests may have ignored
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
