@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sparkrig.cure import on_host
@@ -98,6 +98,10 @@ class Releases(Value):
     def newest(self) -> Recipe | None:
         """The newest release that this Spark knows of; None where it knows of none."""
         return self.recipes[-1] if self.recipes else None
+
+    def up_to(self, branch: int) -> Releases:
+        """The same without the releases whose driver is of a later branch."""
+        return replace(self, recipes=tuple(each for each in self.recipes if not each.later_than(branch)))
 
 
 @dataclass(frozen=True)

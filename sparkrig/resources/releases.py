@@ -32,15 +32,17 @@ class DgxReleases(Resource[releases.Releases]):
         return recipe_files.parse(lines)
 
     def checks(self, subject: Subject) -> Iterator[Check]:
+        """A release with a later branch of the driver than is declared counts for nothing: no update takes it."""
         seen = subject.found
-        newest = seen.releases.newest
+        known = seen.releases.up_to(subject.settings.driver_branch)
+        newest = known.newest
         if newest is None:
             yield Check("release.newest", _WANT, "the host knows of no release", "skipped", environment=True)
             return
         installed = driver.version(seen.driver)
         stands = releases.standing(
-            releases.Installed(seen.identity.kernel, installed, seen.releases.packages, seen.releases.removed),
-            seen.releases,
+            releases.Installed(seen.identity.kernel, installed, known.packages, known.removed),
+            known,
         )
         has = stands.has.shown if stands.has else "none as a whole"
         behind = len(stands.ahead)

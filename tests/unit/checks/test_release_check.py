@@ -14,14 +14,14 @@ from tests.plan import recordings
 from tests.unit import updates
 
 
-def checked(kernel: str = updates.KERNEL, known: Releases | None = None) -> Check:
+def checked(kernel: str = updates.KERNEL, known: Releases | None = None, branch: int = 580) -> Check:
     rows = [f"dpkg hold installed {name} {version}" for name, version in recordings.packages("sparketa").items()]
     found: Any = SimpleNamespace(
         identity=SimpleNamespace(kernel=kernel),
         driver=driver.parse([*rows, "simulated 0"]),
         releases=updates.known("sparketa") if known is None else known,
     )
-    subject: Any = SimpleNamespace(found=found)
+    subject: Any = SimpleNamespace(found=found, settings=SimpleNamespace(driver_branch=branch))
     (check,) = RELEASES.checks(subject)
     return check
 
@@ -44,3 +44,12 @@ def test_without_recipes_it_does_not_apply() -> None:
     assert checked(known=Releases()).status == "skipped"
     known = replace(updates.known("sparketa"), recipes=())
     assert checked(known=known).status == "skipped"
+
+
+def test_a_release_with_a_later_branch_of_the_driver_counts_once_that_is_declared() -> None:
+    known = updates.known("sparketa")
+    later = replace(known.recipes[-1], name="OTA2701", date="2027-01-15", driver="590.48.01")
+    known = replace(known, recipes=(*known.recipes, later))
+    assert checked(known=known).status == "ok"
+    assert checked(known=known, branch=590).found == "OTA2607 (July 2026, DGX OS 7.5.0), 1 behind"
+    assert checked(known=replace(known, recipes=(later,))).status == "skipped"
