@@ -129,7 +129,7 @@ def test_another_machine_of_the_lan_is_answered_with_the_key_alone(
     key = (tmp_path / ".config" / "sparkrig" / "keys" / spark.node).read_text()
     assert key.strip() not in done.stdout + done.stderr + file.read_text()
     assert other.run(status).stdout == "401"
-    pasted = re.findall("^curl +(sed .*)$", done.stdout, re.MULTILINE)[0]
+    pasted = re.findall("^(?:curl +)?(sed .*)$", done.stdout, re.MULTILINE)[0]
     assert f"http://{address}:8000/" in pasted
     other.output(f"mkdir -p ~/.config/sparkrig/keys && echo {key.strip()} >~/.config/sparkrig/keys/{spark.node}")
     assert f'"id": "{ONE}"' in other.output(pasted)
