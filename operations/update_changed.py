@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from urllib.parse import quote
 
 from pydantic import TypeAdapter
 from pyinfra.api import Host
@@ -15,7 +14,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed
 from sparkrig.terminal import atomic_write, terminal
-from sparkrig.text import bare_name
+from sparkrig.text import file_name
 from sparkrig.update import changes, firmware
 from sparkrig.update.changes import Changed
 from sparkrig.update.render import changes as drawn
@@ -54,8 +53,7 @@ def path(host: str, changed: Changed) -> Path:
     """The file of an update, in the user's state folder."""
     from platformdirs import user_state_path
 
-    name = f"{quote(bare_name(host), safe='')}-{changed.id}.json"
-    return user_state_path("sparkrig") / "updates" / name
+    return user_state_path("sparkrig") / "updates" / f"{file_name(host)}-{changed.id}.json"
 
 
 def _changed(at: Host, found: Standing, patience: float) -> Changed:

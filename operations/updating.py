@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
-from sparkrig.cure import assigned, on_host, verb
+from sparkrig.cure import on_host, verb
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.operations import applying, journal, update, update_changed
@@ -281,7 +281,7 @@ class Updating:
             if later := [peer for peer, served in awaited.items() if service in served]:
                 self._say(f"{name}: {_called(service)} starts again once {self._updated(name, later)} updated")
             else:
-                named = () if service == "-" else ("--data", assigned("serve_name", service))
+                named = [] if service == "-" else applying.data({"serve_name": service})
                 self._deploy(name, project.SERVE, named)
 
     def _updated(self, name: str, later: Sequence[str]) -> str:

@@ -23,6 +23,13 @@ def bare_name(host: str) -> str:
     return host.rpartition("/")[2] if host.startswith("@") else host
 
 
+def file_name(host: str) -> str:
+    """The same as part of the name of one file, whatever is in it."""
+    from urllib.parse import quote
+
+    return quote(bare_name(host), safe="")
+
+
 def step(operation: str) -> str:
     """`Driver: hold`, of pyinfra's name of an operation in a deploy (`Driver | hold`)."""
     return operation.replace(" | ", ": ", 1)

@@ -99,7 +99,7 @@ class Releases(Value):
         """The newest release that this Spark knows of; None where it knows of none."""
         return self.recipes[-1] if self.recipes else None
 
-    def up_to(self, branch: int) -> Releases:
+    def up_to(self, branch: int | None) -> Releases:
         """The same without the releases whose driver is of a later branch."""
         return replace(self, recipes=tuple(each for each in self.recipes if not each.later_than(branch)))
 
@@ -188,7 +188,7 @@ def find(text: str, releases: Releases, branch: int | None = None) -> Recipe:
 
 def undeclared(recipe: Recipe, releases: Releases, branch: int | None) -> Refusal:
     """That a release has another branch of the driver than the declared one."""
-    fits = next((each for each in reversed(releases.recipes) if not each.later_than(branch)), None)
+    fits = releases.up_to(branch).newest
     other = f"--to {fits.name}" if fits and fits != recipe else "--only firmware"
     return Refusal(
         f"{recipe.shown} has driver {recipe.driver}, and driver_branch declares {branch}",

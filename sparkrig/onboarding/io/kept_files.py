@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import quote
 
 from sparkrig.cure import quoted_path
 from sparkrig.onboarding import kept
 from sparkrig.onboarding.kept import Kept
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import atomic_write
-from sparkrig.text import bare_name
+from sparkrig.text import file_name
 
 
 def path(inventory: Path, host: str) -> Path:
     """The file of a host; any name of one makes one safe file name."""
-    return inventory.with_suffix(".kept") / f"{quote(bare_name(host), safe='')}.json"
+    return inventory.with_suffix(".kept") / f"{file_name(host)}.json"
 
 
 def read(inventory: Path, host: str) -> Kept | None:
