@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from sparkrig.host import driver
+from sparkrig.host import driver, releases
 from sparkrig.parsing import bounds, hub
 from sparkrig.resources.state import State
 from sparkrig.serving import service_settings
@@ -103,9 +103,8 @@ def of(host: str, at: str, state: State, settings: Settings) -> Kept:
     versions = {row.name: row.version for row in packages.installed}
     facts = {"maker": identity.vendor, "DGX OS": identity.dgx_os or "", "kernel": identity.kernel}
     facts["driver"] = driver.version(packages)
-    return Kept(
-        host, at, facts, {name: versions[name] for name in driver.hold_set(packages, settings.driver_branch)}
-    )
+    branch = releases.kept(packages, state.releases, settings.driver_branch)
+    return Kept(host, at, facts, {name: versions[name] for name in driver.hold_set(packages, branch)})
 
 
 def served(service: str, wish: Wish, settings: Settings, found: Serving) -> Served:

@@ -30,6 +30,10 @@ def unfit(seen: Seen, plan: Plan | None, waits: str) -> list[Refusal]:
         must_be_root(seen.identity)
     except Refusal as refusal:
         return [refusal]
+    if release_upgrade.is_meant(has := seen.identity.dgx_os or ""):
+        return [
+            release_upgrade.refusal(f"this Spark is on DGX OS {has} already", verb("doctor", ": it only looks"))
+        ]
     more = plan.bytes * _UNPACKED // 1_000_000 if plan else 0
     works = release_upgrade.at_work(seen.repositories.others, seen.preflight.apt)
     fit = preflight.judge(

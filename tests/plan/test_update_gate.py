@@ -154,6 +154,13 @@ def test_each_offer_is_a_note_and_stops_nothing(desk: Desk, name: str) -> None:
     assert text.count("note:") == 1 and words in text and "would not begin" not in text, text
 
 
+def test_a_spark_that_was_taken_to_the_next_dgx_os_already_is_left_to_it(desk: Desk) -> None:
+    text = sections(recordings.deployed("sparketa", "a"))["identity"] + '\nrelease DGX_OTA_VERSION="8.0.0"'
+    desk.has(pair(look("sparketa", "a", *FINE, identity=text), look("sparketa", "b"), ahead("sparketa")))
+    said = " ".join(desk.typed("update", "--check", "--limit", A, "--to", "candidate").out.split())
+    assert "would not begin: this Spark is on DGX OS 8.0.0 already; DGX OS 8 on Ubuntu 26.04: " in said, said
+
+
 def test_firmware_below_a_floor_is_a_note_with_its_bulletin(desk: Desk) -> None:
     board = "\n".join(updates.board("sparketa")).replace("1.110.13", "1.110.12")
     text = said(desk, [], firmware=board)

@@ -13,7 +13,7 @@ KEPT = re.compile(
 )
 
 
-def test_every_installed_package_of_the_580_set_is_on_hold(host: Host) -> None:
+def test_every_installed_package_of_the_declared_set_is_on_hold(host: Host) -> None:
     listed = host.check_output("dpkg-query -W -f='${db:Status-Want} ${db:Status-Status} ${Package}\\n'")
     gone = (" not-installed ", " config-files ")
     installed = [line.split() for line in listed.splitlines() if not any(state in line for state in gone)]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from sparkrig.host.driver import Package
+from sparkrig.host.releases import Recipe, Releases
 from sparkrig.onboarding import kept
 from sparkrig.onboarding.io import kept_files
 from sparkrig.onboarding.kept import Kept, Served
@@ -29,6 +31,17 @@ def test_what_is_kept_of_a_host_is_what_it_was_seen_as() -> None:
     assert made.facts["kernel"] == state.identity.kernel and made.facts["driver"].startswith("580.")
     assert "nvidia-driver-580-open" in made.held
     assert kept.load(kept.dump(made)) == made
+
+
+def test_the_held_set_is_that_of_the_branch_which_holds_it_and_not_of_the_declared_one() -> None:
+    """Of a Spark on 590 whose settings name 580 again, and which has the release of each."""
+    rows = (Package("nvidia-driver-open", "hold", "installed", "590.48.01-1"),)
+    known = Releases((Recipe("made-up", "", "2026-12-01", "", "590.48.01"),))
+    state = seen("a")
+    state = replace(state, driver=replace(state.driver, rows=rows), releases=known)
+    assert kept.of("spark-a", "now", state, Settings(driver_branch=580)).held == {
+        "nvidia-driver-open": "590.48.01-1"
+    }
 
 
 def test_a_server_is_kept_with_its_commit_and_the_digest_of_its_image(wish: Wish) -> None:
