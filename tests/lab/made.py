@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -44,11 +45,17 @@ def _recipe(kernel: str) -> dict[str, object]:
 def offer(guest: Guest, folder: Path) -> None:
     """Let apt on a guest find the release, and the guest know of it. folder: an empty one of this machine."""
     guest.output("sudo /usr/lib/sparkrig-lab/offer 1")
-    debs = [repositories.build(each, folder) for each in packages(guest.output("uname -r"))]
+    publish(guest, folder, packages(guest.output("uname -r")))
+    guest.output("sudo apt-get -q -y install nvidia-spark-ota-check", timeout=300)
+
+
+def publish(guest: Guest, folder: Path, packages: Iterable[Package]) -> None:
+    """Let apt on a guest find packages, in a repository of theirs. folder: an empty one of this machine."""
+    debs = [repositories.build(each, folder) for each in packages]
     index = "\n".join(repositories.index_entry(deb, folder) for deb in debs).encode()
     guest.output("sudo mkdir -p /srv/made")
     for name, content in {"Packages": index, **{deb.name: deb.read_bytes() for deb in debs}}.items():
         text = base64.b64encode(content).decode()
         guest.output(f"echo {text} | base64 -d | sudo tee /srv/made/{name} >/dev/null")
     guest.output(f"echo '{SOURCE}' | sudo tee /etc/apt/sources.list.d/made.list >/dev/null")
-    guest.output("sudo apt-get -q update && sudo apt-get -q -y install nvidia-spark-ota-check", timeout=300)
+    guest.output("sudo apt-get -q update", timeout=300)

@@ -18,6 +18,7 @@ import pytest
 
 from lab import NODES
 from lab import pair as lab
+from lab.guest.build.catalogue import Package
 from tests.faults.record import Seen
 from tests.lab import made
 from tests.lab.commands import BIN, LAB, ROOT, SOLO, STATE, Done, planned, run
@@ -133,6 +134,37 @@ def test_a_repository_that_goes_away_leaves_all_as_it_was(alone: Guest, seen: Se
     done = update(SOLO)
     assert done.code == 0, said(done)
     seen(text[-300:])
+
+
+@pytest.mark.exhaustive
+def test_what_an_upgrade_would_remove_is_named_and_stays_until_it_may_go(alone: Guest, tmp_path: Path) -> None:
+    mine, checker = Package("spark-mine", "1.0"), made.RELEASE.checker
+    made.publish(alone, tmp_path / "mine", [mine])
+    alone.output("sudo apt-get -q -y install spark-mine", timeout=300)
+    alone.output(f"{OFFER} 1")
+    other = Package("nvidia-spark-ota-check", checker, conflicts=mine.name)
+    made.publish(alone, tmp_path / "other", [other])
+    installed = "dpkg-query -W -f='${db:Status-Abbrev}${Version} ' nvidia-spark-ota-check spark-mine"
+    before = alone.output(installed), driver(alone), holds(alone)
+    done = update(SOLO)
+    assert done.code == 1 and "would remove spark-mine (installed by hand)" in said(done), said(done)
+    assert (alone.output(installed), driver(alone), holds(alone)) == before
+    assert alone.run(f"sudo test -e {RECORD}").rc != 0
+    done = update(SOLO, "--allow-removal", mine.name)
+    assert done.code == 0 and driver(alone) == NEXT, said(done)
+    assert "ii" not in alone.run("dpkg-query -W -f='${db:Status-Abbrev}' spark-mine").stdout
+
+
+@pytest.mark.exhaustive
+def test_a_repository_whose_path_is_dead_is_refused_by_its_address(alone: Guest) -> None:
+    alone.output(f"{OFFER} 1")
+    dead = "https://repo.download.nvidia.com/spark/ubuntu/dead"
+    alone.output(f"echo 'deb [trusted=yes] {dead} ./' | sudo tee /etc/apt/sources.list.d/dead.list")
+    before, held = driver(alone), holds(alone)
+    done = update(SOLO)
+    assert done.code == 1 and f"apt has nothing of {dead}" in said(done), said(done)
+    assert (driver(alone), holds(alone)) == (before, held)
+    assert alone.run(f"sudo test -e {RECORD}").rc != 0
 
 
 @pytest.mark.fault(46)
