@@ -117,10 +117,7 @@ class Record(Value):
     @property
     def since(self) -> str:
         """When it was agreed to, in words; empty where its id does not tell."""
-        try:
-            return f", since {datetime.strptime(self.id, '%Y%m%dT%H%M%SZ').replace(tzinfo=UTC):%Y-%m-%d %H:%M} UTC"
-        except ValueError:
-            return ""
+        return f", since {agreed(self.id)}" if agreed(self.id) else ""
 
     def same(self, to: str, parts: Iterable[str]) -> bool:
         """Whether these options, as they are typed, mean this update."""
@@ -234,6 +231,14 @@ class Standing(Value):
         what = "the way back from" if self.back else "the update to"
         last = self.current[-1].name if self.current else "nothing done yet"
         return f"{what} {self.record.goal} is open (last: {last}; next: {WORDS[self.task]})"
+
+
+def agreed(id: str) -> str:
+    """When an update was agreed to, in words, by its id; empty where that does not tell."""
+    try:
+        return f"{datetime.strptime(id, '%Y%m%dT%H%M%SZ').replace(tzinfo=UTC):%Y-%m-%d %H:%M} UTC"
+    except ValueError:
+        return ""
 
 
 def _folded(to: str) -> str:

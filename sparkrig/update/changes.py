@@ -49,6 +49,11 @@ class Changed:
     def of(self, *kinds: Kind) -> list[Change]:
         return [each for each in self.changes if each.kind in kinds]
 
+    @property
+    def system(self) -> list[Change]:
+        """What is no package: kernel, driver, firmware, and the figures."""
+        return self.of("kernel", "driver", "firmware", "rail", "server")
+
     @computed_field  # type: ignore[prop-decorator]
     @property
     def pace(self) -> Pace:

@@ -6,6 +6,7 @@ is another one than the guest was made with; the nvidia.ko of each is a stand-in
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -70,6 +71,10 @@ def test_a_spark_goes_to_the_next_release(alone: Guest, seen: Seen) -> None:
     assert {re.sub(r"\d[\d.-]*\d", "N", name) for name in held} <= {
         re.sub(r"\d[\d.-]*\d", "N", name) for name in holds(alone)
     }
+    kept = re.search(r"all that changed: (\S+[.]json)", said(done))
+    assert kept, said(done)
+    changes = {row["name"]: row["after"] for row in json.loads(Path(kept[1]).read_text())["changes"]}
+    assert (changes["kernel"], changes["driver"]) == (kernel(alone), NEXT)
     assert planned(SOLO) == {}
     found = run("sparkrig", "drift", SOLO)
     assert found.code == 0, found.stdout

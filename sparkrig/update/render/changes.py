@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sparkrig.host.update_record import agreed
 from sparkrig.render.templates import template
 from sparkrig.text import some
 from sparkrig.update.changes import UNITS, Change, Changed
@@ -22,15 +23,17 @@ def lines(changed: Changed) -> Iterator[str]:
     if said := [f"{len(names)} {what}" for what, names in counts.items() if names]:
         gone = f": {some(counts['removed'], _NAMED)}" if counts["removed"] else ""
         yield f"packages {', '.join(said)}{gone}"
-    for each in changed.of("kernel", "driver", "firmware", "rail", "server"):
+    for each in changed.system:
         yield f"{_subject(each)} {said_of(each)}"
     if changed.of("rail", "server"):
         yield f"performance: {changed.pace}"
 
 
 def html(changed: Changed) -> str:
-    """The page: everything, each package in a row of its own."""
-    return template("updated.html.j2").render(changed=changed, subject=_subject, unit=UNITS)
+    """The page: what is no package first, then each package in a row of its own."""
+    return template("updated.html.j2").render(
+        changed=changed, when=agreed(changed.id) or changed.id, subject=_subject, unit=UNITS
+    )
 
 
 def _subject(change: Change) -> str:

@@ -90,7 +90,10 @@ def test_a_figure_is_judged_beside_the_one_before() -> None:
 
 def test_the_page_has_each_change_and_no_markup_of_a_host() -> None:
     page = drawn.html(told("was aa 1", "now aa 2", "rate-was <b> 64 2000"))
-    assert '<td class="wrap">aa</td>' in page and "&lt;b&gt;" in page and "<b>" not in page
+    assert (
+        "<td>aa</td>" in page and "<h2>1 package</h2>" in page and page.index("server") < page.index("<td>aa</td>")
+    )
+    assert "&lt;b&gt;" in page and "<b>" not in page
 
 
 @pytest.mark.parametrize("row", ["was aa", "was ../a 1", "now aa 1;x", "rate-was - x 1", "rails-now ~~"])
