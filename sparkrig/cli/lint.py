@@ -58,18 +58,11 @@ def lint(
     Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests.
     """
     from sparkrig.serving.lint import judgement
-    from sparkrig.serving.lint.case import Case
 
     if listing:
         _list()
         return
-    version = _version(vllm)
-    known = files.catalogue()
-    tables = files.flag_tables()
-    told = (
-        _catalogued(known, words) if catalogue else [(launch, None, None) for launch in _launches(words, sparks)]
-    )
-    cases = [Case(launch, known.find, sparks or nodes, version or of, tables) for launch, nodes, of in told]
+    cases = _cases(words, sparks, _version(vllm), catalogue=catalogue)
     rules = files.lint_rules()
     found = [judgement.judge(case, rules) for case in cases]
     if as_json:
@@ -87,6 +80,17 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     if text and found is None:
         raise click.ClickException(f"--vllm is {text}, a version such as 0.19.2 expected. Try: vllm --version")
     return found
+
+
+def _cases(words: Sequence[str], sparks: int | None, version: Version | None, *, catalogue: bool) -> list[Case]:
+    """What is to be judged: the launches of a text, or the models of the catalogue that words name."""
+    from sparkrig.serving.lint.case import Case
+
+    known, tables = files.catalogue(), files.flag_tables()
+    told = (
+        _catalogued(known, words) if catalogue else [(launch, None, None) for launch in _launches(words, sparks)]
+    )
+    return [Case(launch, known.find, sparks or nodes, version or of, tables) for launch, nodes, of in told]
 
 
 def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None, Version | None]]:

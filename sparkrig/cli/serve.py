@@ -65,19 +65,16 @@ def serve(
 ) -> None:
     """Serve a model: choose one that fits, show the plan, ask once, and print how a client reaches it.
 
-    It runs `pyinfra INVENTORY deploys/serve.py` in a process of its own; plain pyinfra does the same. The server
-    is tried before a client reaches it, and what served before comes back where the new one does not answer.
-    Without a MODEL, and where the inventory declares none, it asks what the model is for.
+    It runs `pyinfra INVENTORY deploys/serve.py`. The server is tried before a client reaches it, and what served
+    before comes back where the new one does not answer. Without a MODEL, and where the inventory declares none,
+    it asks what the model is for.
 
     Exit code 1: refused, declined, or the run did not finish; 2: it answers nothing that makes sense; 3: a host
     could not be reached; 4: it was changed and rolled back (sparkrig docs serving).
     """
     inventory, typed = _inventory(inventory_file), _settings(data)
     again = cure.AGAIN[0] = _again(inventory)
-    if stop and (model or purpose or context or data or lan):
-        raise click.UsageError("--stop goes with --name alone")
-    if model and purpose:
-        raise click.UsageError("--for proposes a model, and one is named")
+    _must_fit(model, purpose, stop=stop, more=bool(context or data or lan))
     _, own = files.inventory(inventory)
     if not dry:
         files.must_answer(yes, f"{again} --dry, which shows the plan; then {again} --yes")
@@ -85,18 +82,22 @@ def serve(
     with files.refusals():
         from sparkrig.checks import server_plan
         from sparkrig.deploys.served import Run
-        from sparkrig.drift.render.plan import Sheet
-        from sparkrig.terminal.screen import Screen
 
         given = server_plan.given(model, name, context, next(iter(own.values())), typed, lan=lan, stop=stop)
-        run = Run(inventory, own, known, given, lan)
-        report = server_plan.Report(inventory=str(inventory))
-        door = _Door(run, Sheet(Screen(stderr=as_json)), report, again, dry=dry, yes=yes)
-        with files.interruptible(lambda: f"what was done stays; {again} goes on" if run.began else ""):
-            report.exit_code = door.stop() if stop else door.serve(purpose)
+        door = _Door.of(Run(inventory, own, known, given, lan), again, dry=dry, yes=yes, stderr=as_json)
+        with files.interruptible(lambda: f"what was done stays; {again} goes on" if door.run.began else ""):
+            door.report.exit_code = door.stop() if stop else door.serve(purpose)
     if as_json:
-        files.print_json(report)
-    raise SystemExit(report.exit_code)
+        files.print_json(door.report)
+    raise SystemExit(door.report.exit_code)
+
+
+def _must_fit(model: str | None, purpose: str | None, *, stop: bool, more: bool) -> None:
+    """Raise a UsageError for options that exclude one another. more: whether a server is described besides."""
+    if stop and (model or purpose or more):
+        raise click.UsageError("--stop goes with --name alone")
+    if model and purpose:
+        raise click.UsageError("--for proposes a model, and one is named")
 
 
 def _inventory(target: Where) -> Path:
@@ -153,6 +154,15 @@ class _Door:
     again: str
     dry: bool
     yes: bool
+
+    @classmethod
+    def of(cls, run: Run, again: str, *, dry: bool, yes: bool, stderr: bool) -> _Door:
+        """Of a run that is to begin; stderr: whether standard output is kept for a program."""
+        from sparkrig.checks.server_plan import Report
+        from sparkrig.drift.render.plan import Sheet
+        from sparkrig.terminal.screen import Screen
+
+        return cls(run, Sheet(Screen(stderr=stderr)), Report(inventory=str(run.inventory)), again, dry, yes)
 
     # --- a model
 
