@@ -126,7 +126,7 @@ def test_a_repository_that_goes_away_leaves_all_as_it_was(alone: Guest, seen: Se
     before, held = driver(alone), holds(alone)
     alone.output(f"{OFFER} 2")
     process = begun(SOLO)
-    until(lambda: alone.run(f"sudo test -e {RECORD}/plan").rc == 0, "the record")
+    until(process, lambda: alone.run(f"sudo test -e {RECORD}/plan").rc == 0, "the record")
     alone.output("sudo mv /srv/ota /srv/ota.gone")
     out, err = process.communicate(timeout=1200)
     text = " ".join((out + err).split())
@@ -235,9 +235,11 @@ def begun(inventory: str, *words: str, to: str = "candidate") -> subprocess.Pope
     )
 
 
-def until(condition: Callable[[], bool], what: str, seconds: float = 900) -> None:
+def until(process: subprocess.Popen[str], condition: Callable[[], bool], what: str, seconds: float = 900) -> None:
+    """Wait for a moment of an update that goes on. process: of the update, which must not end before it."""
     end = time.monotonic() + seconds
     while not condition():
+        assert process.poll() is None, " ".join(("it ended before", what, *process.communicate()))
         assert time.monotonic() < end, what
         time.sleep(0.5)
 
@@ -276,7 +278,7 @@ def test_a_controller_that_is_killed_is_followed_by_the_same_command(
         guest.output(f"{OFFER} 2")
     before = kernel(deployed.a)
     process = begun(LAB)
-    until(noted(deployed.a, step), step)
+    until(process, noted(deployed.a, step), step)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     done = update(LAB)
@@ -297,6 +299,7 @@ def test_a_power_cut_is_followed_by_the_same_command(deployed: Pair, moment: str
     process = begun(LAB)
     at_work = "pgrep -f 'dpkg .*--unpack|dpkg .*--configure'"
     until(
+        process,
         (lambda: deployed.a.run(at_work).rc == 0) if moment == "the installation" else noted(deployed.a, "proven"),
         moment,
     )
@@ -347,7 +350,7 @@ def test_a_move_of_the_branch_that_was_cut_leads_back_and_forth(
     alone = ("--limit", guest.node)
     process = begun(there, *alone, to=made.RELEASE.name)
     at_work = "pgrep -f 'dpkg .*--unpack|dpkg .*--configure'"
-    until(lambda: guest.run(at_work).rc == 0, "the installation")
+    until(process, lambda: guest.run(at_work).rc == 0, "the installation")
     lab.cut_power(guest.node)
     process.communicate(timeout=2400)
     back = moves(there, made.RELEASE.name, "--back", *alone)
