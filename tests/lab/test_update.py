@@ -363,9 +363,7 @@ def test_a_move_of_the_branch_that_was_cut_leads_back_and_forth(
         assert_held(each, "590.48.01", "nvidia-driver-open", "591 and later")
     found = run("sparkrig", "drift", there)
     assert found.code == 0, found.stdout
-    seen(
-        "power cut while dpkg brought 590: put back to 580 by --back, then both brought to 590 by the same command"
-    )
+    seen("power cut while dpkg brought 590: put back to 580 by --back, then brought to 590 by the same command")
 
 
 def declares(folder: Path, branch: int, more: str = f"'node_ssh': True, {SETTINGS}, ") -> str:
