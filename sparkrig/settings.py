@@ -44,6 +44,7 @@ from sparkrig.shapes import (
     ServiceName,
     Source,
     ToolkitVersion,
+    UserName,
     VariableName,
 )
 
@@ -154,6 +155,12 @@ class Settings(BaseModel):
     restart_docker: bool = Field(
         False,
         description="Restart docker although containers are running, where its configuration must change.",
+    )
+    docker_users: list[UserName] = Field(
+        [],
+        description="Users of the host that are in the group docker, which is as good as root (docs/alone.md). A "
+        "user who is left out again goes from the group, unless another one had added them. Empty for the group "
+        "as it is.",
     )
     socket_interface: Literal["fabric", "management"] = Field(
         "fabric",

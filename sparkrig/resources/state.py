@@ -22,6 +22,7 @@ from sparkrig.network.rdma import Rdma
 from sparkrig.network.seen import Network
 from sparkrig.resources.bandwidth import BANDWIDTH
 from sparkrig.resources.containers import CONTAINERS, Containers
+from sparkrig.resources.docker import DOCKER
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
 from sparkrig.resources.hostname import HOSTNAME
@@ -50,6 +51,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     NETWORK,
     RDMA,
     CONTAINERS,
+    DOCKER,
     ENVIRONMENT,
     SECRETS,
     TRUST,

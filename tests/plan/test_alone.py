@@ -1,0 +1,39 @@
+"""T1: a Spark that runs alone, as a whole deploy has it. None of these resources has a file in deploys/."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tests.plan.conftest import Deploy, Host, converged, pair
+
+USERS = "users root nvidia ann\n"
+
+
+def hosts(section: str, rows: str, **data: Any) -> list[Host]:
+    """A pair in spec, of which the first host says that in a section of the look. data: its settings."""
+    seen, end = converged("a"), f"\n#sparkrig:end {section} 0"
+    assert end in seen
+    first, second = pair(seen.replace(end, f"{rows}{end}"), converged("b"))
+    return [replace(first, data={**first.data, **data}), second]
+
+
+def test_users_come_into_the_group_docker_in_one_step(deploy: Deploy) -> None:
+    run = deploy(hosts("docker", f"members \n{USERS}", docker_users=["nvidia"]), "-y")
+    assert run.code == 0, run.stderr
+    assert ["gpasswd" in text for _, text in run.changes] == [False, True]
+    assert {*run.steps} == {("spark-a", "Docker group | users of docker")}
+    settled = deploy(hosts("docker", f"members nvidia\n{USERS}", docker_users=["nvidia"]), "-y")
+    assert settled.code == 0 and settled.changes == []
+
+
+def test_the_plan_says_that_a_member_is_as_good_as_root(deploy: Deploy) -> None:
+    run = deploy(hosts("docker", f"members eve\n{USERS}", docker_users=["nvidia"]), "--dry")
+    assert "file /etc/group: docker:eve -> docker:eve,nvidia (as good as root)" in run.stderr
+    assert "Docker group" not in deploy(hosts("docker", f"members eve\n{USERS}"), "--dry").stderr
+
+
+def test_a_user_who_is_not_there_is_refused_before_any_change(deploy: Deploy) -> None:
+    run = deploy(hosts("docker", f"members \n{USERS}", docker_users=["eve"]), "-y")
+    assert run.code == 1 and run.changes == []
+    assert "Refused: docker_users has eve, and the host has no such user" in run.stderr
