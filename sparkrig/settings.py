@@ -330,6 +330,11 @@ class Settings(BaseModel):
         description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
         "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
     )
+    headless: bool = Field(
+        False,
+        description="Start without a desktop (multi-user.target), and end the login screen now unless somebody is "
+        "logged in there; the desktop stays installed (docs/alone.md). False for how the host starts now.",
+    )
     watch: bool = Field(
         False,
         description="Keep a black box on the host: every ten seconds, what precedes a hang or a reset, on 34 "

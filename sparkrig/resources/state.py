@@ -25,6 +25,7 @@ from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.docker import DOCKER
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.headless import HEADLESS
 from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
@@ -48,6 +49,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     RELEASES,
     TIME,
     HOSTNAME,
+    HEADLESS,
     NETWORK,
     RDMA,
     CONTAINERS,

@@ -37,3 +37,26 @@ def test_a_user_who_is_not_there_is_refused_before_any_change(deploy: Deploy) ->
     run = deploy(hosts("docker", f"members \n{USERS}", docker_users=["eve"]), "-y")
     assert run.code == 1 and run.changes == []
     assert "Refused: docker_users has eve, and the host has no such user" in run.stderr
+
+
+SCREEN = "target graphical.target\ndisplay gdm.service\nbytes 734003200\n"
+
+
+def test_the_desktop_goes_in_one_step_and_its_memory_is_told(deploy: Deploy) -> None:
+    told = hosts("headless", SCREEN, headless=True)
+    assert (
+        "file /etc/systemd/system/default.target: graphical.target, with a login screen (gdm.service) that holds "
+        "0.7 GiB -> multi-user.target, and that memory free at once"
+    ) in deploy(told, "--dry").stderr
+    run = deploy(told, "-y")
+    assert run.code == 0, run.stderr
+    assert ["set-default" in text for _, text in run.changes] == [False, True]
+    assert {*run.steps} == {("spark-a", "Headless | no desktop")}
+    settled = deploy(hosts("headless", "target multi-user.target\n", headless=True), "-y")
+    assert settled.code == 0 and settled.changes == []
+
+
+def test_a_target_of_its_owners_is_refused_before_any_change(deploy: Deploy) -> None:
+    run = deploy(hosts("headless", "target other\n", headless=True), "-y")
+    assert run.code == 1 and run.changes == []
+    assert "Refused: the host's default target is one of its owner's" in run.stderr
