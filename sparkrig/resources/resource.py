@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from sparkrig import programs
 from sparkrig.files import File, Found, Managed, stale
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -43,7 +44,8 @@ class Changes:
     """What a deploy does for a resource of files.
 
     wanted: every file as it should be; write: those that are missing or differ; remove: paths of files that are
-    declared no more; reload: paths whose service has to read them again; edits: what changes of others' files.
+    declared no more; reload: paths whose service has to read them again; edits: what changes of others' files;
+    install: packages that are not there, which come once the files are.
     """
 
     wanted: tuple[File, ...] = ()
@@ -51,9 +53,10 @@ class Changes:
     remove: tuple[str, ...] = ()
     reload: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+    install: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.write or self.remove or self.reload or self.edits)
+        return bool(self.write or self.remove or self.reload or self.edits or self.install)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -141,6 +144,11 @@ class Resource(Generic[T]):
     def due(self, subject: Subject) -> Iterable[str]:
         """The paths of the files that a deploy would write or remove. Raises Refusal where that is unknown."""
         return self.changes(subject).paths
+
+
+def release(package: str, note: str) -> str:
+    """The text of a program by which a package of ours goes. note: the file that notes it and goes before."""
+    return f"name={package} note={note}\n{programs.text('operations/package_release.sh')}"
 
 
 def on_paths(program: str, files: Iterable[Managed]) -> str:
