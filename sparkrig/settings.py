@@ -335,6 +335,18 @@ class Settings(BaseModel):
         description="Start without a desktop (multi-user.target), and end the login screen now unless somebody is "
         "logged in there; the desktop stays installed (docs/alone.md). False for how the host starts now.",
     )
+    swap_gib: int | None = Field(
+        None,
+        ge=0,
+        le=256,
+        description="GiB of swap in a file of its own, /swap.sparkrig; 0 for none. What becomes of swap that is "
+        "there already stands under `adopt`, by its path (docs/alone.md). None for the swap that the host has.",
+    )
+    oom: Literal["earlyoom"] | None = Field(
+        None,
+        description="What ends a process before the memory does: `earlyoom`, of the distribution, the engines of "
+        "models first and sshd never (docs/alone.md). None for what the host has.",
+    )
     watch: bool = Field(
         False,
         description="Keep a black box on the host: every ten seconds, what precedes a hang or a reset, on 34 "

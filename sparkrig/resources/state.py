@@ -29,12 +29,14 @@ from sparkrig.resources.headless import HEADLESS
 from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
+from sparkrig.resources.oom import OOM
 from sparkrig.resources.preflight import HOST_PREFLIGHT
 from sparkrig.resources.rdma import RDMA
 from sparkrig.resources.releases import RELEASES
 from sparkrig.resources.resource import Resource
 from sparkrig.resources.secrets import SECRETS, Secrets
 from sparkrig.resources.serving import SERVING
+from sparkrig.resources.swap import SWAP_FILE
 from sparkrig.resources.time import TIME, Time
 from sparkrig.resources.trust import TRUST, Trust
 from sparkrig.resources.watch import WATCH
@@ -50,6 +52,8 @@ RESOURCES: tuple[Resource[Any], ...] = (
     TIME,
     HOSTNAME,
     HEADLESS,
+    SWAP_FILE,
+    OOM,
     NETWORK,
     RDMA,
     CONTAINERS,

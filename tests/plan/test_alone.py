@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from sparkrig.resources import oom
 from tests.plan.conftest import Deploy, Host, converged, pair
 
 USERS = "users root nvidia ann\n"
@@ -60,3 +61,30 @@ def test_a_target_of_its_owners_is_refused_before_any_change(deploy: Deploy) -> 
     run = deploy(hosts("headless", "target other\n", headless=True), "-y")
     assert run.code == 1 and run.changes == []
     assert "Refused: the host's default target is one of its owner's" in run.stderr
+
+
+IMG = "swap /swap.img file 16777212 0\navailable 900000\nroot ext4\n"
+
+
+def test_swap_of_another_is_refused_until_adopt_has_a_word_for_it(deploy: Deploy) -> None:
+    run = deploy(hosts("swap", IMG, swap_gib=0), "-y")
+    assert run.code == 1 and run.changes == []
+    assert "Refused: the host has swap of another already: /swap.img (16 GiB)" in run.stderr
+    told = hosts("swap", IMG, swap_gib=0, adopt={"/swap.img": "set-aside"})
+    assert "file /swap.img: 16 GiB of swap -> set aside" in deploy(told, "--dry").stderr
+    run = deploy(told, "-y")
+    assert run.code == 0, run.stderr
+    assert ["swapoff" in text for _, text in run.changes] == [False, True]
+    kept = deploy(hosts("swap", IMG, swap_gib=16, adopt={"/swap.img": "adopt"}), "-y")
+    assert kept.code == 0 and kept.changes == []
+
+
+def test_earlyoom_is_installed_once_and_then_runs_as_declared(deploy: Deploy) -> None:
+    told = hosts("oom", "", oom="earlyoom")
+    plan = deploy(told, "--dry").stderr
+    assert "package earlyoom: none -> the newest of its repository" in plan and f"file {oom.DROP_IN}" in plan
+    run = deploy(told, "-y")
+    assert run.code == 0, run.stderr
+    steps = ["Early end | earlyoom as declared", "Early end | install earlyoom", "Early end | let earlyoom run so"]
+    assert list(dict.fromkeys(step for _, step in run.steps)) == steps
+    assert any("install earlyoom" in text for _, text in run.changes)

@@ -15,3 +15,18 @@ def test_the_declared_users_are_in_the_group_docker(host: Host, spark: Spark) ->
 def test_the_host_starts_without_a_desktop(host: Host, spark: Spark) -> None:
     if spark.settings.headless:
         assert host.check_output("systemctl get-default") == "multi-user.target"
+
+
+def test_the_swap_in_use_is_the_declared_one(host: Host, spark: Spark) -> None:
+    size, adopt = spark.settings.swap_gib, spark.settings.adopt
+    if size is None:
+        return
+    rows = [row.split() for row in host.check_output("swapon --show=NAME,SIZE --bytes --noheadings").splitlines()]
+    counted = [int(held) for name, held in rows if adopt.get(name) != "leave"]
+    assert round(sum(counted) / 2**30) == size, rows
+
+
+def test_earlyoom_runs(host: Host, spark: Spark) -> None:
+    if spark.settings.oom:
+        words = host.check_output("tr '\\0' ' ' </proc/$(pgrep -x earlyoom)/cmdline")
+        assert "-m 2,1 -s 100" in words and "--avoid ^(sshd|" in words
