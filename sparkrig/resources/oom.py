@@ -31,8 +31,8 @@ INSTALLED = f"/usr/local/lib/sparkrig/{PACKAGE}"  # notes that a deploy installe
 
 SETTLE = programs.text("operations/oom_settle.sh")
 
-# By name, of which the kernel keeps 15 characters [@sparkrun-earlyoom]: the engines of models first, and never what leads
-# to the host, or leads its containers.
+# By name, of which the kernel keeps 15 characters [@sparkrun-earlyoom]: the engines of models first, and never
+# what leads to the host, or leads its containers.
 FIRST = "^(VLLM|vllm|sglang|llama-|trtllm|tritonserver|ray|python)"
 NEVER = "^(sshd|systemd|dockerd|containerd|dbus-daemon|NetworkManager)"
 # SIGTERM at 2 % of memory and SIGKILL at 1 %, whatever swap is free: a Spark was lost at 0.2 GiB [@gb10-ops]

@@ -133,6 +133,10 @@ class Resource(Generic[T]):
         """What was found, beside what is declared."""
         raise NotImplementedError
 
+    def explained(self, subject: Subject, check: Check) -> Check:  # noqa: ARG002 - of one that explains none
+        """A check of what nothing declares, as what is declared of this resource explains it; else as it was."""
+        return check
+
     def settings_of(self, found: State) -> Mapping[str, Any]:  # noqa: ARG002 - of one that has no setting of its own
         """The settings that would have made what was found; none where the defaults would."""
         return {}
