@@ -347,6 +347,13 @@ class Settings(BaseModel):
         description="What ends a process before the memory does: `earlyoom`, of the distribution, the engines of "
         "models first and sshd never (docs/alone.md). None for what the host has.",
     )
+    gpu_clock_max: int | None = Field(
+        None,
+        ge=300,
+        le=3003,
+        description="Most MHz of the GPU's clock, set now and at each start by nvidia-smi -lgc; a GB10 has up to "
+        "3003 (docs/alone.md). None for no cap.",
+    )
     watch: bool = Field(
         False,
         description="Keep a black box on the host: every ten seconds, what precedes a hang or a reset, on 34 "

@@ -21,6 +21,7 @@ from sparkrig.host.releases import Releases
 from sparkrig.network.rdma import Rdma
 from sparkrig.network.seen import Network
 from sparkrig.resources.bandwidth import BANDWIDTH
+from sparkrig.resources.clock import CLOCK
 from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.docker import DOCKER
 from sparkrig.resources.driver import DRIVER
@@ -54,6 +55,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     HEADLESS,
     SWAP_FILE,
     OOM,
+    CLOCK,
     NETWORK,
     RDMA,
     CONTAINERS,

@@ -88,3 +88,18 @@ def test_earlyoom_is_installed_once_and_then_runs_as_declared(deploy: Deploy) ->
     steps = ["Early end | earlyoom as declared", "Early end | install earlyoom", "Early end | let earlyoom run so"]
     assert list(dict.fromkeys(step for _, step in run.steps)) == steps
     assert any("install earlyoom" in text for _, text in run.changes)
+
+
+def test_the_cap_of_the_gpus_clock_is_a_unit(deploy: Deploy) -> None:
+    told = hosts("clock", "smi\n", gpu_clock_max=2400)
+    assert (
+        "file /etc/systemd/system/sparkrig-gpu-clock.service: none -> a new file" in deploy(told, "--dry").stderr
+    )
+    run = deploy(told, "-y")
+    assert run.code == 0, run.stderr
+    assert {*run.steps} == {
+        ("spark-a", f"GPU clock | {step}") for step in ("cap of the clock", "let systemd set it")
+    }
+    refused = deploy(hosts("clock", "", gpu_clock_max=2400), "-y")
+    assert refused.code == 1 and refused.changes == []
+    assert "Refused: gpu_clock_max needs nvidia-smi, which is not there" in refused.stderr

@@ -30,3 +30,12 @@ def test_earlyoom_runs(host: Host, spark: Spark) -> None:
     if spark.settings.oom:
         words = host.check_output("tr '\\0' ' ' </proc/$(pgrep -x earlyoom)/cmdline")
         assert "-m 2,1 -s 100" in words and "--avoid ^(sshd|" in words
+
+
+def test_the_cap_of_the_gpus_clock_is_set(host: Host, spark: Spark) -> None:
+    if cap := spark.settings.gpu_clock_max:
+        assert host.check_output("systemctl is-active sparkrig-gpu-clock") == "active"
+        assert host.check_output("systemctl is-enabled sparkrig-gpu-clock") == "enabled"
+        assert (
+            float(host.check_output("nvidia-smi --query-gpu=clocks.sm --format=csv,noheader,nounits")) <= cap + 15
+        )
