@@ -10,13 +10,17 @@ from typing import Any
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark
-from sparkrig.operations import files
+from sparkrig.operations import files, packages
 from sparkrig.resources.resource import Resource
 from sparkrig.resources.state import RESOURCES
+from sparkrig.text import listed
 
 
 def of_files(resource: Resource[Any]) -> Callable[..., Any]:
-    """Write, remove, edit its files and have them read again; nothing where none is declared and none there."""
+    """Write, remove, edit its files, install what they are for, and have them read again.
+
+    Nothing where none is declared and none there.
+    """
 
     @deploy(resource.title)
     def apply(spark: Spark) -> None:
@@ -29,6 +33,12 @@ def of_files(resource: Resource[Any]) -> Callable[..., Any]:
                 unwanted=changes.remove,
                 edits=changes.edits,
             )
+            if changes.install:
+                packages.install(
+                    name=f"install {listed(changes.install)}",
+                    packages=changes.install,
+                    patience=spark.settings.patience,
+                )
             if resource.rereads:
                 files.reload(name=resource.rereads, paths=changes.reload)
 

@@ -80,6 +80,11 @@ def install(*packages: str) -> StringCommand:
     return unit.run("apt", *head, *words, seconds=1200, cure=f"sudo apt-get install {quoted(*packages)}")
 
 
+def newest(at: Host, *packages: str) -> list[StringCommand]:
+    """Install the newest of packages, by lists that this run has fetched or fetches first."""
+    return [*([] if fetched(at) else [update()]), install(*packages)]
+
+
 KEEP = programs.text("operations/apt_keep.sh")
 KEEP_S = 300  # of one simulation, times patience
 # The same before the rest of a script: nothing of it ends the script, takes its standard input or prints there.

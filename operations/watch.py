@@ -38,4 +38,4 @@ def exporter(plan: watch.WatchChanges, patience: float) -> Commands:
     plans.report([Change("package", watch.EXPORTER, None, "the newest of its repository")])
     if state.is_executing:
         apt.wait(host, patience)
-    yield in_turn(*([] if apt.fetched(host) else [apt.update()]), apt.install(watch.EXPORTER), script(RUN))
+    yield in_turn(*apt.newest(host, watch.EXPORTER), script(RUN))

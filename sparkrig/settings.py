@@ -44,6 +44,7 @@ from sparkrig.shapes import (
     ServiceName,
     Source,
     ToolkitVersion,
+    UserName,
     VariableName,
 )
 
@@ -154,6 +155,12 @@ class Settings(BaseModel):
     restart_docker: bool = Field(
         False,
         description="Restart docker although containers are running, where its configuration must change.",
+    )
+    docker_users: list[UserName] = Field(
+        [],
+        description="Users of the host that are in the group docker, which is as good as root (docs/alone.md). A "
+        "user who is left out again goes from the group, unless another one had added them. Empty for the group "
+        "as it is.",
     )
     socket_interface: Literal["fabric", "management"] = Field(
         "fabric",
@@ -322,6 +329,30 @@ class Settings(BaseModel):
         le=20,
         description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
         "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
+    )
+    headless: bool = Field(
+        False,
+        description="Start without a desktop (multi-user.target), and end the login screen now unless somebody is "
+        "logged in there; the desktop stays installed (docs/alone.md). False for how the host starts now.",
+    )
+    swap_gib: int | None = Field(
+        None,
+        ge=0,
+        le=256,
+        description="GiB of swap in a file of its own, /swap.sparkrig; 0 for none. What becomes of swap that is "
+        "there already stands under `adopt`, by its path (docs/alone.md). None for the swap that the host has.",
+    )
+    oom: Literal["earlyoom"] | None = Field(
+        None,
+        description="What ends a process before the memory does: `earlyoom`, of the distribution, the engines of "
+        "models first and sshd never (docs/alone.md). None for what the host has.",
+    )
+    gpu_clock_max: int | None = Field(
+        None,
+        ge=300,
+        le=3003,
+        description="Most MHz of the GPU's clock, set now and at each start by nvidia-smi -lgc; a GB10 has up to "
+        "3003 (docs/alone.md). None for no cap.",
     )
     watch: bool = Field(
         False,

@@ -8,12 +8,14 @@ from pydantic import (
     StringConstraints,
 )
 
-from sparkrig.parsing import hub
+from sparkrig.parsing import grammar, hub
 
 # what stands before the name of the host that is the machine which runs sparkrig
 HERE = "@here/"
 
 NetdevName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,15}$")]
+
+UserName = Annotated[str, StringConstraints(pattern=rf"^{grammar.USER.pattern}$")]
 
 DefinitionName = Annotated[str, StringConstraints(pattern=r"^[^\r\n]+$")]
 

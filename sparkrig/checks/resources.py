@@ -20,6 +20,13 @@ def checks(subject: Subject) -> list[Check]:
     return [check for resource in RESOURCES for check in resource.checks(subject)]
 
 
+def explained(subject: Subject, check: Check) -> Check:
+    """A check of what nothing declares, as what is declared of the host explains it: a low clock by a cap, say."""
+    for resource in RESOURCES:
+        check = resource.explained(subject, check)
+    return check
+
+
 def refusals(subject: Subject) -> list[Refusal]:
     """Every reason why a deploy would do nothing to a host that it may change."""
     refused = []

@@ -94,7 +94,7 @@ def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
         *pair.checks(host, survey, seen.pings.get(host.name), seen.hosts),
         *resources.checks(host),
         *live.checks(host, host.found.own_address),
-        *condition.checks(host.found.condition),
+        *(resources.explained(host, each) for each in condition.checks(host.found.condition)),
         *condition.of_board(host.found.board),
         *WATCH.reset(host.found.blackbox),
         *WATCH.guarded(host.found.blackbox),

@@ -46,3 +46,5 @@ PCI = Grammar("address on the PCI bus", r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[
 RUN = Grammar("id of a run", r"[A-Za-z0-9][A-Za-z0-9.-]*")  # what sparkrig.runs.journal_look.LOOK lets pass
 # RFC 1123's host names, and addresses
 SERVER = Grammar("name or address of a time server", r"[A-Za-z0-9:][A-Za-z0-9.:-]{0,252}")
+# useradd(8) of Debian and Ubuntu
+USER = Grammar("name of a user", r"[a-z_][a-z0-9_-]{0,31}")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from sparkrig import programs
 from sparkrig.files import File, Found, Managed, stale
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -43,7 +44,8 @@ class Changes:
     """What a deploy does for a resource of files.
 
     wanted: every file as it should be; write: those that are missing or differ; remove: paths of files that are
-    declared no more; reload: paths whose service has to read them again; edits: what changes of others' files.
+    declared no more; reload: paths whose service has to read them again; edits: what changes of others' files;
+    install: packages that are not there, which come once the files are.
     """
 
     wanted: tuple[File, ...] = ()
@@ -51,9 +53,10 @@ class Changes:
     remove: tuple[str, ...] = ()
     reload: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+    install: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.write or self.remove or self.reload or self.edits)
+        return bool(self.write or self.remove or self.reload or self.edits or self.install)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -130,6 +133,10 @@ class Resource(Generic[T]):
         """What was found, beside what is declared."""
         raise NotImplementedError
 
+    def explained(self, subject: Subject, check: Check) -> Check:  # noqa: ARG002 - of one that explains none
+        """A check of what nothing declares, as what is declared of this resource explains it; else as it was."""
+        return check
+
     def settings_of(self, found: State) -> Mapping[str, Any]:  # noqa: ARG002 - of one that has no setting of its own
         """The settings that would have made what was found; none where the defaults would."""
         return {}
@@ -141,6 +148,11 @@ class Resource(Generic[T]):
     def due(self, subject: Subject) -> Iterable[str]:
         """The paths of the files that a deploy would write or remove. Raises Refusal where that is unknown."""
         return self.changes(subject).paths
+
+
+def release(package: str, note: str) -> str:
+    """The text of a program by which a package of ours goes. note: the file that notes it and goes before."""
+    return f"name={package} note={note}\n{programs.text('operations/package_release.sh')}"
 
 
 def on_paths(program: str, files: Iterable[Managed]) -> str:

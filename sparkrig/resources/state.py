@@ -21,18 +21,23 @@ from sparkrig.host.releases import Releases
 from sparkrig.network.rdma import Rdma
 from sparkrig.network.seen import Network
 from sparkrig.resources.bandwidth import BANDWIDTH
+from sparkrig.resources.clock import CLOCK
 from sparkrig.resources.containers import CONTAINERS, Containers
+from sparkrig.resources.docker import DOCKER
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.headless import HEADLESS
 from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
+from sparkrig.resources.oom import OOM
 from sparkrig.resources.preflight import HOST_PREFLIGHT
 from sparkrig.resources.rdma import RDMA
 from sparkrig.resources.releases import RELEASES
 from sparkrig.resources.resource import Resource
 from sparkrig.resources.secrets import SECRETS, Secrets
 from sparkrig.resources.serving import SERVING
+from sparkrig.resources.swap import SWAP_FILE
 from sparkrig.resources.time import TIME, Time
 from sparkrig.resources.trust import TRUST, Trust
 from sparkrig.resources.watch import WATCH
@@ -47,9 +52,14 @@ RESOURCES: tuple[Resource[Any], ...] = (
     RELEASES,
     TIME,
     HOSTNAME,
+    HEADLESS,
+    SWAP_FILE,
+    OOM,
+    CLOCK,
     NETWORK,
     RDMA,
     CONTAINERS,
+    DOCKER,
     ENVIRONMENT,
     SECRETS,
     TRUST,

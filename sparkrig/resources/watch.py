@@ -17,7 +17,7 @@ from sparkrig.host.blackbox import BlackBox
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.kind import Kind
-from sparkrig.resources.resource import Changes, Resource
+from sparkrig.resources.resource import Changes, Resource, release
 from sparkrig.text import listed
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ _INSTALLED_TEXT = f"{EXPORTER} was installed by sparkrig, and is removed with th
 # Has systemd do what the two files say, which may have come, changed or gone.
 SETTLE = programs.text("operations/watch_settle.sh")
 # Has the package go once INSTALLED is gone.
-RELEASE = programs.text("operations/watch_release.sh")
+RELEASE = release(EXPORTER, INSTALLED)
 
 Lack = Literal[
     "", "it does not run", "another version of it runs", "it does not start with the host", "it still runs"
