@@ -24,7 +24,7 @@ from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from docs.make import MODELS, with_memory, with_models
+from docs.make import MODELS, with_models
 from sparkrig.cli import models as verb
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, container, launch_text
@@ -611,4 +611,4 @@ def test_nothing_of_pyinfra_is_loaded() -> None:
 
 def test_the_table_of_models_is_current() -> None:
     text = MODELS.read_text(encoding="utf-8")
-    assert text == with_memory(with_models(text)), "make docs"
+    assert text == with_models(text), "make docs"
