@@ -52,7 +52,8 @@ def test_on_a_screen_what_to_try_is_whole(tmp_path: Path, monkeypatch: pytest.Mo
     assert missing.output.splitlines() == [
         "no/such/folder/and/file.yaml cannot be",
         "  read: no such file or directory.",
-        "  Try: ls -l no/such/folder/and/file.yaml",
+        "  Try:",
+        "  ls -l no/such/folder/and/file.yaml",
     ]
 
 
