@@ -36,7 +36,7 @@ def record(run: State, host: Host, known: set[str]) -> None:
     """Have what the operations do that were added to a host noted. known: the hashes of those from before."""
     new = run.ops[host].keys() - known
     if new and not any(isinstance(each, _Failing) for each in run.callback_handlers):
-        run.add_callback_handler(_Failing())  # type: ignore[no-untyped-call]
+        run.add_callback_handler(_Failing())
     for operation in new:
         data = run.ops[host][operation]
         data.command_generator = _noted(data.command_generator)
