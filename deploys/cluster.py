@@ -5,18 +5,22 @@ pyinfra inventories/pair.py deploys/cluster.py
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from sparkrig.checks import last_declaration
-from sparkrig.deploys import kept
+from sparkrig.deploys import kept, own
 from sparkrig.deploys.spark import Spark, declaration, look
 from sparkrig.deploys.step import steps
 from sparkrig.files import DECLARED
 from sparkrig.operations.journal import close
 
 
-def cluster(spark: Spark) -> None:
-    """Make a Spark that was looked at, and judged fit for it, what is declared."""
+def cluster(spark: Spark, mine: Path | None = None) -> None:
+    """Make a Spark that was looked at, and judged fit for it, what is declared. mine: the owner's own steps."""
     for apply in steps().values():
         apply(spark=spark)
+    if mine:
+        own.apply(steps=mine)
 
     def unkept() -> str:
         kept = {each.name: each.found.files.get(DECLARED) for each in spark.group}
@@ -33,4 +37,4 @@ def cluster(spark: Spark) -> None:
 
 # pyinfra executes this file without a name of its own; drift imports it
 if __name__ == "builtins" and (spark := look()):  # identity and every other refusal come before the first change
-    cluster(spark)
+    cluster(spark, own.file(kept.inventory_file()))

@@ -12,7 +12,7 @@ from typing import Any
 from sparkrig import login
 from sparkrig.checks import last_declaration, resources
 from sparkrig.checks.last_declaration import Declared
-from sparkrig.deploys import dry
+from sparkrig.deploys import dry, own
 from sparkrig.drift.drift import Report, report, unexplained
 from sparkrig.drift.io import drift_files
 from sparkrig.files import DECLARED
@@ -56,11 +56,20 @@ def declared(seen: Mapping[str, State]) -> dict[str, Declared | None]:
 
 
 def checked(
-    fleet: Fleet, data: Mapping[str, Any], seen: Mapping[str, State], unread: Mapping[str, str]
+    fleet: Fleet,
+    data: Mapping[str, Any],
+    seen: Mapping[str, State],
+    unread: Mapping[str, str],
+    inventory: Path | None = None,
 ) -> dict[str, list[Check] | Refusal]:
+    """By host, its checks, or why it could not be read. inventory: whose owner's own steps are asked, too."""
     hosts = subjects(fleet, seen)
     found = {name: resources.checks(subject) for name, subject in hosts.items()}
     planned = dry.plan(data, fleet, seen)
+    for name, mine in (
+        own.planned(inventory, fleet, {name: data[name] for name in seen}).items() if inventory else ()
+    ):
+        planned[name] = _more(planned[name], mine)
     whole = {
         name: made
         + unexplained(made, _peers(fleet.peers(name), found), planned[name], subject.apply, subject.serve)
@@ -68,6 +77,12 @@ def checked(
     }
     lost = {name: login.hindrance(name, data[name], unread[name])[1] for name in data if name not in seen}
     return {name: lost[name] if name in lost else whole[name] for name in data}
+
+
+def _more(planned: list[str] | list[Refusal], own: list[str] | Refusal) -> list[str] | list[Refusal]:
+    """What a deploy would do, with an owner's own steps; a refusal comes first."""
+    refusals = [each for each in (*planned, own) if isinstance(each, Refusal)]
+    return refusals or [each for each in (*planned, *own) if isinstance(each, str)]  # type: ignore[misc]
 
 
 def _peers(names: Sequence[str], found: Mapping[str, list[Check]]) -> list[Check] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import runpy
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from sparkrig.serving.io.catalogue_files import FOLDER, catalogue
 from sparkrig.serving.model import Checkpoint, Model
 from sparkrig.settings import Settings
 from tests.faults import table as faults
-from tests.memory_logs import Log, logs
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE / "settings.md"
@@ -158,58 +157,29 @@ def with_checks(text: str) -> str:
 
 
 def with_models(text: str) -> str:
-    """The same of docs/models.md and the table of models: a line each, what takes one Spark first."""
-    heads = ("model", "B", "active", "checkpoint", "Sparks", "standing", "by its name")
-    rows = [
-        (
-            _code(model.name),
-            f"{model.parameters_b or 0:g}",
-            f"{model.active_b or 0:g}",
-            _checkpoint(model.best()),
-            str(model.nodes),
-            model.standing,
-            _starts(model),
-        )
-        for model in sorted(catalogue(FOLDER).models.values(), key=lambda each: (each.nodes, each.name))
+    """The same of docs/models.md and the models: a list for each number of Sparks that they take."""
+    models = sorted(catalogue(FOLDER).models.values(), key=lambda each: (each.nodes, each.name))
+    lines = [
+        line
+        for nodes, alike in groupby(models, lambda each: each.nodes)
+        for line in ("", f"**{nodes} Spark{'s' * (nodes > 1)}**", "", *map(_model, alike))
     ]
-    return _marked(text, "models", _table(heads, rows))
+    return _marked(text, "models", lines[1:])
+
+
+def _model(model: Model) -> str:
+    """Its line: parameters, active ones, the best checkpoint, its standing, and what its name alone starts."""
+    size = f"{model.parameters_b or 0:g}B" + f"-A{model.active_b:g}B" * (model.active_b != model.parameters_b)
+    standing = "" if model.standing == "works" else f", **{model.standing}**"
+    return f"- {_code(model.name)}: {size}, {_checkpoint(model.best())}{standing}; {_starts(model)}"
 
 
 def _starts(model: Model) -> str:
     """The vLLM that its name alone starts."""
     launch = model.by_name()
     if model.obstacle or launch is None:
-        return "no"
-    return f"vLLM {launch.vllm}" if launch.vllm else "yes"
-
-
-def with_memory(text: str) -> str:
-    """The same of docs/models.md and what vLLM logged of its memory, with the budget's sum."""
-    heads = ("log", "Sparks, utilization", "step, context", "KV cache, GiB", "computed", "error")
-    alike = [[*each] for _, each in groupby(logs(), _same)]
-    return _marked(text, "memory", _table(heads, map(_memory, alike)))
-
-
-def _same(log: Log) -> tuple[object, ...]:
-    """What starts have in common that are one row."""
-    return log.name.partition(", start ")[0], log.source, log.nodes, log.utilization, log.step, log.context
-
-
-def _memory(alike: Sequence[Log]) -> tuple[str, ...]:
-    log = alike[0]
-    return (
-        f"{_same(log)[0]} [@{log.source}]" + ("" if log.constants else " *"),
-        f"{log.nodes}, {log.utilization:g}",
-        f"{log.step:,}" + (f", {log.context:,}" if log.indexer else ""),
-        _span([f"{each.kv_gib:.2f}" for each in alike]),
-        _span([f"{each.predicted:.2f}" for each in alike]),
-        _span([f"{100 * each.error:+.1f}" for each in alike]) + " %",
-    )
-
-
-def _span(figures: Sequence[str]) -> str:
-    least, most = min(figures, key=float), max(figures, key=float)
-    return least if least == most else f"{least} to {most}"
+        return "not by name"
+    return f"vLLM {launch.vllm}" if launch.vllm else "by name"
 
 
 def with_metrics(text: str) -> str:
@@ -299,7 +269,7 @@ if __name__ == "__main__":
     FABRIC.write_text(with_bands(FABRIC.read_text(encoding="utf-8")), encoding="utf-8")
     EXPLAIN.write_text(with_readers(EXPLAIN.read_text(encoding="utf-8")), encoding="utf-8")
     DRIFT.write_text(with_checks(DRIFT.read_text(encoding="utf-8")), encoding="utf-8")
-    MODELS.write_text(with_memory(with_models(MODELS.read_text(encoding="utf-8"))), encoding="utf-8")
+    MODELS.write_text(with_models(MODELS.read_text(encoding="utf-8")), encoding="utf-8")
     SOURCES.write_text(sources(), encoding="utf-8")
     WATCHING.write_text(with_metrics(WATCHING.read_text(encoding="utf-8")), encoding="utf-8")
     commands.PAGE.write_text(commands.page(), encoding="utf-8")

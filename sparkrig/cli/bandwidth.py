@@ -105,17 +105,18 @@ def _group(
     try:
         run, drawn = measure()
     except Refusal as refusal:
-        return _refused(console, group, refusal), 3
+        return refused(console, group, refusal), 3
     return shown(run), _shown(console, run, drawn, history, page)
 
 
-def _refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeasured:
+def refused(console: Console, pair: Sequence[str], refusal: Refusal) -> NotMeasured:
     """Show why a pair or cluster was not measured; for programs, too."""
-    from rich.text import Text
-
     from sparkrig.bandwidth.report import NotMeasured
+    from sparkrig.drift.render.plan import Sheet
 
-    console.print(Text.assemble((f"{refusal.what}.", "red"), f" Try: {refusal.cure}"), soft_wrap=True)
+    sheet = Sheet(console)
+    sheet.put(f"{refusal.what}.", "red")
+    sheet.cure(refusal.cure, "Try: ")
     return NotMeasured(tuple(pair), refusal.what, refusal.cure)
 
 

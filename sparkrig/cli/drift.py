@@ -200,4 +200,4 @@ def _look(
     seen, unread = looking.look(title, fleet, data, _MEANWHILE, timeout=asked.timeout)
     from sparkrig.deploys import drifted
 
-    return drifted.checked(fleet, data, seen, unread), drifted.declared(seen)
+    return drifted.checked(fleet, data, seen, unread, asked.inventory), drifted.declared(seen)

@@ -99,7 +99,8 @@ def models(ctx: click.Context, /, purpose: str | None, as_json: bool, **asked: A
     """Show which models fit one Spark, which need a pair or more (--sparks), and which fit none of these.
 
     It asks no host. The numbers come from the catalogue in models/, each with its source. What remains for the KV
-    cache is computed from the model's shape; the options say how you want to serve it.
+    cache is computed from the model's shape; the options say how you want to serve it. Exit code 2: a recipe that
+    `show` was given would start on no Spark.
     """
     if ctx.invoked_subcommand:
         _must_be_typed_behind(ctx)
@@ -133,7 +134,7 @@ def show(name: str, save: bool, id_: str | None, as_json: bool, **asked: Any) ->
     NAME is then OWNER/NAME on the hub, or a folder. For one that is not public, set HF_TOKEN in the environment.
 
     Where NAME is the file of a recipe (FILE, or FILE#VARIANT), it shows whether it would start on one Spark and on
-    several, and all that it runs in its container; exit code 2 where it would start on none.
+    several, and all that it runs in its container. Exit code 2: it would start on none.
     """
     from sparkrig.serving.io import computed
 
@@ -239,15 +240,12 @@ def _go_back() -> None:
 
 def _recipe(name: str, asked: dict[str, Any]) -> None:
     """Whether a recipe would start; its own values decide on what the options ask for a model."""
-    from rich.text import Text
-
     from sparkrig import cure
     from sparkrig.fleet import Fleet
     from sparkrig.refusal import Refusal
     from sparkrig.serving import plan, recipe_report
     from sparkrig.serving.io import recipe_file
     from sparkrig.serving.wish import Wish
-    from sparkrig.terminal.screen import Screen
 
     if given := [option for option, value in asked.items() if value and option != "sparks"]:
         raise click.UsageError(f"--{given[0].replace('_', '-')} is not for a recipe, whose own values count")
@@ -255,7 +253,7 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
     try:
         recipe = recipe_file.read(name)
     except Refusal as refusal:
-        terminal.echo(f"{refusal.what}. Try: {refusal.cure}")
+        _say([(f"{refusal.what}.", refusal.cure)])
         sys.exit(2)
     rules, tables = files.lint_rules(), files.flag_tables()
     cure.AGAIN[0] = f"sparkrig serve INVENTORY {quoted(name)}"
@@ -265,14 +263,26 @@ def _recipe(name: str, asked: dict[str, Any]) -> None:
 
     mine = Fleet.parse({"x": {}})["x"]
     told, programs, starts = recipe_report.page(recipe, known.find, mine, _sizes(asked), lint)
-    screen = Screen()
-    for line in map(Text, told):
-        parts = line.wrap(screen, screen.width - len(_INDENT)) if screen.has_width else [line]
-        screen.print(f"\n{_INDENT}".join(part.plain.rstrip() for part in parts), soft_wrap=True)
+    _say(told)
     if programs:  # as they are
         terminal.echo("\n".join(programs))
     if not starts:
         sys.exit(2)
+
+
+def _say(told: Iterable[tuple[str, str]]) -> None:
+    """Sentences, each with what to try; on a screen that begins on a line of its own, and no command is broken."""
+    from sparkrig.render.folded import cured, wrapped
+    from sparkrig.terminal.screen import Screen
+
+    screen = Screen()
+    for line, cure in told:
+        if screen.has_width:
+            tried = cured(cure, screen.width, f"{_INDENT}Try: ", _INDENT) if cure else []
+            lines = [*wrapped(line, screen.width, "", _INDENT), *tried]
+        else:
+            lines = [f"{line} Try: {cure}" if cure else line]
+        screen.print("\n".join(lines), soft_wrap=True)
 
 
 def _served(model: str) -> str:

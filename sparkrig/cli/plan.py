@@ -12,7 +12,7 @@ import click
 from sparkrig import login
 from sparkrig.cli import files
 from sparkrig.cure import deploy
-from sparkrig.drift.plan import Planned, Planning, code, held_up, planned_host
+from sparkrig.drift.plan import Planned, Planning, code, held_up, planned_host, with_own
 from sparkrig.operations import looking
 from sparkrig.terminal import project
 
@@ -27,6 +27,7 @@ _MEANWHILE = (
     "sparkrig.deploys.spark",
     "sparkrig.operations.bandwidth",
     "sparkrig.deploys.dry",
+    "sparkrig.deploys.own",
     "sparkrig.terminal.screen",
 )
 
@@ -100,9 +101,11 @@ def of(file: Path, limit: tuple[str, ...], wait_s: float | None = 0, why: str = 
     armed = {name: state.preflight.armed for name, state in seen.items()}
     if looking.settle(fleet, data, armed, why):
         seen, unread = looking.look(f"Looking at {file.name}", fleet, data, _MEANWHILE, wait_s=wait_s)
-    from sparkrig.deploys import dry
+    from sparkrig.deploys import dry, own
 
     made = dry.planned(data, fleet, seen)
+    mine = own.planned(file, fleet, {name: data[name] for name, each in made.items() if not each.stands})
+    made = {name: with_own(each, mine.get(name, [])) for name, each in made.items()}
     hosts = {
         name: made[name] if name in made else Planned(unread=login.hindrance(name, data[name], unread[name])[1])
         for name in data

@@ -22,7 +22,7 @@ from sparkrig.text import bare_name, listed
 
 if TYPE_CHECKING:
     from sparkrig.checks.server import Server
-    from sparkrig.checks.server_plan import Report
+    from sparkrig.checks.server_plan import Planned, Report
     from sparkrig.deploys.served import Run
     from sparkrig.drift.render.plan import Sheet
     from sparkrig.serving.purposes import Proposal
@@ -210,15 +210,10 @@ class _Door:
         return found[given - 1]
 
     def _plan(self, server: Server) -> None:
-        from sparkrig.checks.server_plan import rows
-
         plan = self.run.planned(server)
         self.report.servers.append(plan)
         new = f"; it is made, and {self.run.inventory} names it" if self.run.makes_key else ""
-        self._rows([*rows(plan), ("key", f"in {plan.client.lies}{new}" if plan.client.key else "")])
-        for text in plan.warnings:
-            self.sheet.put(f"! {text}", "yellow", 0, 2)
-        self.sheet.blank()
+        put_plan(self.sheet, plan, new)
 
     def _carry_out(self, question: str) -> int:
         """The exit code, after consent; 0 where the run got to its end."""
@@ -241,15 +236,14 @@ class _Door:
             return 3 if said.lost else 2
         self.report.answers[bare_name(host)] = said.text
         client = run.client(server)
-        self._rows(
-            [
-                ("answer", said.text),
-                ("URL", f"{client.base}, model {client.model}"),
-                ("key", client.lies if client.key else "none is asked for"),
-                ("tunnel", run.tunnel(server)),
-                ("editor", client.editor),
-            ]
-        )
+        rows = [
+            ("answer", said.text),
+            ("URL", f"{client.base}, model {client.model}"),
+            ("key", client.lies if client.key else "none is asked for"),
+            ("tunnel", run.tunnel(server)),
+            ("editor", client.editor),
+        ]
+        _put_rows(self.sheet, rows)
         stop = verb("serve", *(["--name", run.name] if run.name else []), "--stop")
         pasted = {"curl": client.curl, "Python": client.python(said.path), "stop": stop}
         for word, line in pasted.items():
@@ -279,11 +273,6 @@ class _Door:
 
     # --- what is shown
 
-    def _rows(self, rows: Iterable[tuple[str, str]]) -> None:
-        for word, text in rows:
-            if text:
-                self.sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
-
     def _unread(self, unread: Mapping[str, str]) -> int:
         for host, why in unread.items():
             self._amiss([host], why)
@@ -303,3 +292,19 @@ class _Door:
         self.report.outcome = outcome
         self.sheet.put(outcome, "bold", 0, 2)
         return code
+
+
+def _put_rows(sheet: Sheet, rows: Iterable[tuple[str, str]]) -> None:
+    for word, text in rows:
+        if text:
+            sheet.put(f"{word:<{_HANGING}}{text}", "", 0, _HANGING)
+
+
+def put_plan(sheet: Sheet, plan: Planned, new: str) -> None:
+    """What a server would be. new: what else comes of its key."""
+    from sparkrig.checks.server_plan import rows
+
+    _put_rows(sheet, [*rows(plan), ("key", f"in {plan.client.lies}{new}" if plan.client.key else "")])
+    for text in plan.warnings:
+        sheet.put(f"! {text}", "yellow", 0, 2)
+    sheet.blank()

@@ -68,9 +68,12 @@ def _write(made: Archive, file: Path, *, opened: bool, yes: bool, as_json: bool)
     """Show what is in it, ask, write it. Exit code 1 where the answer is no."""
     from sparkrig.support import archive as archives
     from sparkrig.terminal import atomic_write
+    from sparkrig.terminal.screen import Screen
 
     content = archives.pack(made)
-    terminal.echo(_plain(archives.contents(made)), nl=False, err=as_json)
+    screen = Screen(stderr=as_json)
+    listed = archives.contents(made, screen.width - 1) if screen.has_width else archives.contents(made)
+    terminal.echo(_plain(listed), nl=False, err=as_json)
     if not yes and not files.agreed(f"Write this to {file} ({len(content):,} bytes)?"):
         terminal.echo("Nothing was written.", err=True)
         raise SystemExit(1)

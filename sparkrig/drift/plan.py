@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from sparkrig.refusal import Refusal, Refused
@@ -80,6 +80,13 @@ class Planned:
         if not self.steps:
             return 0
         return round((_AROUND_S + sum(step.seconds for step in self.steps)) * patience)
+
+
+def with_own(planned: Planned, own: Sequence[str] | Refusal) -> Planned:
+    """The same with an owner's own steps, by their names, or why they cannot be asked."""
+    if isinstance(own, Refusal):
+        return replace(planned, refusals=(*planned.refusals, own))
+    return replace(planned, steps=(*planned.steps, *map(Step, own)))
 
 
 def held_up(made: Mapping[str, Planned], peers: Mapping[str, Sequence[str]]) -> dict[str, Planned]:

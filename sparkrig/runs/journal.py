@@ -22,6 +22,7 @@ from sparkrig.value import Value
 
 ROOT = RUNS.rpartition("/")[0]
 ABSENT = "absent"
+OWN = "Own steps | "  # the names of an owner's own steps begin so (deploys/own.py)
 HELD = "held"
 DPKG_STATUS = "/var/lib/dpkg/status"  # where dpkg keeps which packages are held
 

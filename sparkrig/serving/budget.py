@@ -45,7 +45,8 @@ NON_TORCH_GIB = 1.7
 # [@playbooks-97].
 PAIR_NON_TORCH_GIB = 3.2
 # The same of a rank of more: the median of 12 starts on three and four Sparks, 1.5 to 8.0, of one model
-# [@tonyd2wild-v41, @sparkring-260]. Nine starts elsewhere were kept aside, and agree (docs/models.md).
+# [@tonyd2wild-v41, @sparkring-260]. Nine starts elsewhere were kept aside, and agree
+# (tests/fixtures/memory/logs.yaml).
 MANY_NON_TORCH_GIB = 4.4
 # Bytes of the activations' peak, for each token of a step and each value of the hidden state: 116 of Qwen3.6-35B
 # at 65,536 tokens (5 logs), 121 of Gemma 4 26B at 32,768 (1 log) [@jethac-hijinks]. The peak that vLLM logged

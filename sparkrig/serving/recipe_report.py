@@ -44,8 +44,8 @@ def starting(recipe: Recipe, find: plan.Find, mine: Settings, sparks: int, lint:
 
 def page(
     recipe: Recipe, find: plan.Find, mine: Settings, sizes: Sequence[int], lint: Lint
-) -> tuple[Sequence[str], Sequence[str], bool]:
-    """The lines for a person, those of its programs, and whether it would start on one of so many Sparks."""
+) -> tuple[Sequence[tuple[str, str]], Sequence[str], bool]:
+    """The lines for a person, each with what to try; those of its programs; whether it would start anywhere."""
     found: dict[int, Start | Refusal] = {}
     for sparks in sizes:
         try:
@@ -53,8 +53,8 @@ def page(
         except Refusal as refusal:
             found[sparks] = refusal
     wishes = [each.wish for each in found.values() if isinstance(each, Start)]
-    told = [*_head(recipe, wishes), *(_line(sparks, each) for sparks, each in found.items())]
-    return [*map(plain, told)], [*_programs(recipe)], bool(wishes)
+    told = [*((line, "") for line in _head(recipe, wishes)), *(_line(*each) for each in found.items())]
+    return [(plain(line), cure) for line, cure in told], [*_programs(recipe)], bool(wishes)
 
 
 def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:
@@ -71,10 +71,10 @@ def _head(recipe: Recipe, wishes: Sequence[Wish]) -> Iterator[str]:
     yield from (f"note    {each}" for each in dict.fromkeys(note for wish in wishes for note in wish.notes))
 
 
-def _line(sparks: int, found: Start | Refusal) -> str:
+def _line(sparks: int, found: Start | Refusal) -> tuple[str, str]:
     on = "on one Spark" if sparks == 1 else f"on {sparks} Sparks"
     if isinstance(found, Refusal):
-        return f"{on}: refused. {found.what}. Try: {found.cure}"
+        return f"{on}: refused. {found.what}.", found.cure
     wish = found.wish
     weights = budget(wish.model, wish.checkpoint, wish.use(MEMORY_GIB)).weights
     shared = wish.nodes > 1
@@ -82,7 +82,7 @@ def _line(sparks: int, found: Start | Refusal) -> str:
     size = f", weights of {weights:.1f} GiB{' on each' if shared else ''}" if weights is not None else ""
     warned = [each.rule for each in found.found if each.severity == "warning"]
     warnings = f"; sparkrig lint warns of {listed(warned)}" if warned else ""
-    return f"{on}: would start{part}{size}, with {found.sizing}{warnings}"
+    return f"{on}: would start{part}{size}, with {found.sizing}{warnings}", ""
 
 
 def _programs(recipe: Recipe) -> Iterator[str]:

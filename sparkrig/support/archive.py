@@ -15,8 +15,9 @@ import re
 import tarfile
 import textwrap
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from sparkrig.parsing import bounds, rows
@@ -265,32 +266,38 @@ def _bounded(file: File) -> File:
     return File(file.name, _whole_lines(raw[:FILE_BYTES].decode(errors="ignore")), cut=True)
 
 
-def contents(made: Archive) -> str:
+def contents(made: Archive, columns: int = _COLUMNS) -> str:
     """The list that a person reads: what is in it, what was replaced, what is missing."""
-    width = max((len(each.name) for each in made.files), default=0)
+    wrapped = partial(_wrapped, columns)
     meanings = {kind.name: kind for kind in KINDS}
-    lines = [f"sparkrig {made.version}, {made.created}, {len(made.files)} files of {len(made.hosts)} hosts", ""]
-    lines += [f"  {each.name:{width}}  {each.size:>9,} bytes{', cut' if each.cut else ''}" for each in made.files]
-    lines += [
-        "",
-        *_wrapped("Taken out, and replaced by pseudonyms (the same value has the same one on every host):", ""),
-    ]
+    about_it = f"sparkrig {made.version}, {made.created}, {len(made.files)} files of {len(made.hosts)} hosts"
+    lines = [*wrapped(about_it, ""), "", *_sizes(made, columns), ""]
+    lines += wrapped("Taken out, and replaced by pseudonyms (the same value has the same one on every host):", "")
     for kind, count in made.replaced.items():
         about = meanings.get(kind)
         example = f", such as {about.pseudonym}" if about and count.times else ""
         said = f"{count.times} times, {count.different} different{example}"
-        lines += _wrapped(f"{about.meaning if about else kind}: {said}")
+        lines += wrapped(f"{about.meaning if about else kind}: {said}")
     for title, sentences in (("Missing", made.missing), ("Good to know", (_STAYS, *made.notes))):
         if sentences:
-            lines += ["", f"{title}:", *(line for each in sentences for line in _wrapped(each))]
+            lines += ["", f"{title}:", *(line for each in sentences for line in wrapped(each))]
     return "\n".join(lines) + "\n"
 
 
-def _wrapped(sentence: str, indent: str = "  ") -> list[str]:
-    """A sentence in lines of a terminal's width; what has no blank in it stays whole."""
+def _sizes(made: Archive, columns: int) -> Iterator[str]:
+    """Each file with its size, which is below its name where a line has no room for both."""
+    sizes = {each.name: f"{each.size:>9,} bytes{', cut' if each.cut else ''}" for each in made.files}
+    width = max(map(len, sizes), default=0)
+    fit = all(2 + width + 2 + len(size) <= columns for size in sizes.values())
+    for name, size in sizes.items():
+        yield from [f"  {name:{width}}  {size}"] if fit else [f"  {name}", f"    {size.strip()}"]
+
+
+def _wrapped(columns: int, sentence: str, indent: str = "  ") -> list[str]:
+    """A sentence in lines of so many columns; what has no blank in it stays whole."""
     return textwrap.wrap(
         sentence,
-        _COLUMNS,
+        columns,
         initial_indent=indent,
         subsequent_indent=f"{indent}  ",
         break_long_words=False,

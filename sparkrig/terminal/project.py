@@ -11,6 +11,7 @@ from sparkrig.cure import quoted
 from sparkrig.text import listed
 
 DEPLOY, SERVE = Path("deploys", "cluster.py"), Path("deploys", "serve.py")
+OWN = Path("deploys", "mine.py")  # an owner's own steps, which the whole deploy ends with
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 

@@ -7,6 +7,12 @@ from functools import partial
 
 from rich.console import Console
 
+from sparkrig.bandwidth.measurement import Case, Measurement, Run
+from sparkrig.bandwidth.render import bandwidth, matrix
+from sparkrig.checks.server_plan import Planned as Served
+from sparkrig.checks.server_plan import Weights
+from sparkrig.cli import serve
+from sparkrig.cli.bandwidth import refused
 from sparkrig.cure import local, on_host
 from sparkrig.doctor.render import doctor
 from sparkrig.drift.plan import Planned, Step
@@ -23,15 +29,30 @@ from sparkrig.render.findings import Findings
 from sparkrig.resources.check import Check
 from sparkrig.runs.change import Change, of_file
 from sparkrig.runs.journal import Journal
+from sparkrig.serving.budget import Use
+from sparkrig.serving.client import Client
+from sparkrig.serving.render import models
 from sparkrig.serving.render.startup import Node
 from sparkrig.serving.startup_report import judged
 from sparkrig.status.render import status
 from sparkrig.storage.render import storage
+from sparkrig.support import archive
 from sparkrig.update.render import update
 from sparkrig.update.report import Prospect
 from sparkrig.verdict import Finding, Verdict
 from sparkrig.watch.render.blackbox import Picture
-from tests.unit import blackboxes, disks, doctor_reports, drift_reports, pastes, statuses, surveys, topologies
+from tests.unit import (
+    blackboxes,
+    clusters_measured,
+    disks,
+    doctor_reports,
+    drift_reports,
+    pastes,
+    servings,
+    statuses,
+    surveys,
+    topologies,
+)
 from tests.unit.doctor_reports import LOST, MTU, OK, PATH, ROOT, A, B
 from tests.unit.startups import recorded, seen
 
@@ -87,6 +108,73 @@ def _findings(console: Console) -> None:
     console.print(Findings(Finding("spark-a", verdict) for verdict in verdicts))
 
 
+def _pair(console: Console) -> None:
+    well, slow = (Verdict("healthy"), Verdict("fault", "slow-start", "13.35 Gb/s", local(COMMAND)))
+    cases = [
+        Case("ib_write_bw", rails, sender, receiver, queue_pairs)
+        for sender, receiver in ((A, B), (B, A))
+        for rails, queue_pairs in (((0,), 1), ((1,), 1), ((0,), 4), ((1,), 4), ((0, 1), 4))
+    ]
+    measured = [
+        Measurement(
+            "ib_write_bw", rail, each.sender, each.receiver, each.queue_pairs, each.together, verdict, gbps=gbps
+        )
+        for each in cases
+        for rail, verdict, gbps in ((0, slow, 13.35), (1, well, 111.86))
+        if rail in each.rails
+    ]
+    console.print(bandwidth.table(cases, measured, ascii_only=console.options.ascii_only))
+    _verdicts(clusters_measured.run(clusters_measured.slow_port("spark-b"), 2, "cable"), console)
+
+
+def _cluster(console: Console) -> None:
+    run = clusters_measured.run(clusters_measured.slow_port("spark-b"))
+    console.print(matrix.Matrix([*run.hosts], matrix.grids(run.rails, run.measurements, run.ports)))
+    _verdicts(run, console)
+
+
+def _verdicts(run: Run, console: Console) -> None:
+    console.print(bandwidth.verdicts(run))
+
+
+def _refused(console: Console) -> None:
+    refused(console, (A, B), _REFUSED)
+
+
+def _model(console: Console) -> None:
+    known = servings.CATALOGUE
+    model = known.models["gpt-oss-120b"]
+    console.print(models.Page(model, model.best(), known.sources, Use()))
+
+
+def _served(console: Console) -> None:
+    planned = Served(
+        model="gpt-oss-120b",
+        checkpoint="openai/gpt-oss-120b",
+        hosts=[A, B],
+        replaces="qwen3-30b-a3b",
+        image=f"vllm/vllm-openai@{servings.ID}",
+        has_image=False,
+        weights={"openai/gpt-oss-120b": Weights(there=0.0, missing=60.8)},
+        taken_gib=97.4,
+        free_gib=121.4,
+        total_gib=121.7,
+        context=131072,
+        speed="57 to 60 tokens a second measured for one request (conselara-benchmarks, 2026-05-09)",
+        at=("10.0.2.15:8000", "127.0.0.1:8000"),
+        client=Client("http://10.0.2.15:8000/v1", "gpt-oss-120b", "file:~/.config/sparkrig/keys/spark-a"),
+        warnings=["lint: --enforce-eager costs a fifth of the speed"],
+    )
+    serve.put_plan(plan.Sheet(console), planned, "; it is made, and inventories/sparks.py names it")
+
+
+def _archive(console: Console) -> None:
+    files = (archive.File("spark-a/evidence/nvidia-smi-q.txt", "x" * 123456), archive.File("report.json", "{}"))
+    missing = (f"{B}: it cannot be reached: Connection refused",)
+    made = archive.Archive("0.1.0", "2026-11-22T10:00Z", ("machine-1", "machine-2"), files, {}, missing)
+    console.print(archive.contents(made, console.width), end="", soft_wrap=True)
+
+
 SCREENS: Mapping[str, Callable[[Console], None]] = {
     "doctor, one fault": partial(_doctor, {A: [OK], B: [PATH, MTU]}),
     "doctor, one away": partial(_doctor, {A: [OK, _LONG], B: [LOST]}),
@@ -104,4 +192,11 @@ SCREENS: Mapping[str, Callable[[Console], None]] = {
     "black box": lambda console: console.print(Picture(B, blackboxes.box(blackboxes.falling), 1800)),
     "update": lambda console: update.show(console, {A: Prospect(identity=_SPARK, refusals=(_REFUSED,))}, [A]),
     "explain": _explain,
+    "bandwidth of a pair": _pair,
+    "bandwidth of a cluster": _cluster,
+    "bandwidth, refused": _refused,
+    "models": lambda console: console.print(models.Listing([*servings.CATALOGUE.models.values()], Use())),
+    "model": _model,
+    "serve --dry": _served,
+    "support": _archive,
 }

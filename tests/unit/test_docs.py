@@ -194,7 +194,7 @@ def sections(page: Path) -> set[str]:
 
 
 # names that a page uses for a file that a reader would make
-EXAMPLE = re.compile(r".*/(?:(?:test_)?firewall|sparks|[A-Z]+)\.py")
+EXAMPLE = re.compile(r".*/(?:(?:test_)?motd|mine|sparks|[A-Z]+)\.py")
 
 
 def test_paths_of_this_repository_that_are_named_exist() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
@@ -44,9 +45,8 @@ def test_a_new_file_is_of_the_shape_that_is_shipped() -> None:
     made = file.new(PurePath("inventories/mine.py"))
     made = file.with_host(made, "spark-a", {"ssh_hostname": "spark-a.local", "ssh_user": "nvidia"})
     shipped = (ROOT / "inventories" / "solo.py").read_text()
-    body = shipped[shipped.index("from ") :].replace(
-        "  # as you would type it after ssh; never a fabric address", ""
-    )
+    plain = re.sub(r"^ +(?:#|\"watch).*\n|  #.*", "", shipped, flags=re.MULTILINE)
+    body = plain[plain.index("from ") :]
     assert (
         made
         == f'"""Our Sparks. Edit it as you like, then: pyinfra inventories/mine.py deploys/cluster.py"""\n\n{body}'
@@ -67,6 +67,8 @@ def test_the_solo_inventory_becomes_a_pair_and_keeps_its_comments() -> None:
                 "pair": "sparks",
                 "ssh_hostname": "spark-a.local",
                 "ssh_user": "nvidia",
+                "watch": True,
+                "watch_guard": True,
                 "fabric": {"enp1s0f0np0": "192.168.100.11/24"},
             },
         ),

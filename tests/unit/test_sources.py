@@ -12,6 +12,7 @@ from sparkrig.serving.io import lint_rules
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.lint.claims import Claim
 from sparkrig.serving.startup import REFERENCES, TOTALS
+from tests.memory_logs import logs
 
 ROOT = Path(__file__).resolve().parents[2]
 THIS = "tests/unit/test_sources.py"
@@ -77,10 +78,11 @@ def unused(files: Mapping[str, str], structured: Iterable[str], known: Iterable[
 
 
 def structured() -> set[str]:
-    """The keys that stand in fields: the catalogue's, the rules', and those of the figures beside a start."""
+    """The keys that stand in fields: of the catalogue, rules, logs of memory, and the figures beside a start."""
     found = {key for model in catalogue().models.values() for key in model.sources()}
     found |= {claim.source.partition(",")[0] for claim in claims()}
     found |= {each.source for kind in REFERENCES.values() for each in kind.values()}
+    found |= {log.source for log in logs()}
     return found | {each.source for each in TOTALS.values()}
 
 

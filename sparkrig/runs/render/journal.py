@@ -119,7 +119,7 @@ def undoing(plans: Mapping[str, Plan], journals: Mapping[str, Journal]) -> Rende
     What is the same on all of them stands once.
     """
     heads = {name: _headline(plan, journals[name]) for name, plan in plans.items()}
-    items = {name: _items(plan) for name, plan in plans.items()}
+    items = {name: [*_items(plan), *_own(plan, journals[name])] for name, plan in plans.items()}
     if len(plans) < 2 or len({_without_age(head) for head in heads.values()}) > 1:
         return Group(*(_told(f"{name}", f": {heads[name]}", items[name]) for name in plans))
     first, *others = items.values()
@@ -150,6 +150,17 @@ def _items(plan: Plan) -> list[tuple[_Row, ...]]:
         else:
             found.append((row,))
     return found
+
+
+def _own(plan: Plan, found: Journal) -> list[tuple[_Row, ...]]:
+    """The steps of the owner's own, which an undo knows by their names alone."""
+    run = found.find(plan.run)
+    names = (
+        [each.name.removeprefix(journal.OWN) for each in run.steps if each.name.startswith(journal.OWN)]
+        if run
+        else []
+    )
+    return [(("stays", f"what the owner's own steps did: {listed(dict.fromkeys(names))}"),)] if names else []
 
 
 def _without_age(headline: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from sparkrig.cure import quoted_path
+from sparkrig.cure import local, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.serving import recipe_launch
 from sparkrig.serving.recipe import Recipe
@@ -23,7 +23,7 @@ def read(named: str) -> Recipe:
     try:
         text = _text(file, recipe_launch.CHARS)
     except OSError as error:
-        raise Refusal(f"{file} cannot be read: {reason(error)}", f"ls -l {quoted_path(file)}") from None
+        raise Refusal(f"{file} cannot be read: {reason(error)}", local(f"ls -l {quoted_path(file)}")) from None
     found = recipe_launch.read(text, variant)
     return replace(found, steps=tuple(step if step.command else _mod(step.name, file) for step in found.steps))
 
@@ -43,12 +43,12 @@ def _mod(name: str, file: Path) -> Step:
         for each in sorted(found.rglob("*")):
             if each.is_symlink() or not (each.is_file() or each.is_dir()) or len(files) > _MOST_FILES:
                 raise Refusal(
-                    f"{each} of {name} is no plain file, or one of too many", f"ls -lR {quoted_path(found)}"
+                    f"{each} of {name} is no plain file, or one of too many", local(f"ls -lR {quoted_path(found)}")
                 )
             if each.is_file():
                 files[str(each.relative_to(found))] = _text(each, recipe_launch.CHARS)
     except OSError as error:
-        raise Refusal(f"{found} cannot be read: {reason(error)}", f"ls -lR {quoted_path(found)}") from None
+        raise Refusal(f"{found} cannot be read: {reason(error)}", local(f"ls -lR {quoted_path(found)}")) from None
     size = sum(map(len, files.values()))
     if size > recipe_launch.CHARS:
         raise Refusal(
@@ -64,4 +64,4 @@ def _text(file: Path, most: int) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise Refusal(f"{file} is no text in UTF-8", f"file {quoted_path(file)}") from None
+        raise Refusal(f"{file} is no text in UTF-8", local(f"file {quoted_path(file)}")) from None

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
 from sparkrig.render.findings import STYLES
 from sparkrig.serving.model import Launch
 
-_LINE = 72  # what a command's line may have at 80 columns: both indents, and the backslash, come on top
+_LINE = 72  # what a command's line has at most: both indents, and the backslash, come on top
+_BESIDE = 6  # the columns of these
+_LEAST = 20  # however narrow the screen is
 
 
 def drawn(launch: Launch) -> RenderableType:
-    """Its source, image and command, which can be copied from 80 columns."""
+    """Its source, image and command, which can be copied from a screen of any width."""
     parts: list[RenderableType] = [Text.assemble((launch.title, "bold"), f" ({launch.source})")]
     if launch.image:
         version = f"vLLM {launch.vllm}" if launch.vllm else "its vLLM is not stated"
@@ -29,9 +31,9 @@ def drawn(launch: Launch) -> RenderableType:
         parts.append(Text(f"typed: {launch.typed}", "dim"))
     if launch.container:
         options = re.split(r" (?=-)", launch.container)
-        parts.append(Text(" \\\n  ".join(_lines(["docker run", *options])), "dim"))
+        parts.append(_Command(lambda _: ["docker run", *options], "dim"))
     if launch.flags:
-        parts.append(Text(" \\\n  ".join(_lines(_words(launch)))))
+        parts.append(_Command(lambda room: _words(launch, room)))
     if launch.parsers:
         parts.append(Text(f"its parsers are from {launch.parsers}", "dim"))
     if launch.note:
@@ -39,29 +41,41 @@ def drawn(launch: Launch) -> RenderableType:
     return Group(*parts)
 
 
-def _words(launch: Launch) -> Iterator[str]:
+class _Command:
+    """A command in lines that end in a backslash. pieces: of it, for lines of so many columns; none is cut."""
+
+    def __init__(self, pieces: Callable[[int], Iterable[str]], style: str = "") -> None:
+        self.pieces, self.style = pieces, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        room = min(_LINE, max(_LEAST, options.max_width - _BESIDE))
+        lines = " \\\n  ".join(_lines(self.pieces(room), room))
+        yield Text(lines, self.style, no_wrap=True, overflow="ignore")
+
+
+def _words(launch: Launch, room: int) -> Iterator[str]:
     """Variables, command and flags, a flag with its value in one piece where both fit on a line."""
     yield from (shlex.quote(f"{name}={value}") for name, value in launch.environment.items())
     yield f"vllm serve {launch.checkpoint}"
     for words in launch.flag_words():
         whole = shlex.join(words)
-        yield from [whole] if len(whole) <= _LINE else map(_cut, words)
+        yield from [whole] if len(whole) <= room else (_cut(word, room) for word in words)
 
 
-def _cut(word: str) -> str:
+def _cut(word: str, room: int) -> str:
     """A word in quotes; JSON that is too long for a line goes on in the next one, where a blank means nothing."""
     quoted_word = shlex.quote(word)
-    if len(quoted_word) <= _LINE or not word.startswith("{"):
+    if len(quoted_word) <= room or not word.startswith("{"):
         return quoted_word
     pieces = re.split(r"(?<=,)(?=[\"{])", quoted_word)
-    return "\n  ".join(_lines(pieces, ""))
+    return "\n  ".join(_lines(pieces, room, ""))
 
 
-def _lines(pieces: Iterable[str], between: str = " ") -> Iterator[str]:
+def _lines(pieces: Iterable[str], room: int, between: str = " ") -> Iterator[str]:
     """Pieces packed into lines, none of which is cut."""
     line = ""
     for piece in pieces:
-        if line and len(line) + len(piece) >= _LINE:
+        if line and len(line) + len(piece) >= room:
             yield line
             line = piece
         else:

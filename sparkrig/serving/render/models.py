@@ -147,7 +147,8 @@ class _Indented:
         self.part = part
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for line in console.render_lines(self.part, options.update(width=options.max_width - 2), pad=False):
+        rendered = console.render(self.part, options.update(width=options.max_width - 2))
+        for line in map(list, Segment.split_lines(rendered)):
             while line and not line[-1].text.strip():
                 line.pop()
             yield Segment("  " if line else "")
@@ -176,7 +177,7 @@ class Page:
             "Memory": self._memory(drawn, options.max_width),
             "Checkpoints": self._checkpoints(drawn),
             "Launches": _apart(map(launches.drawn, model.launches)) if model.launches else None,
-            "Figures": _figures(model.figures, drawn) if model.figures else None,
+            "Figures": _figures(model.figures, drawn, options.max_width) if model.figures else None,
             "Claims": self._claims(drawn) if model.claims else None,
             "Sources": self._sources(),
         }
@@ -206,13 +207,14 @@ class Page:
 
     def _memory(self, drawn: _Drawn, width: int) -> RenderableType:
         made = [budget(self.model, self.checkpoint, self.use.shared(nodes)) for nodes in self.sizes]
-        figures = (Column(justify="right", no_wrap=True) for _ in made)
-        grid = Table.grid(Column(no_wrap=True), *figures, Column(), padding=(0, 2))
-        grid.add_row("", *(Text(where(each.use.nodes), "dim") for each in made), "")
-        room = width - sum(len(where(each.use.nodes)) + 2 for each in made)
+        room = width - sum(len(where(each.use.nodes)) + 2 for each in made) >= _MEANT
+        figures = (Column(justify="right", overflow="fold") for _ in made)
+        meant = [Column()] if room else []
+        grid = Table.grid(Column(no_wrap=True), *figures, *meant, padding=(0, 2 if room else 1))
+        grid.add_row("", *(Text(where(each.use.nodes), "dim") for each in made))
         for name, told, meaning in _SHARES:
-            said = meaning.format(use=self.use) if room >= _MEANT else ""
-            grid.add_row(name, *(told(each) for each in made), Text(said, "dim"))
+            said = [Text(meaning.format(use=self.use), "dim")] if room else []
+            grid.add_row(name, *(told(each) for each in made), *said)
         assumed = "; ".join(dict.fromkeys((*self.model.assumed, *(each for one in made for each in one.assumed))))
         return Group(
             f"Of {self.checkpoint.id}, {_use(self.use)}:",
@@ -256,12 +258,16 @@ class Page:
         return grid
 
     def _sources(self) -> RenderableType:
-        grid = _grid()
+        """Each address stands on a line of its own, whole."""
+        parts: list[RenderableType] = []
         for key in sorted(self.model.sources()):
             source = self.sources[key]
-            told = filter(None, (source.title, source.dated, source.versions, source.where))
-            grid.add_row(key, Text("; ".join(told), "dim", overflow="fold"))
-        return grid
+            address, _, more = source.where.partition(" ") if "://" in source.where else ("", "", source.where)
+            told = "; ".join(filter(None, (source.title, source.dated, source.versions, more.strip("()"))))
+            parts.append(Text.assemble(f"{key}: ", (told, "dim")))
+            if address:
+                parts.append(Text(f"  {address}", "dim", no_wrap=True, overflow="ignore"))
+        return Group(*parts)
 
 
 def _grid() -> Table:
@@ -321,19 +327,24 @@ def _apart(parts: Iterable[RenderableType]) -> RenderableType:
     return Group(first, *(line for part in others for line in ("", part)))
 
 
-def _figures(figures: Sequence[Figure], drawn: _Drawn) -> RenderableType:
+def _figures(figures: Sequence[Figure], drawn: _Drawn, width: int) -> RenderableType:
     """One row a metric, kind, source; settings of one workload, which stands before a comma, are one range."""
     rows: dict[tuple[str, str, int, str], list[Figure]] = {}
     for figure in figures:
         rows.setdefault((figure.metric, figure.kind, figure.nodes, figure.source), []).append(figure)
-    grid = _grid()
+    lines: list[tuple[str, Text]] = []
     for (metric, kind, nodes, source), row in rows.items():
         told = drawn.dot.join(
             f"{label}: {_span(values)}" if label else _span(values) for label, values in _labelled(row).items()
         )
         where = f"{kind}, {source}" if kind != "measured" else source
         on = {1: "", 2: ", pair"}.get(nodes, f", {nodes} Sparks")
-        grid.add_row(metric, Text.assemble(told, (f" ({where}{on})", "dim")))
+        lines.append((metric, Text.assemble(told, (f" ({where}{on})", "dim"))))
+    if width < _MEANT + max(len(metric) for metric, _ in lines):
+        return Group(*(Text.assemble(f"{metric}: ", line) for metric, line in lines))
+    grid = _grid()
+    for metric, line in lines:
+        grid.add_row(metric, line)
     return grid
 
 

@@ -24,7 +24,7 @@ from click.testing import CliRunner, Result
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from docs.make import MODELS, with_memory, with_models
+from docs.make import MODELS, with_models
 from sparkrig.cli import models as verb
 from sparkrig.refusal import Refusal
 from sparkrig.serving import arguments, container, launch_text
@@ -343,7 +343,8 @@ def test_a_page_has_all_of_a_model() -> None:
         "2026-04-25",
     ):
         assert text in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    folded = [line for line in shown.splitlines() if "://" not in line and not line.endswith("\\")]
+    assert max(map(len, folded)) <= 80, "an address, and a word of a command, is whole"
 
 
 @pytest.mark.parametrize("words", [(), ("show", "gpt-oss-120b")], ids=["list", "page"])
@@ -611,4 +612,4 @@ def test_nothing_of_pyinfra_is_loaded() -> None:
 
 def test_the_table_of_models_is_current() -> None:
     text = MODELS.read_text(encoding="utf-8")
-    assert text == with_memory(with_models(text)), "make docs"
+    assert text == with_models(text), "make docs"

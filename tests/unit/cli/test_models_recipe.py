@@ -42,6 +42,21 @@ def test_on_a_screen_its_lines_are_folded(tmp_path: Path, monkeypatch: pytest.Mo
     assert folded.replace("\n  ", " ") == one_line
 
 
+def test_on_a_screen_what_to_try_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    refused = shown(tmp_path, model="someone/a-model-of-a-rather-long-name").output.splitlines()
+    assert [line for line in refused if len(line) > 40] == [
+        "  sparkrig models show someone/a-model-of-a-rather-long-name --save"
+    ] * 2, refused
+    missing = CliRunner().invoke(models, ["show", "no/such/folder/and/file.yaml"])
+    assert missing.output.splitlines() == [
+        "no/such/folder/and/file.yaml cannot be",
+        "  read: no such file or directory.",
+        "  Try:",
+        "  ls -l no/such/folder/and/file.yaml",
+    ]
+
+
 def test_what_is_refused_is_said_with_one_thing_to_try(tmp_path: Path) -> None:
     pair = shown(tmp_path, cluster_only=True)
     assert pair.exit_code == 0, "it would on two"

@@ -21,7 +21,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.resources import trust, watch
 from sparkrig.resources.time import CHRONY_PATH
 from sparkrig.runs import undo, undo_merge, undo_outcome, undo_target
-from sparkrig.runs.journal import Journal, Left, Run
+from sparkrig.runs.journal import Journal, Left, Run, Step
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.render.journal import lines, newest, rows, undoing
 from sparkrig.runs.undo import Change, Plan
@@ -342,6 +342,14 @@ def test_what_is_planned_says_why() -> None:
     console.print(undoing(both, dict.fromkeys(both, SETTLED)))
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert shown.count("both changed a") == 1 and shown.index("+b") < shown.index("spark-b alone:")
+
+
+def test_what_the_owner_s_own_steps_did_is_said_to_stay() -> None:
+    made = run(1, NOTHING, FIRST)
+    found = host(replace(made, steps=(*made.steps, Step("Own steps | Tailscale | join", 1, 2, 0))), now=FIRST)
+    console = Console(file=io.StringIO(), width=120, color_system=None)
+    console.print(undoing({"spark-a": Plan("R1", (Change(NCCL, "remove"),))}, {"spark-a": found}))
+    assert "stays   what the owner's own steps did: Tailscale | join" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_the_package_that_goes_with_its_note_is_named() -> None:
