@@ -12,6 +12,7 @@ from typing import Any
 from pyinfra.api import Config, Host, Inventory, arguments
 from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
+from pyinfra.api.host import HostData
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
 from sparkrig import login
@@ -82,6 +83,8 @@ def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> P
     absent: its peers that are not asked; one that cannot be read is a finding of the peer's own.
     """
     host = run.inventory.get_host(spark.name)
+    # one mapping for pyinfra's five, each of which it asks for each of its arguments at each operation
+    host.data = HostData(host, host.data.dict())
     with ctx_host.use(host):
         if refusals := judge(spark, absent=absent):
             return Planned(refusals=tuple(refusals))

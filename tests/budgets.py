@@ -14,6 +14,8 @@ from pathlib import Path
 
 import yaml
 
+from tests.tables import data
+
 ROOT = Path(__file__).resolve().parents[1]
 BUDGETS = Path(__file__).with_name("budgets.yaml")
 PRODUCT = ("sparkrig", "facts", "operations", "deploys", "templates")
@@ -34,7 +36,7 @@ def main() -> None:
     there = dict(sorted(counted(sizes).items()))
     if "--set" in sys.argv:
         BUDGETS.write_text(yaml.safe_dump(there, sort_keys=False), encoding="utf-8")
-    budgets: dict[str, int] = yaml.safe_load(BUDGETS.read_text(encoding="utf-8"))
+    budgets: dict[str, int] = data(BUDGETS)
     for room in {**budgets, **there}:
         print(f"{there.get(room, 0):7,} of {budgets.get(room, 0):7,}  {room}")
     wrong = [room for room in {**budgets, **there} if not fits(room, there.get(room, 0), budgets.get(room, 0))]

@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict
 
 from sparkrig.serving.budget import Overhead, Use, overhead
 from sparkrig.serving.model import Nodes
+from tests.tables import data
 
 FILE = Path(__file__).resolve().parent / "fixtures" / "memory" / "logs.yaml"
 
@@ -72,4 +72,4 @@ class Log(BaseModel):
 
 
 def logs() -> list[Log]:
-    return [Log.model_validate(row) for row in yaml.safe_load(FILE.read_text(encoding="utf-8"))]
+    return [Log.model_validate(row) for row in data(FILE)]

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from sparkrig.parsing import safe_yaml
+
 LONGEST_NAME = 200
 
 
@@ -16,10 +18,14 @@ class Row(dict[str, Any]):
     """A row of a table in a file: a value for each argument of what tests it."""
 
 
+def data(file: Path | str) -> Any:
+    """What a YAML file has, or the one beside a test module (`__file__`); by libyaml, in a tenth of the time."""
+    return yaml.load(Path(file).with_suffix(".yaml").read_text(encoding="utf-8"), Loader=safe_yaml.FAST)
+
+
 def table(module: str, name: str) -> dict[str, Row]:
     """The rows of a table, by their names, from the YAML file of a test module (`__file__`) beside it."""
-    tables = yaml.safe_load(Path(module).with_suffix(".yaml").read_text(encoding="utf-8"))
-    return {row: Row(fields) for row, fields in tables[name].items()}
+    return {row: Row(fields) for row, fields in data(module)[name].items()}
 
 
 def tabled(module: str, name: str) -> pytest.MarkDecorator:

@@ -108,11 +108,14 @@ def load() -> None:
     connectors = import_module("pyinfra.api.connectors")
     keep_catalogue()
     import_module("sparkrig.serving.io.catalogue_files").catalogue()
-    import_module("sparkrig.serving.io.vllm_flags").knowledge()
+    known = import_module("sparkrig.serving.io.vllm_flags").knowledge()
+    for release in known.releases:
+        known.table(release)
     import_module("sparkrig.serving.io.lint_rules").rules()
     spare_pyinfra()
     _compile_once()
-    for file in sorted([*(ROOT / "sparkrig").glob("*.py"), *(ROOT / "sparkrig").glob("*/*.py")]):
+    depths = ("*.py", "*/*.py", "*/*/*.py")
+    for file in sorted(file for depth in depths for file in (ROOT / "sparkrig").glob(depth)):
         name = file.relative_to(ROOT).with_suffix("")
         if name.parts[1] not in NO_PACKAGES and file.stem != "__init__":
             import_module(".".join(name.parts))
@@ -139,6 +142,8 @@ def spare_pyinfra() -> None:
 
 def _compile_once() -> None:
     cli: Any = import_module("pyinfra_cli.util")
+    inventory: Any = import_module("pyinfra_cli.inventory")
+    inventory._get_imported_names = cache(inventory._get_imported_names)  # for each setting, of one file
     cli.compile = cache(compile)  # by its text, of the deploys of the repository that most runs carry out
     for file in (ROOT / "deploys").glob("*.py"):
         for name in (str(file), f"deploys/{file.name}"):

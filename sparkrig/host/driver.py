@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 from sparkrig.cure import on_host, quoted
 from sparkrig.host import grub
@@ -90,7 +91,7 @@ class Packages(Value):
     grub: grub.Boot | None = None
     kept: bool = False
 
-    @property
+    @cached_property
     def installed(self) -> list[Package]:
         return [row for row in self.rows if row.installed]
 
@@ -143,6 +144,7 @@ def _candidate(rest: str) -> str:
     return grammar.VERSION.held(found.group(1)) if found else "?"
 
 
+@lru_cache(maxsize=4096)
 def belongs(package: Package, branch: int) -> bool:
     """Whether a package is part of what must stay together on that driver branch."""
     if _HELPER.fullmatch(package.name) or _KERNEL.fullmatch(package.name):

@@ -284,12 +284,12 @@ def at(found: Any, minor: Version) -> Any:
     return next((value for spans, value in found.items() if within(spans, minor)), None)
 
 
+@cache
 def within(spans: str | None, minor: Version) -> bool:
     """Whether a minor version lies in one of the spans; none are all versions."""
     return spans is None or any(_in_one(each, minor) for each in spans.split(", "))
 
 
-@cache
 def _in_one(span: str, minor: Version) -> bool:
     found = re.fullmatch(r"in (\S+)|from (\S+)|(?:(\d\S*) )?to (\S+)", span)
     if found is None:

@@ -8,15 +8,13 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from sparkrig.redaction.book import Known
 from sparkrig.redaction.redactor import KINDS
+from tests.tables import data
 
-_DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_DATA: Mapping[str, Any] = data(__file__)
 _HOST: Mapping[str, list[Any]] = _DATA["host"]
 _KINDS: Mapping[str, Mapping[str, Any]] = _DATA["kinds"]
 assert set(_KINDS) == {kind.name for kind in KINDS}

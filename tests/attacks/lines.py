@@ -12,15 +12,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-import yaml
-
 from tests.attacks import canaries
+from tests.tables import data
 
-_GROUPS: Mapping[str, Iterable[str]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8"))
+_GROUPS: Mapping[str, Iterable[str]] = data(__file__)
 MARK = re.compile(r"«(\w+)»")
 _HEX, _MIXED = "0123456789abcdef", "abcdefghjkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _OF_BYTES = "3456789abcd"  # of what has no zeros in front

@@ -5,14 +5,12 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from tests.attacks.lines import AROUND, LOGS, MARK
+from tests.tables import data
 
-_DATA: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_DATA: Mapping[str, Any] = data(__file__)
 SECRET: Sequence[str] = _DATA["secret"]
 INNOCENT: Sequence[str] = _DATA["innocent"]
 HARMLESS: Sequence[str] = _DATA["harmless"]

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-import yaml
+from tests.tables import data
 
 
 @dataclass(frozen=True)
@@ -26,5 +25,5 @@ class Printed:
 # by kind (sparkrig.checks.reference.KINDS): what makes it, or why its cure is executed on no guest
 CURES: Mapping[str, tuple[Printed, ...] | str] = {
     kind: cures if isinstance(cures, str) else tuple(Printed(**cure) for cure in cures)
-    for kind, cures in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")).items()
+    for kind, cures in data(__file__).items()
 }

@@ -7,11 +7,10 @@ Which tests show a row stands at the tests: `@pytest.mark.fault(16)`. docs/fault
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
-import yaml
+from tests.tables import data
 
-_TABLE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_TABLE = data(__file__)
 PROMISES: dict[int, str] = _TABLE["promises"]
 
 

@@ -15,12 +15,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import yaml
-
 from tests.faults.record import commit
 from tests.mutations import score
 from tests.mutations.copies import FAILED, PASSED, ROOT, Copy
 from tests.mutations.score import NAMED, Score
+from tests.tables import data
 
 LIST = Path(__file__).with_name("mutations.yaml")
 
@@ -40,7 +39,7 @@ class Mutation:
 
 def main(words: Sequence[str]) -> int:
     """Check the mutations that are meant; 1 where one is not as the list says."""
-    listed = [Mutation(**row) for row in yaml.safe_load(LIST.read_text(encoding="utf-8"))]
+    listed = [Mutation(**row) for row in data(LIST)]
     chosen = [each for each in listed if not words or any(w == each.topic or w in each.name for w in words)]
     stale = [each for each in chosen if (ROOT / each.file).read_text(encoding="utf-8").count(each.old) != 1]
     for each in stale:

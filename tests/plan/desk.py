@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:  # which has the desk as a fixture
 
 ROOT = Path(__file__).resolve().parents[2]
 Entry = tuple[str, dict[str, Any]]
+PRINTED = "fake_responses"
 HEAD = "from sparkrig.inventory import checked as _checked\n"
 # what each process that loads the inventory does besides: nothing settles on a fake host, and commands are counted
 NOTED = """
@@ -38,11 +41,27 @@ def defaults(folder: Path) -> None:
     (folder / "group_data" / "all.py").write_text(text)
 
 
+class _Beside:
+    """What stands in the file beside an inventory: Python compiles a literal of that size for ten milliseconds."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"_beside[{self._name!r}]"
+
+
 def write(folder: Path, entries: Sequence[Entry], head: str = HEAD) -> Path:
-    """An inventory of these hosts."""
+    """An inventory of these hosts; what they print stands beside it, in a file that no later inventory changes."""
     defaults(folder)
+    printed = pickle.dumps({name: data[PRINTED] for name, data in entries if PRINTED in data})
+    beside = folder / f"{sha256(printed).hexdigest()}.printed"
+    beside.write_bytes(printed)
+    rows = [(name, {**data, PRINTED: _Beside(name)} if PRINTED in data else data) for name, data in entries]
     file = folder / "sparks.py"
-    file.write_text(f"{head}sparks = _checked({[*entries]!r}, __file__)\n")
+    head += "import pickle as _pickle\nfrom pathlib import Path as _Path\n"
+    head += f"_beside = _pickle.loads(_Path({str(beside)!r}).read_bytes())\n"
+    file.write_text(f"{head}sparks = _checked({rows!r}, __file__)\n")
     return file
 
 

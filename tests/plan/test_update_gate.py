@@ -6,17 +6,17 @@ import re
 from typing import Any
 
 import pytest
-import yaml
 
 from tests import warm
 from tests.plan import recordings
 from tests.plan.conftest import ROOT, A, sections
 from tests.plan.desk import Desk
 from tests.plan.updating import IDLE, NOW, ahead, every, look, pair
+from tests.tables import data
 from tests.unit import updates
 
 FILE = updates.RECORDED / "units.yaml"
-UNITS: dict[str, dict[str, Any]] = yaml.safe_load(FILE.read_text())
+UNITS: dict[str, dict[str, Any]] = data(FILE)
 KERNEL, DRIVER = updates.KERNEL.removesuffix("-nvidia"), updates.DRIVER
 
 

@@ -4,30 +4,32 @@ from __future__ import annotations
 
 import json
 
-from testinfra.host import Host
+import pytest
 
-from tests.state.conftest import Spark
+from tests.state.conftest import Said, Spark
 
 
-def test_every_rail_has_a_good_measurement(host: Host, spark: Spark) -> None:
+@pytest.mark.asks(record="cat /var/lib/sparkrig/bandwidth.json", boot="cat /proc/sys/kernel/random/boot_id")
+def test_every_rail_has_a_good_measurement(said: Said, spark: Spark) -> None:
     rails = spark.fleet.rails(spark.name)
-    said = host.run("cat /var/lib/sparkrig/bandwidth.json")
     if not rails:
-        assert said.rc != 0
+        assert said.record.code != 0
         return
-    rows = json.loads(said.stdout)["rails"]
+    rows = json.loads(said.record.good)["rails"]
     found = {(row["netdev"], row["peer"]): row for row in rows}  # on a switch a netdev has a rail to each peer
     assert len(found) == len(rows) == len(rails)
-    boot = host.check_output("cat /proc/sys/kernel/random/boot_id")
     for rail in rails:
         row = found[rail.netdev, str(rail.far.address.ip)]
         assert row["address"] == str(rail.address.ip)
-        assert row["boot_id"] == boot, "measured since the last boot"
+        assert row["boot_id"] == said.boot.good, "measured since the last boot"
         # a healthy rail alone reaches 95 Gb/s [@capetron]
         assert row["gbps"] >= (spark.settings.bandwidth_floor or 95)
         assert row["path_mtu"] >= spark.settings.bandwidth_path_mtu
 
 
-def test_nothing_of_the_measurement_is_left_behind(host: Host) -> None:
-    assert host.check_output("systemctl list-units --all --no-legend 'sparkrig-bandwidth-*'") == ""
-    assert host.run("pgrep -x ib_write_bw").rc == 1
+@pytest.mark.asks(
+    units="systemctl list-units --all --no-legend 'sparkrig-bandwidth-*'", processes="pgrep -x ib_write_bw"
+)
+def test_nothing_of_the_measurement_is_left_behind(said: Said) -> None:
+    assert said.units.good == ""
+    assert said.processes.code == 1

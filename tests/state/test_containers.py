@@ -4,29 +4,40 @@ from __future__ import annotations
 
 import json
 
-from testinfra.host import Host
+import pytest
+
+from tests.state.conftest import Said
+
+KEYRING = "/etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg"
 
 
-def test_docker_runs_with_the_nvidia_runtime(host: Host) -> None:
-    assert "nvidia" in json.loads(host.check_output("docker info --format '{{json .Runtimes}}'"))
+@pytest.mark.asks(runtimes="docker info --format '{{json .Runtimes}}'")
+def test_docker_runs_with_the_nvidia_runtime(said: Said) -> None:
+    assert "nvidia" in json.loads(said.runtimes.good)
 
 
-def test_the_runtime_is_on_file_for_the_next_boot(host: Host) -> None:
-    document = json.loads(host.check_output("cat /etc/docker/daemon.json"))
+@pytest.mark.asks(daemon="cat /etc/docker/daemon.json", enabled="systemctl is-enabled docker")
+def test_the_runtime_is_on_file_for_the_next_boot(said: Said) -> None:
+    document = json.loads(said.daemon.good)
     assert document["runtimes"]["nvidia"], "a path of its owner's choice is as good as ours"
-    assert host.check_output("systemctl is-enabled docker") == "enabled"
+    assert said.enabled.good == "enabled"
 
 
-def test_the_toolkit_is_installed_and_its_runtime_is_there(host: Host) -> None:
-    installed = host.check_output("dpkg-query -W -f='${db:Status-Status}' nvidia-container-toolkit")
-    assert installed == "installed"
-    host.run_expect([0], "command -v nvidia-container-runtime")
+@pytest.mark.asks(
+    toolkit="dpkg-query -W -f='${db:Status-Status}' nvidia-container-toolkit",
+    runtime="command -v nvidia-container-runtime",
+)
+def test_the_toolkit_is_installed_and_its_runtime_is_there(said: Said) -> None:
+    assert said.toolkit.good == "installed"
+    assert said.runtime.good
 
 
-def test_its_repository_is_trusted_by_its_own_key_alone(host: Host) -> None:
-    source = host.run("cat /etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources")
-    if source.rc != 0:  # DGX OS brings the toolkit and its source
+@pytest.mark.asks(
+    source="cat /etc/apt/sources.list.d/sparkrig-nvidia-container-toolkit.sources",
+    keyring=f"stat -c '%a %U' {KEYRING}",
+)
+def test_its_repository_is_trusted_by_its_own_key_alone(said: Said) -> None:
+    if said.source.code != 0:  # DGX OS brings the toolkit and its source
         return
-    keyring = "/etc/apt/keyrings/sparkrig-nvidia-container-toolkit.gpg"
-    assert f"Signed-By: {keyring}" in source.stdout
-    assert host.check_output("stat -c '%%a %%U' %s", keyring) == "644 root"
+    assert f"Signed-By: {KEYRING}" in said.source.text
+    assert said.keyring.good == "644 root"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from testinfra.host import Host
+import pytest
 
-from tests.state.conftest import Spark
+from tests.state.conftest import Said, Spark
 
 
-def test_the_host_has_the_declared_name(host: Host, spark: Spark) -> None:
+@pytest.mark.asks(
+    now="uname -n", at_start="cat /etc/hostname", hosts="grep '^127\\.0\\.1\\.1[[:blank:]]' /etc/hosts"
+)
+def test_the_host_has_the_declared_name(said: Said, spark: Spark) -> None:
     name = spark.settings.hostname
     if name is None:
         return
-    assert host.check_output("uname -n") == host.check_output("cat /etc/hostname") == name
-    rows = host.check_output("grep '^127\\.0\\.1\\.1[[:blank:]]' /etc/hosts").splitlines()
-    assert any(name in row.partition("#")[0].split()[1:] for row in rows)
+    assert said.now.good == said.at_start.good == name
+    assert any(name in row.partition("#")[0].split()[1:] for row in said.hosts.good.splitlines())

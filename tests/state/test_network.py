@@ -4,46 +4,59 @@ from __future__ import annotations
 
 import json
 
-from testinfra.host import Host
+import pytest
 
-from tests.state.conftest import Spark
+from tests.state.conftest import Said, Spark, asks_links, cabled
+
+GUARDS = "head -qn 1 /var/lib/sparkrig/runs/*/guard/state 2>/dev/null || :"
+FIELDS = "connection.autoconnect,802-3-ethernet.mtu,ipv4.never-default,ipv4.may-fail"
 
 
-def test_links_have_address_and_mtu(host: Host, spark: Spark, cabled: dict[str, str]) -> None:
-    found = {link["ifname"]: link for link in json.loads(host.check_output("ip -j -4 addr")) if link}
-    for netdev, address in cabled.items():
+def profiles(spark: Spark) -> list[str]:
+    return [f"nmcli -g {FIELDS} connection show sparkrig-{netdev}" for netdev in spark.settings.fabric]
+
+
+def pings(spark: Spark) -> list[str]:
+    """Of a frame as long as the MTU, to the far end of each rail."""
+    size = spark.settings.mtu - 28
+    return [
+        f"ping -q -c 1 -W 10 -M do -s {size} -I {rail.netdev} {rail.far.address.ip}"
+        for rail in spark.fleet.rails(spark.name)
+    ]
+
+
+@asks_links
+@pytest.mark.asks(addresses="ip -j -4 addr")
+def test_links_have_address_and_mtu(said: Said, spark: Spark) -> None:
+    found = {link["ifname"]: link for link in json.loads(said.addresses.good) if link}
+    for netdev, address in cabled(said, spark).items():
         assert found[netdev]["mtu"] == spark.settings.mtu
         assert [f"{each['local']}/{each['prefixlen']}" for each in found[netdev]["addr_info"]] == [address]
 
 
-def test_no_change_of_it_goes_back_by_itself(host: Host) -> None:
-    states = host.check_output("head -qn 1 /var/lib/sparkrig/runs/*/guard/state 2>/dev/null || :")
-    assert {"armed", "applied"}.isdisjoint(states.split())
-    assert "sparkrig-deadman" not in host.check_output("systemctl list-timers --all --no-legend")
+@pytest.mark.asks(guards=GUARDS, timers="systemctl list-timers --all --no-legend")
+def test_no_change_of_it_goes_back_by_itself(said: Said) -> None:
+    assert {"armed", "applied"}.isdisjoint(said.guards.good.split())
+    assert "sparkrig-deadman" not in said.timers.good
 
 
-def test_each_link_is_held_by_one_profile_that_comes_back_at_boot(
-    host: Host, spark: Spark, cabled: dict[str, str]
-) -> None:
-    active = host.check_output("nmcli -t -f DEVICE,NAME connection show --active").splitlines()
-    ours = [netdev for netdev in cabled if f"{netdev}:sparkrig-{netdev}" in active]
+@asks_links
+@pytest.mark.asks(active="nmcli -t -f DEVICE,NAME connection show --active", profiles=profiles)
+def test_each_link_is_held_by_one_profile_that_comes_back_at_boot(said: Said, spark: Spark) -> None:
+    links, active = cabled(said, spark), said.active.good.splitlines()
+    ours = [netdev for netdev in links if f"{netdev}:sparkrig-{netdev}" in active]
     if "leave" not in spark.settings.adopt.values():  # else others may be in charge of the rest
-        assert ours == list(cabled)
-    for netdev in ours:
-        said = host.check_output(
-            "nmcli -g connection.autoconnect,802-3-ethernet.mtu,ipv4.never-default,ipv4.may-fail"
-            " connection show %s",
-            f"sparkrig-{netdev}",
-        )
-        assert said.split() == ["yes", str(spark.settings.mtu), "yes", "no"]
+        assert ours == list(links)
+    for netdev, profile in zip(spark.settings.fabric, said.each("profiles"), strict=True):
+        if netdev in ours:
+            assert profile.good.split() == ["yes", str(spark.settings.mtu), "yes", "no"]
 
 
-def test_the_fabric_is_no_way_out(host: Host, spark: Spark) -> None:
-    routes = json.loads(host.check_output("ip -j -4 route show default"))
-    assert {route["dev"] for route in routes}.isdisjoint(spark.settings.fabric)
+@pytest.mark.asks(routes="ip -j -4 route show default")
+def test_the_fabric_is_no_way_out(said: Said, spark: Spark) -> None:
+    assert {route["dev"] for route in json.loads(said.routes.good)}.isdisjoint(spark.settings.fabric)
 
 
-def test_full_frames_reach_the_peer_unfragmented(host: Host, spark: Spark) -> None:
-    for rail in spark.fleet.rails(spark.name):
-        size, target = spark.settings.mtu - 28, str(rail.far.address.ip)
-        host.run_expect([0], "ping -q -c 1 -W 10 -M do -s %s -I %s %s", str(size), rail.netdev, target)
+@pytest.mark.asks(pings=pings)
+def test_full_frames_reach_the_peer_unfragmented(said: Said) -> None:
+    assert [ping.command for ping in said.each("pings") if ping.code != 0] == []

@@ -18,6 +18,7 @@ from tests.mutations.__main__ import LIST
 from tests.mutations.mutate import Explained, Kept, explanations, main, unexplained, unused
 from tests.mutations.operators import Mutant, mutants
 from tests.mutations.score import MODULES, NAMED, Score
+from tests.tables import data
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = """\
@@ -35,7 +36,7 @@ def limit(found: int | None, sure: bool = True) -> int | None:
 
 def test_each_named_mutation_breaks_a_text_that_is_there_and_names_a_test_that_is() -> None:
     """Such as a change of the product or a move of the tests leaves behind: nothing is run where one is stale."""
-    for row in yaml.safe_load(LIST.read_text(encoding="utf-8")):
+    for row in data(LIST):
         assert (ROOT / row["file"]).read_text(encoding="utf-8").count(row["old"]) == 1, row["name"]
         file, _, name = row["test"].partition("::")
         assert f"def {name.partition('[')[0]}" in (ROOT / file).read_text(encoding="utf-8"), row["test"]

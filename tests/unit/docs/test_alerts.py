@@ -21,7 +21,7 @@ from sparkrig.drift.render import drift_prom
 from sparkrig.host import blackbox, gpu, health
 from sparkrig.host.nvidia_smi import THERMAL
 from sparkrig.resources.kind import to_read
-from tests.tables import each_row
+from tests.tables import data, each_row
 from tests.unit.blackbox_host import written_by
 from tests.unit.prometheus import DRIFTED, OTHERS, ROOT, programs
 
@@ -39,7 +39,7 @@ class Case:
     always: Mapping[str, str] = field(default_factory=dict)
 
 
-_TABLE = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_TABLE = data(__file__)
 CASES, SILENT = (
     {alert: [Case(**case) for case in cases] for alert, cases in _TABLE[part].items()}
     for part in ("fires", "silent")

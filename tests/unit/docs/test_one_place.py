@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import yaml
-
-from tests.tables import each_row
+from tests.tables import data, each_row
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 PAGES = {file.stem: " ".join(file.read_text(encoding="utf-8").split()) for file in DOCS.glob("*.md")}
-PROMISES: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+PROMISES: dict[str, list[str]] = data(__file__)
 
 
 def test_each_promise_has_one_place() -> None:

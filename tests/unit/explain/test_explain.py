@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from sparkrig.bandwidth import nccl_tests
 from sparkrig.explain.explanation import Explained
 from sparkrig.explain.tools import exit_code, explain
 from sparkrig.verdict import Verdict
-from tests.tables import each_row
+from tests.tables import data, each_row
 from tests.unit.pastes import FIXTURES, HEALTHY, SLOW, perftest, run
 
 SERIAL, UUID = "MT2402XZ0AB", "0a1b2c3d-1234-5678-9abc-0a1b2c3d4e5f"
@@ -130,7 +129,7 @@ REPORT = json.dumps(
 )
 SWEEP = HEADER.format("Gb/sec") + " 2  5000  0.042  0.042  2.63\n 65536  5000  112.0  111.8  0.213\n"
 
-FORMS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+FORMS = data(__file__)
 
 
 def form(row: Mapping[str, Any]) -> str:

@@ -6,13 +6,11 @@ import json
 import random
 import time
 
-import yaml
-
 from sparkrig.explain.tools import SPLITTER, exit_code, explain, read
-from tests.tables import each_row
+from tests.tables import data, each_row
 from tests.unit.pastes import FIXTURES, HEALTHY, run
 
-RECORDS = yaml.safe_load((FIXTURES / "paste" / "records.yaml").read_text(encoding="utf-8"))
+RECORDS = data(FIXTURES / "paste" / "records.yaml")
 # lines of which each has a sign that is known, of all the tables
 SIGNS = (
     "NVRM: Xid (PCI:000f:01:00): 119, pid=1, Timeout after 45s of waiting for RPC response from GPU0 GSP!",

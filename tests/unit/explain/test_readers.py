@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
-
-import yaml
 
 from sparkrig.explain import cages
 from sparkrig.explain.readers import ROWS
 from sparkrig.explain.tools import explain
 from sparkrig.settings import Settings
-from tests.tables import each_row
+from tests.tables import data, each_row
 from tests.unit.pastes import FIXTURES, run
 
-RECORDS: Mapping[str, Any] = yaml.safe_load((FIXTURES / "paste" / "readers.yaml").read_text(encoding="utf-8"))
-FORMS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+RECORDS: Mapping[str, Any] = data(FIXTURES / "paste" / "readers.yaml")
+FORMS: Mapping[str, Any] = data(__file__)
 
 
 def holds(row: Mapping[str, Any]) -> None:

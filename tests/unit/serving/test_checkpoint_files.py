@@ -7,17 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from sparkrig.serving.budget import GIB, Use, budget
 from sparkrig.serving.checkpoint import files
 from sparkrig.serving.checkpoint.config import Config, Unreadable
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.model import Full, Layers, Model, Sliding
-from tests.tables import each_row, table
+from tests.tables import data, each_row, table
 
 FOLDER = Path(__file__).parents[2] / "fixtures" / "checkpoints"
-EXPECTED = yaml.safe_load(Path(__file__).with_name("checkpoints.yaml").read_text(encoding="utf-8"))
+EXPECTED = data(Path(__file__).with_name("checkpoints.yaml"))
 
 
 def text(name: str, file: str = "config.json") -> str:

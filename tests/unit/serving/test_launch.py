@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from sparkrig.serving import arguments, engines, launch_text
 from sparkrig.serving.container import Container, Mount
 from sparkrig.serving.launch import Launch, NotRead, Unreadable
-from tests.tables import each_row
+from tests.tables import data, each_row
 from tests.unit.launches import COMPOSED, INJECTED, INSPECTED
 
-TABLE: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("launches.yaml").read_text(encoding="utf-8"))
+TABLE: list[dict[str, Any]] = data(Path(__file__).with_name("launches.yaml"))
 # forms in which the words of a row are tried, by the row's key
 FORMS = {
     "text": ("{}",),

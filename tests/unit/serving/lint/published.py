@@ -18,12 +18,11 @@ from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
+from tests.tables import data
 
 INDEX = Path(__file__).resolve().parents[3] / "fixtures/launches/index.yaml"
 LAUNCHES: Mapping[str, Mapping[str, Any]] = {
-    name: each
-    for name, each in yaml.safe_load(INDEX.read_text(encoding="utf-8")).items()
-    if each["engine"] == "vllm"
+    name: each for name, each in data(INDEX).items() if each["engine"] == "vllm"
 }
 KEPT_BACK: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     INDEX.with_name("kept_back.yaml").read_text(encoding="utf-8")

@@ -17,10 +17,10 @@ from sparkrig.serving.launch import Launch
 from sparkrig.serving.lint import conditions, judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.rule import Condition, Range, Rule
-from tests.tables import each_row
+from tests.tables import data, each_row
 
 TABLES = vllm_flags.knowledge()
-TESTED = {*yaml.safe_load((Path(__file__).parent / "rules.yaml").read_text(encoding="utf-8"))}
+TESTED = {*data(Path(__file__).parent / "rules.yaml")}
 ROWS = {rule.id: rule for rule in lint_rules.rules() if rule.when and rule.id not in TESTED}
 # what makes a launch so, by the name of its model
 NAMED = {
@@ -219,7 +219,7 @@ def test_a_row_that_cannot_stand_is_refused_by_its_file_its_name_and_the_field(t
         assert refused.value.what.startswith(f"{tmp_path / 'lint' / 'kernels.yaml'}: mine"), refused.value.what
         assert field in refused.value.what, refused.value.what
 
-    for case in yaml.safe_load((Path(__file__).parent / "refused.yaml").read_text(encoding="utf-8")):
+    for case in data(Path(__file__).parent / "refused.yaml"):
         row = {**ROW, **case["row"]}
         holds({name: value for name, value in row.items() if value is not None}, case["said"])
     holds({"severity": "off"}, "there is no such rule to drop")

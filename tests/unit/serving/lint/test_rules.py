@@ -13,13 +13,13 @@ from sparkrig.serving.io import catalogue_files, lint_rules, vllm_flags
 from sparkrig.serving.lint import judgement
 from sparkrig.serving.lint.case import Case
 from sparkrig.serving.lint.judgement import Finding
-from tests.tables import each_row
+from tests.tables import data, each_row
 from tests.unit.launch_texts import filled
 
 KNOWN, TABLES, RULES = catalogue_files.catalogue(), vllm_flags.knowledge(), lint_rules.rules()
 HERE = Path(__file__).parent
-BROKEN: dict[str, list[dict[str, str]]] = yaml.safe_load((HERE / "rules.yaml").read_text(encoding="utf-8"))
-CASES: dict[str, Any] = yaml.safe_load((HERE / "cases.yaml").read_text(encoding="utf-8"))
+BROKEN: dict[str, list[dict[str, str]]] = data(HERE / "rules.yaml")
+CASES: dict[str, Any] = data(HERE / "cases.yaml")
 
 
 def cased(text: str, sparks: int | None = None, vllm: str = "") -> Case:
