@@ -1,4 +1,4 @@
-"""A node of Ray runs where it is declared, and the head has as many nodes as there are hosts."""
+"""A node of Ray runs where it is declared, in the declared image, and starts with the host."""
 
 from __future__ import annotations
 
@@ -16,5 +16,3 @@ def test_the_node_runs_in_the_declared_image(host: Host, spark: Spark) -> None:
     assert host.check_output("systemctl is-enabled sparkrig-ray") == "enabled"
     declared = host.check_output("docker image inspect -f '{{.Id}}' %s", image)
     assert host.check_output("docker container inspect -f '{{.Image}}' sparkrig-ray") == declared
-    status = host.check_output("docker exec sparkrig-ray ray status")
-    assert status.count(" node_") == len(spark.fleet.group(spark.name))
