@@ -58,7 +58,8 @@ def carry(pair: Pair) -> None:
 def left(guest: Guest) -> str:
     """What of Ray is there: units, processes, sockets, shared memory, files."""
     return guest.output(
-        f"ls -d {ray.UNIT_FILE} /etc/systemd/system/*.wants/{ray.UNIT}.service {ray.STATE} /tmp/ray 2>/dev/null; sudo docker ps -aq --filter name={ray.UNIT}; pgrep -f '[r]ay start'; sudo ls /dev/shm; "
+        f"ls -d {ray.UNIT_FILE} /etc/systemd/system/*.wants/{ray.UNIT}.service {ray.STATE} /tmp/ray 2>/dev/null; "
+        f"sudo docker ps -aq --filter name={ray.UNIT}; pgrep -f '[r]ay start'; sudo ls /dev/shm; "
         f"systemctl list-units --all --plain --no-legend '{ray.UNIT}*'; sudo ss -Hltn '( sport = :{ray.PORT} or "
         f"sport = :{ray.DASHBOARD_PORT} )'; true"
     )
