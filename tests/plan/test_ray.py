@@ -12,6 +12,7 @@ import pytest
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
 from sparkrig.resources import ray
+from tests.plan.clustered import Cluster
 from tests.plan.conftest import A, B, Deploy, Host, converged, sections
 from tests.plan.conftest import pair as hosts_of
 from tests.plan.desk import Desk
@@ -54,8 +55,12 @@ def pair(a: str, b: str, **data: Any) -> list[Host]:
     """Two hosts whose files, asked for again, are those of the look, without the empty rows of a recording."""
     hosts = hosts_of(a, b, **data)
     for each in hosts:
-        each.later = {"files": "\n".join(filter(None, sections(each.seen)["files"].splitlines()))}
+        each.later = read_again(each)
     return hosts
+
+
+def read_again(host: Host) -> dict[str, str]:
+    return {"files": "\n".join(filter(None, sections(host.seen)["files"].splitlines()))}
 
 
 def on(run: list[tuple[str, str]], text: str) -> set[str]:
@@ -126,3 +131,16 @@ def test_two_images_are_refused_before_any_change(deploy: Deploy) -> None:
     run = deploy(hosts, "-y")
     assert (run.code, run.changes) == (1, [])
     assert "and a Ray cluster has one" in run.stderr
+
+
+@pytest.mark.parametrize("form", ["ring", "switch"])
+def test_three_meet_where_all_reach_each_other(deploy: Deploy, form: str) -> None:
+    """A ring has no subnet of all three, so the head's address comes from the look at it, side by side."""
+    cluster = Cluster(3, form, settings=(*ON.items(),))
+    hosts = cluster.settled()
+    for each in hosts:
+        each.later = {**each.later, **read_again(each)}
+    run = deploy(hosts, "-y", file="deploys/ray.py")
+    assert run.code == 0, run.stderr
+    assert on(run.changes, PLACE) == on(run.changes, SETTLE) == {*cluster.names}
+    assert on(run.changes, JOINED) == {"spark-a"}

@@ -19,6 +19,7 @@ from sparkrig.resources import ray
 from sparkrig.resources.check import Subject
 from sparkrig.resources.ray import RAY
 from sparkrig.settings import SettingsError
+from tests.plan.clustered import Cluster
 from tests.tables import each_row
 from tests.unit import states
 from tests.unit.states import PAIR, SEEN, A, B
@@ -106,6 +107,18 @@ def test_the_unit_of_each_node() -> None:
         assert "TOKEN=" not in text and "--shm-size 2147483648" in text
     assert "--head" in ray.unit_text(host(name=B, ray_head=B))
     assert "--head" not in ray.unit_text(host(ray_head=B))
+
+
+def test_nodes_of_a_ring_meet_in_the_management_network() -> None:
+    """No subnet of its fabric reaches all three; where the head was not looked at, its address is not known."""
+    cluster = Cluster(3, "ring", settings=(*ON.items(),))
+    looks = dict(zip(cluster.names, (SEEN[A], SEEN[B], SEEN[B]), strict=True))
+    management = SEEN[A].network.management
+    assert management
+    text = ray.unit_text(subject("spark-b", cluster.fleet, looks))
+    assert f"--address={management[1].ip}:6379" in text
+    with pytest.raises(Refusal, match="the management address of spark-a is not known"):
+        ray.unit_text(subject("spark-b", cluster.fleet, {"spark-b": SEEN[B]}))
 
 
 def test_what_changes() -> None:
