@@ -14,6 +14,7 @@ from ipaddress import IPv4Address
 from sparkrig import programs
 from sparkrig.cure import Cure, advice, on_host, quoted, with_setting
 from sparkrig.files import SECRETS_FILE, File, Managed
+from sparkrig.fleet import Fleet
 from sparkrig.host.ray import Ray, parse
 from sparkrig.network.environment import CONTAINER_ENV
 from sparkrig.refusal import Refusal
@@ -142,16 +143,21 @@ RAY = RayCluster()
 # --- what is declared
 
 
-def head(subject: Subject) -> str:
-    """The host that leads the cluster. Raises Refusal where ray_head names none of the group."""
-    group, wanted = subject.fleet.group(subject.name), subject.settings.ray_head
-    found = [name for name in group if wanted in (None, name, bare_name(name))]
+def leads(fleet: Fleet, name: str) -> str:
+    """The host that leads the cluster of a host. Raises Refusal where there is none, or it is not of the group."""
+    group, wanted = fleet.group(name), fleet[name].ray_head
+    if fleet[name].ray_image is None:
+        raise Refusal(f"{bare_name(name)} has no Ray cluster", advice("set ray_image (sparkrig docs ray)"))
+    found = [each for each in group if wanted in (None, each, bare_name(each))]
     if not found:
-        names = listed(map(bare_name, group))
-        raise Refusal(
-            f"ray_head is {wanted}, and the hosts are {names}", with_setting("ray_head", bare_name(group[0]))
-        )
+        cure = with_setting("ray_head", bare_name(group[0]))
+        raise Refusal(f"ray_head is {wanted}, and the hosts are {listed(map(bare_name, group))}", cure)
     return found[0]
+
+
+def head(subject: Subject) -> str:
+    """The same of the host that is looked at. Raises Refusal."""
+    return leads(subject.fleet, subject.name)
 
 
 def address(subject: Subject, name: str) -> IPv4Address:

@@ -12,10 +12,11 @@ import pytest
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
 from sparkrig.resources import ray
+from tests import warm
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import A, B, Deploy, Host, converged, sections
 from tests.plan.conftest import pair as hosts_of
-from tests.plan.desk import Desk
+from tests.plan.desk import Desk, write
 from tests.unit.states import PAIR, SEEN
 
 ID = f"sha256:{'b' * 64}"
@@ -144,3 +145,25 @@ def test_three_meet_where_all_reach_each_other(deploy: Deploy, form: str) -> Non
     assert run.code == 0, run.stderr
     assert on(run.changes, PLACE) == on(run.changes, SETTLE) == {*cluster.names}
     assert on(run.changes, JOINED) == {"spark-a"}
+
+
+FIGURES = 'sparkrig-ray {"nodes": ["192.168.100.11", "192.168.100.12"], "backend": "nccl", "transport": "%s", '
+FIGURES += '"bytes": 2147483648, "seconds": 0.1, "wrong": 0}'
+
+
+def test_the_verb_measures_on_the_head_alone(tmp_path: Path) -> None:
+    for transport, code, words in (("IB", 0, ""), ("Socket", 2, "NCCL went over Socket, and IB is expected")):
+        hosts = pair(standing("a"), standing("b"), **ON)
+        hosts[0].responses = {"docker exec -i sparkrig-ray": [FIGURES % transport]}
+        file = write(tmp_path, [host.entry() for host in hosts])
+        for more in ((), ("--json",)):
+            done = warm.run("sparkrig", "bandwidth", str(file), "--ray", *more, env={"NO_COLOR": "1"}, timeout=60)
+            assert done.returncode == code, done.stdout + done.stderr
+            assert "10.74 GB/s by NCCL over" in done.stdout + done.stderr and words in done.stdout + done.stderr
+        assert json.loads(done.stdout)["ray"][0]["transport"] == transport
+
+
+def test_the_verb_says_where_there_is_no_cluster(tmp_path: Path) -> None:
+    file = write(tmp_path, [host.entry() for host in pair(converged("a"), converged("b"))])
+    done = warm.run("sparkrig", "bandwidth", str(file), "--ray", env={"NO_COLOR": "1"}, timeout=60)
+    assert done.returncode == 3 and "spark-a has no Ray cluster" in done.stdout

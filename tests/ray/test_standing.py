@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sparkrig import programs
+from sparkrig.bandwidth import ray_gather as gather
 from sparkrig.fleet import Fleet
 from sparkrig.host.ray import Ray
 from sparkrig.operations.ray import JOINED
@@ -111,6 +112,12 @@ def test_a_pair_stands_and_whoever_was_lost_joins_again(standing: Standing) -> N
     assert checks["ray.nodes"].found.startswith("2 nodes with one GPU each, Ray 2.60.0, 0.0 of 0."), (
         "of one or two"
     )
+
+    # without PyTorch, as here, Ray's own objects cross; NCCL and gloo need a container with it
+    standing.job("python3", "-c", programs.file("ray_gather.py"), str(8 * 2**20))
+    told = gather.parse(standing.pair.nodes[-1].printed)
+    assert told and (told.backend, told.transport, told.fault) == ("objects", "TCP", "")
+    assert {*told.nodes} == {FABRIC[A], FABRIC[B]} and told.bytes == 2 * 8 * 2**20 and told.seconds > 0
 
     standing.job("python3", "-c", DETACHED)
     held = standing.checks(standing.look())["ray.held"]
