@@ -17,7 +17,8 @@ from lab.errors import LabError
 
 NAME = "vllm-standin:1"
 NAMES = {"vllm": NAME, "sglang": "sglang-standin:1", "llama.cpp": "llama.cpp-standin:1"}
-_STANDIN = Path(__file__).with_name("standin.py")
+RAY = "ray-standin:1"
+_STANDIN, _RAY = (Path(__file__).with_name(name) for name in ("standin.py", "standin_ray.py"))
 _BUILD_S = 600
 
 # $1 name, $2 the options of the stand-in, $3 its entrypoint in JSON, $4 the engine; on stdin the stand-in
@@ -56,6 +57,7 @@ sglang)
   to=$root$library/sglang/launch_server.py
   : >"$to"
   ;;
+ray) to=$root/usr/bin/ray; : >"$to" ;;
 *) to=$root/usr/bin/vllm; : >"$to" ;;
 esac
 [ "$engine" = llama.cpp ] || ln -s "$(basename "$python")" "$root/usr/bin/python3"
@@ -91,10 +93,10 @@ def build(node: str, told: str = "", name: str = "", entrypoint: str = "", engin
     """Make it on a guest; its ID. LabError where it fails.
 
     told: options of the stand-in (lab/standin.py); name: of the image, empty for that of its engine; entrypoint:
-    in JSON, such as that of NVIDIA's images; engine: as `serve_engine` has it.
+    in JSON, such as that of NVIDIA's images; engine: as `serve_engine` has it, or `ray` for nodes of a cluster.
     """
-    given = base64.b64encode(_STANDIN.read_bytes()).decode()
-    words = (name or NAMES[engine], told, entrypoint, engine)
+    given = base64.b64encode((_RAY if engine == "ray" else _STANDIN).read_bytes()).decode()
+    words = (name or NAMES.get(engine, RAY), told, entrypoint, engine)
     return _root(node, f"echo {given} | ", _BUILD, *words).splitlines()[-1]
 
 

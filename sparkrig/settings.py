@@ -314,6 +314,46 @@ class Settings(BaseModel):
         "restarted, once in an hour; the second time it is stopped (docs/serving.md). vLLM itself gives up a step "
         "after 300. Not multiplied by patience. 0 for no watch.",
     )
+    ray_image: ImageName | None = Field(
+        None,
+        description="Container image of a standing Ray cluster of all hosts of the group: NAME@sha256:DIGEST, or "
+        "sha256:ID of one that is there, so that all have one version. Needs RAY_AUTH_TOKEN among the secrets. "
+        "None for no such cluster (docs/ray.md).",
+    )
+    ray_head: OneLine | None = Field(
+        None, min_length=1, description="Host that leads the Ray cluster, by its name; None for the first one."
+    )
+    ray_cpus: int = Field(
+        4, ge=1, le=256, description="CPUs of each host that Ray hands out, one process for each."
+    )
+    ray_memory_gib: float = Field(
+        8.0,
+        gt=0,
+        le=1024,
+        allow_inf_nan=False,
+        description="GiB of each host's memory that Ray's tasks may ask for; refused where servers of the host "
+        "leave less. Ray counts them, and holds no task to it.",
+    )
+    ray_store_gib: float = Field(
+        1.0,
+        ge=0.1,
+        le=512,
+        allow_inf_nan=False,
+        description="GiB of each host's memory for Ray's objects; more are spilled to /var/lib/sparkrig/ray until "
+        "the disk is 90 % full.",
+    )
+    ray_dashboard: Literal["local", "management"] = Field(
+        "local",
+        description="Where Ray's dashboard and its jobs answer, at port 8265 of the head: for its own host alone, "
+        "or on the network that ssh came in on, without TLS. Both ask for the token.",
+    )
+    ray_wait: int = Field(
+        600,
+        ge=5,
+        le=86400,
+        description="Seconds, times patience, that a deploy waits for a missing host to join the Ray cluster; one "
+        "that comes later joins by itself.",
+    )
     weights: Folder = Field(
         "/srv/models", description="Folder of the weights on each host; a checkpoint lies in OWNER/NAME below it."
     )
@@ -424,6 +464,16 @@ class Settings(BaseModel):
                     f"setting {name}: text without control characters is expected (line breaks, tabs, escapes)"
                 )
         return values
+
+    @field_validator("ray_image")
+    @classmethod
+    def _one_version(cls, image: str | None) -> str | None:
+        """A tag moves, and nodes of two versions do not join."""
+        if image is not None and not _fits(Digest, image.rpartition("@")[2]):
+            raise ValueError(
+                f"{image} may be another image on each host; NAME@sha256:DIGEST or sha256:ID is expected"
+            )
+        return image
 
     @field_validator("serve_flags")
     @classmethod
@@ -588,6 +638,15 @@ class Settings(BaseModel):
             raise ValueError(
                 f"the addresses stand under fabric, and fabric_network {self.fabric_network} is given too; one of "
                 "them is expected"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _ray_asks_for_a_token(self) -> Settings:
+        if self.ray_image and "RAY_AUTH_TOKEN" not in self.secrets:
+            raise ValueError(
+                "setting ray_image: whoever reaches Ray runs programs on all hosts, so RAY_AUTH_TOKEN is expected "
+                "among the secrets (docs/ray.md)"
             )
         return self
 

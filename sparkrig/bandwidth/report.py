@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from sparkrig.bandwidth.measurement import PairRun, Run
+from sparkrig.bandwidth.ray_gather import Gathered
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,13 @@ class NotMeasured:
 class Report:
     """What each rail of each pair carries, and each edge of each larger cluster.
 
-    clusters: absent where the inventory has pairs alone.
+    clusters: absent where the inventory has pairs alone; ray: what `--ray` measured in place of the rails.
     """
 
     schema: Literal["sparkrig.bandwidth/1"] = "sparkrig.bandwidth/1"
     pairs: list[PairRun | NotMeasured] = field(default_factory=list)
     clusters: Annotated[list[Run | NotMeasured], Field(exclude_if=not_)] = field(default_factory=list)
+    ray: Annotated[list[Gathered | NotMeasured], Field(exclude_if=not_)] = field(default_factory=list)
 
 
 def shown(run: Run) -> Run:

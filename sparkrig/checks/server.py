@@ -246,7 +246,8 @@ class Server:
 
     def meets(self, form: str) -> None:
         """Raise Refusal where the nodes cannot meet at the port of that form on this host, which leads."""
-        neighbours.meets(form, self.found, self.record, self.others)
+        standing = self.host.settings.ray_image is not None
+        neighbours.meets(form, self.found, self.record, self.others, standing=standing)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.

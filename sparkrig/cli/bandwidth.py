@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from sparkrig.bandwidth.history import History
     from sparkrig.bandwidth.measurement import Run
+    from sparkrig.bandwidth.ray_gather import Gathered
     from sparkrig.bandwidth.report import NotMeasured
     from sparkrig.fabric.cabling import Topology
     from sparkrig.fleet import Fleet
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="File of past measurements; this one is added. [default: in ~/.local/state/sparkrig]",
 )
+@click.option("--ray", is_flag=True, help="Measure an all_gather over the nodes of the Ray cluster instead.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE", help="Write an HTML report to FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/bandwidth.json).")
 def bandwidth(
@@ -49,6 +51,7 @@ def bandwidth(
     quick: bool,
     seconds: int | None,
     history: Path | None,
+    ray: bool,
     html: Path | None,
     as_json: bool,
 ) -> None:
@@ -68,7 +71,11 @@ def bandwidth(
     console = Screen(stderr=as_json)
     report = Report()
     codes = list[int]()
-    for group in groups:
+    for group in groups if ray else ():
+        found, code = _gathered(console, fleet, {name: data[name] for name in group}, why)
+        report.ray.append(found)
+        codes.append(code)
+    for group in () if ray else groups:
         measure = partial(_measure, thorough=not quick)
         name = fleet[group[0]].group_name or ""
         page = files.one_of(html, name, len(groups)) if html else None
@@ -79,6 +86,36 @@ def bandwidth(
     if as_json:
         files.print_json(report)
     raise SystemExit(max(codes))
+
+
+def _gathered(
+    console: Console, fleet: Fleet, data: Mapping[str, Mapping[str, Any]], why: str
+) -> tuple[Gathered | NotMeasured, int]:
+    """An all_gather over the Ray cluster of a group, shown; with its exit code."""
+    from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
+    from rich.text import Text
+
+    from sparkrig.bandwidth.io import ray_gather
+    from sparkrig.operations import journal
+    from sparkrig.resources.ray import leads
+    from sparkrig.ssh.remote import Lost
+
+    try:
+        name = leads(fleet, next(iter(data)))
+        with session.connected({name: data[name]}) as found:
+            at = found[name]
+            if isinstance(at, Exception):
+                raise Refusal(f"{name} cannot be reached: {at}", verb("doctor", "access"))
+            with journal.locked(journal.Run(why), {name: at}):
+                made = ray_gather.gathered(at, fleet[name].patience)
+    except Refusal as refusal:
+        return _refused(console, [*data], refusal), 3
+    except Lost as error:
+        return _refused(console, [*data], Refusal(str(error), "the same again, once that is mended")), 3
+    lacking = len(data) - len(made.nodes)
+    fault = made.fault or (f"{lacking} of {len(data)} hosts took no part" if lacking > 0 else "")
+    console.print(Text.assemble(str(made), (f"; {fault}" if fault else "", "red")), soft_wrap=True)
+    return made, 2 if fault else 0
 
 
 def _groups(inventory_file: Where, fleet: Fleet) -> list[tuple[str, ...]]:

@@ -32,6 +32,7 @@ from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
 from sparkrig.resources.oom import OOM
 from sparkrig.resources.preflight import HOST_PREFLIGHT
+from sparkrig.resources.ray import RAY
 from sparkrig.resources.rdma import RDMA
 from sparkrig.resources.releases import RELEASES
 from sparkrig.resources.resource import Resource
@@ -65,6 +66,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     TRUST,
     WATCH,
     BANDWIDTH,
+    RAY,
     SERVING,
 )
 

@@ -48,14 +48,22 @@ def _ports(settings: Settings, service: Service, other: Record) -> None:
             )
 
 
-def meets(form: str, serving: Serving, record: Record | None, others: Mapping[str, Record]) -> None:
+def meets(
+    form: str, serving: Serving, record: Record | None, others: Mapping[str, Record], *, standing: bool = False
+) -> None:
     """Raise Refusal where the nodes cannot meet at the port of their form, on the head.
 
-    record: of the server until now; while that runs in the same form, the port is its own.
+    record: of the server until now; while that runs in the same form, the port is its own; standing: whether a
+    Ray cluster is declared, which has that of Ray.
     """
     port = MEETING.get(form)
     if port is None:
         return
+    if standing and form == "ray":
+        raise Refusal(
+            f"the standing Ray cluster has port {port}, and a server begins Ray of its own there",
+            with_setting("serve_form", "multinode", ", or as a job of the cluster (sparkrig docs ray)"),
+        )
     free = "multinode" if form == "ray" else "ray"
     for name, other in others.items():
         if other.form == form and other.rank != served.ASIDE:

@@ -38,14 +38,17 @@ _HEAD = "# Written by sparkrig: docs/serving.md\n"
 
 
 def form(asked: Wish, chosen: Chosen, settings: Settings) -> str:
-    """How the nodes become one server. Raises Refusal for Ray in an image without it."""
+    """How the nodes become one server: beside a standing Ray cluster, which has Ray's port, by vLLM's own mode.
+
+    Raises Refusal for Ray in an image without it.
+    """
     if asked.nodes == 1:
         return "solo"
     if asked.runtime is not VLLM:
         return "multinode"
     if settings.serve_form == "ray" and not chosen.ray:
         raise Refusal(f"{asked.image} has no Ray", "set serve_form to multinode, or take another serve_image")
-    return settings.serve_form or ("ray" if chosen.ray else "multinode")
+    return settings.serve_form or ("ray" if chosen.ray and not settings.ray_image else "multinode")
 
 
 def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]:

@@ -242,4 +242,7 @@ def test_a_pair_has_one_server_of_each_form() -> None:
             neighbours.meets(form, Serving(), None, {"embed": record(form=form, nodes=2)})
     neighbours.meets("ray", Serving(), None, {"embed": record(form="multinode", nodes=2), "": record()})
     neighbours.meets("solo", Serving(), None, {"embed": record()})
+    with pytest.raises(Refusal, match="the standing Ray cluster has port 6379"):
+        neighbours.meets("ray", Serving(), None, {}, standing=True)
+    neighbours.meets("multinode", Serving(), None, {}, standing=True)
     assert BOTH

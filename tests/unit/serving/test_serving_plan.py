@@ -538,6 +538,11 @@ def test_a_pair_is_formed_by_what_the_image_has(form: str | None, ray: bool, exp
     assert unit_files.form(asked(), Chosen(ID, ray), mine(serve_form=form)) == "solo"
 
 
+def test_beside_a_standing_ray_cluster_a_pair_needs_no_ray() -> None:
+    standing = mine(ray_image=f"vllm@{ID}", secrets={"RAY_AUTH_TOKEN": "env:TOKEN"})
+    assert unit_files.form(asked("qwen3-235b-a22b"), Chosen(ID, True), standing) == "multinode"
+
+
 def test_ray_in_an_image_without_it_is_refused() -> None:
     with pytest.raises(Refusal, match="has no Ray"):
         unit_files.form(asked("qwen3-235b-a22b"), Chosen(ID, False), mine(serve_form="ray"))
