@@ -27,7 +27,8 @@ class Network(Value):
     """Links, routes and definitions of a host.
 
     ssh: the netdev that the SSH session came in on, None without a session and where it is hidden; reached: the
-    host's own address in that session, empty without one; told: the netdev of the setting management_interface.
+    host's own address in that session, empty without one; caller, door: the other end's address in it, and the
+    host's own port, empty and 0 where they were not told; told: the netdev of the setting management_interface.
     """
 
     running: bool
@@ -39,6 +40,8 @@ class Network(Value):
     profiles: Mapping[str, Profile]
     netplan: tuple[netplan.File, ...] = ()
     reached: str = ""
+    caller: str = ""
+    door: int = 0
     told: str | None = None
 
     def over(self, netdev: str | None) -> Network:
@@ -99,7 +102,7 @@ def parse(lines: Iterable[str]) -> Network:
     # ip -j prints an empty object for a netdev that it filters out
     entries = bounds.loads(first.get("addr") or "[]")
     addresses = {str(entry["ifname"]): entry for entry in entries if "ifname" in entry}
-    reached = first.get("ssh", "").strip()
+    reached, caller, door = (*first.get("ssh", "").split(), "", "", "")[:3]
     ports = {fields[0]: fields[1:] for word, rest in rows if word == "port" and (fields := rest.split(" "))}
     states, active = _parse_devices(rest for word, rest in rows if word == "device")
     return Network(
@@ -112,6 +115,8 @@ def parse(lines: Iterable[str]) -> Network:
         profiles=profiles.parse(rows),
         netplan=netplan.parse(rest for word, rest in rows if word == "netplan"),
         reached=reached,
+        caller=caller,
+        door=int(door or 0),
     )
 
 

@@ -24,6 +24,7 @@ from sparkrig.resources.bandwidth import BANDWIDTH
 from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.firewall import FIREWALL
 from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
 from sparkrig.resources.network import NETWORK
@@ -48,6 +49,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     TIME,
     HOSTNAME,
     NETWORK,
+    FIREWALL,
     RDMA,
     CONTAINERS,
     ENVIRONMENT,
