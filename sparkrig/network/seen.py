@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, ip_address
 from typing import Any
 
 from sparkrig.network import links, netplan, profiles
@@ -102,7 +102,8 @@ def parse(lines: Iterable[str]) -> Network:
     # ip -j prints an empty object for a netdev that it filters out
     entries = bounds.loads(first.get("addr") or "[]")
     addresses = {str(entry["ifname"]): entry for entry in entries if "ifname" in entry}
-    reached, caller, door = (*first.get("ssh", "").split(), "", "", "")[:3]
+    reached, *other = first.get("ssh", "").split() or [""]
+    caller, door = _other_end(other)
     ports = {fields[0]: fields[1:] for word, rest in rows if word == "port" and (fields := rest.split(" "))}
     states, active = _parse_devices(rest for word, rest in rows if word == "device")
     return Network(
@@ -116,8 +117,18 @@ def parse(lines: Iterable[str]) -> Network:
         netplan=netplan.parse(rest for word, rest in rows if word == "netplan"),
         reached=reached,
         caller=caller,
-        door=int(door or 0),
+        door=door,
     )
+
+
+def _other_end(words: Sequence[str]) -> tuple[str, int]:
+    """Where a session comes from, and the host's port; sshd says UNKNOWN where it has no socket of its own."""
+    try:
+        address, port = words
+        ip_address(address)
+        return address, int(port)
+    except ValueError:
+        return "", 0
 
 
 def _netdev_of(address: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:

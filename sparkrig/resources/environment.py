@@ -20,7 +20,6 @@ from sparkrig.resources.check import Check, Subject, check, refused, there
 from sparkrig.resources.file_diff import without_gids
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.network import cabled, moves
-from sparkrig.resources.rendered import rendered
 from sparkrig.resources.resource import AfterUndo, Changes, Resource
 
 
@@ -126,7 +125,7 @@ def wanted(
         environment.CONTAINER_ENV: ("container.env.j2", environment.container(node, extra)),
     }
     files = [
-        File(path, rendered(template, variables=variables, **common))
+        File(path, programs.rendered(template, variables=variables, **common))
         for path, (template, variables) in texts.items()
     ]
     return [*keeper(rails, node.form), *files] if rails else files

@@ -1,7 +1,7 @@
 """A firewall of sparkrig's own: setting `firewall_allow`.
 
 One table of nftables has all its rules, and is loaded as a whole; no other table is touched. A port that docker
-publishes is led on before the chain of input sees it [@docker-firewall], so the same list counts in a chain of
+publishes is led on before the chain of input sees it [@ufw-docker], so the same list counts in a chain of
 forward, by the port that was asked for. Sources: nft(8) of nftables 1.0.6; systemd.unit(5).
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused
 from sparkrig.resources.kind import Kind
-from sparkrig.resources.rendered import rendered
 from sparkrig.resources.resource import Changes, Resource, on_paths
 from sparkrig.settings import Settings
 from sparkrig.text import listed, plain, some
@@ -47,6 +46,8 @@ LOAD = programs.text("operations/firewall_load.sh")
 _ALLOW = "# firewall_allow = "
 _COUNTED = re.compile(r"packets ([0-9]{1,20}) bytes [0-9]{1,20}")
 _PAGE = "docs/access.md#firewall"
+# other firewalls, and what ends each
+_OTHERS = {"ufw": "ufw disable", "firewalld": "systemctl disable --now firewalld"}
 _SHOWN = 3  # rules that a check names
 
 
@@ -127,9 +128,11 @@ class OwnFirewall(Resource[Firewall]):
             raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
         words = dict(rows)
         live = [rest for word, rest in rows if word == "live"]
+        if (other := words.get("other", "")) not in ("", *_OTHERS):
+            raise ValueError(f"{other[:60]!r} is no firewall that is known")
         return Firewall(
             nft="nft" in words,
-            other=words.get("other", ""),
+            other=other,
             closed=tuple(rest for word, rest in rows if word == "closed"),
             sshd=tuple(sorted({int(rest) for word, rest in rows if word == "sshd"})),
             live=_rules(live),
@@ -248,43 +251,43 @@ def _files(subject: Subject, state: Firewall) -> list[File]:
     """Rules and unit, none without the setting. Raises Refusal."""
     if subject.settings.firewall_allow is None:
         return []
+    _judge(subject, state)
     network = subject.found.network
     doors = {*(state.sshd or (SSH_PORT,)), *([network.door] if network.door else [])}
-    _judge(subject, state, doors)
     return [
         File(RULES, _text(subject, sorted(doors))),
         File(UNIT_FILE, programs.file(UNIT)),
     ]
 
 
-def _judge(subject: Subject, state: Firewall, doors: Collection[int]) -> None:
+def _judge(subject: Subject, state: Firewall) -> None:
     if not state.nft:
         raise Refusal("nft is not installed, which loads the firewall", as_root("apt-get install nftables"))
     if state.other:
-        stop = "ufw disable" if state.other == "ufw" else f"systemctl disable --now {state.other}"
         raise Refusal(
-            f"{state.other} is this host's firewall, and two would not know of each other", as_root(stop)
+            f"{state.other} is this host's firewall, and two would not know of each other",
+            as_root(_OTHERS[state.other]),
         )
     if state.closed:
         raise Refusal(
             f"another firewall drops what it does not take ({listed(map(plain, state.closed))})",
             advice("leave out firewall_allow, or take that chain's policy away where it comes from"),
         )
-    _let_in(subject, doors)
+    _let_in(subject)
     _members(subject)
 
 
-def _let_in(subject: Subject, doors: Collection[int]) -> None:
+def _let_in(subject: Subject) -> None:
     """Raises Refusal where the new rules would not take the connection that this run came by."""
     network, entries = subject.found.network, _entries(subject.settings)
     if not network.caller or _local(network.caller) or network.ssh in subject.settings.fabric:
         return
     limits = [entry for entry in entries if entry.what == "ssh"]
-    ways = [entry for entry in entries if not entry.udp and entry.what in ("ssh", "", *doors)]
+    ways = [entry for entry in entries if not entry.udp and entry.what in ("ssh", "", network.door)]
     if limits and not any(entry.admits(network.caller) for entry in ways):
         raise Refusal(
             f"firewall_allow has ssh from networks without {network.caller}, where this run comes from",
-            advice(f'add "ssh from {network.caller}" to it, or a network that has that address'),
+            advice(f"add that address to its entries, as in {json.dumps(' from '.join(('ssh', network.caller)))}"),
         )
 
 
@@ -307,7 +310,7 @@ def _text(subject: Subject, doors: Sequence[int]) -> str:
     network, settings = subject.found.network, subject.settings
     outward = {route.netdev for route in network.routes if route.outward}
     entries = _entries(settings)
-    return rendered(
+    return programs.rendered(
         "firewall.nft.j2",
         allow=json.dumps(settings.firewall_allow, ensure_ascii=False),
         fabric=[*settings.fabric],
