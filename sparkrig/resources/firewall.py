@@ -286,7 +286,7 @@ def _let_in(subject: Subject) -> None:
     ways = [entry for entry in entries if not entry.udp and entry.what in ("ssh", "", network.door)]
     if limits and not any(entry.admits(network.caller) for entry in ways):
         raise Refusal(
-            f"firewall_allow has ssh from networks without {network.caller}, where this run comes from",
+            f"this run comes from {network.caller}, which is in no network that firewall_allow has for ssh",
             advice(f"add that address to its entries, as in {json.dumps(' from '.join(('ssh', network.caller)))}"),
         )
 

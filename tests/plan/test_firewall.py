@@ -30,7 +30,7 @@ def test_what_would_shut_the_run_out_is_refused_before_any_change(deploy: Deploy
     for rows, allow, why in (
         ("", ["8000"], "nft is not installed"),
         ("other ufw\nnft\n", ["8000"], "ufw is this host's firewall"),
-        ("nft\n", ["ssh from 192.168.7.0/24"], "firewall_allow has ssh from networks without 10.0.2.2"),
+        ("nft\n", ["ssh from 192.168.7.0/24"], "this run comes from 10.0.2.2, which is in no network"),
     ):
         run = deploy(hosts(rows, firewall_allow=allow), "-y")
         assert run.code == 1 and run.changes == [] and why in run.stderr, run.stderr

@@ -14,10 +14,11 @@ from sparkrig.network.links import Route
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Subject
-from sparkrig.resources.firewall import FIREWALL, LINK, RULES, UNIT_FILE, Firewall
+from sparkrig.resources.firewall import FIREWALL, LINK, LOAD, RULES, UNIT, UNIT_FILE, Firewall
 from sparkrig.serving.served import Own
 from tests.tables import each_row
 from tests.unit.firewalled import Knock, firewalled, looked_at
+from tests.unit.shells import sh, tool
 from tests.unit.states import PAIR, SEEN, A, B
 
 OPEN = Firewall(nft=True)
@@ -185,8 +186,8 @@ REFUSED = {
     "no nft": (Firewall(), ["8000"], "nft is not installed"),
     "ufw": (replace(OPEN, other="ufw"), ["8000"], "ufw is this host's firewall"),
     "another's chain": (replace(OPEN, closed=("ip filter INPUT",)), [], r"drops what it .* \(ip filter INPUT\)"),
-    "ssh for others": (OPEN, ["ssh from 10.0.0.0/8", "8000"], "ssh from networks without 192.168.1.20"),
-    "ssh by the port of no run": (OPEN, ["ssh from 10.0.0.0/8", "22"], "without 192.168.1.20"),
+    "ssh for others": (OPEN, ["ssh from 10.0.0.0/8", "8000"], "comes from 192.168.1.20, which is in no network"),
+    "ssh by the port of no run": (OPEN, ["ssh from 10.0.0.0/8", "22"], "this run comes from 192.168.1.20"),
 }
 TAKEN = {
     "the network of this run": ["ssh from 192.168.1.0/24"],
@@ -261,3 +262,43 @@ def test_a_bridge_that_leads_outward_is_none_of_dockers() -> None:
     )
     text = FIREWALL.changes(replace(one, found=replace(one.found, network=network))).wanted[0].content
     assert 'iifname "br0" return' in text and "return" not in rules()
+
+
+def loaded(root: Path, rules: str | None) -> tuple[str, list[str]]:
+    """What LOAD prints as an error, and the commands that it has run, with a file of rules or without."""
+    file = root / "firewall.nft"
+    file.unlink(missing_ok=True)
+    if rules is not None:
+        file.write_text(rules)
+    tool(root / "bin", "systemctl", f'echo "systemctl $*" >>{root}/ran')
+    tool(
+        root / "bin", "nft", f'echo "nft $*" >>{root}/ran; case $* in -c*) grep -q table {file} || exit 1 ;; esac'
+    )
+    (root / "ran").write_text("")
+    text = LOAD.replace(RULES, str(file)).replace("/etc/systemd", f"{root}/systemd")
+    done = sh(text, path=root / "bin")
+    return str(done.returncode), (root / "ran").read_text().replace(str(file), RULES).splitlines()
+
+
+def test_rules_are_loaded_by_their_unit_or_go_with_it(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "table inet sparkrig { }") == (
+        "0",
+        [
+            f"nft -c -f {RULES}",
+            "systemctl daemon-reload",
+            f"systemctl --quiet enable {UNIT}",
+            f"systemctl reload-or-restart {UNIT}",
+        ],
+    )
+    assert loaded(tmp_path, "nonsense") == ("1", [f"nft -c -f {RULES}"]), (
+        "nothing is loaded that nft does not take"
+    )
+    assert loaded(tmp_path, None) == (
+        "0",
+        [
+            f"systemctl stop {UNIT}",
+            "systemctl daemon-reload",
+            "nft list table inet sparkrig",
+            "nft delete table inet sparkrig",
+        ],
+    )
