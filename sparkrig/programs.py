@@ -11,6 +11,10 @@ import re
 from functools import cache
 from pathlib import Path
 from posixpath import dirname, join, normpath
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
 FOLDER = TEMPLATES / "programs"
@@ -27,3 +31,17 @@ def text(name: str) -> str:
 def file(name: str) -> str:
     """A file that lands on a host, or is sent to a program there, as it is. name: its path below templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def rendered(template: str, /, **values: Any) -> str:
+    """The same of a template, with its values. template: its path below templates."""
+    return _templates().get_template(template).render(**values)
+
+
+@cache
+def _templates() -> Environment:
+    """Plain text for programs of a host: there is no HTML to escape."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(TEMPLATES)
+    return Environment(loader=loader, undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701

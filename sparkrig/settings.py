@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from sparkrig.host.branches import BRANCH
+from sparkrig.network import openings
 from sparkrig.network.links import ROCE_HEADERS, in_one_subnet
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.redaction.forms import shows_a_secret
@@ -132,6 +133,13 @@ class Settings(BaseModel):
         description="Time servers, by name or address, for the service that keeps this host's clock: "
         "systemd-timesyncd asks them in place of those in /etc/systemd/timesyncd.conf, chrony beside those of "
         "chrony.conf. Empty for what the host came with.",
+    )
+    firewall_allow: list[str] | None = Field(
+        None,
+        description="What a firewall of sparkrig's own lets in on every network but the fabric: `8000` or "
+        "`51820/udp` for a port, `ssh`, `serve` (serve_port) or `metrics` (9100) by name, each for everyone or "
+        "`from` a network; `from` a network alone is every port. Ssh is open to everyone unless an entry limits "
+        "it. None for no firewall (docs/access.md#firewall).",
     )
     toolkit_url: OneLine = Field(
         "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH)",
@@ -579,6 +587,17 @@ class Settings(BaseModel):
     @classmethod
     def _servers(cls, servers: list[str]) -> list[str]:
         return [SERVER.held(server) for server in servers]
+
+    @field_validator("firewall_allow", mode="before")
+    @classmethod
+    def _openings(cls, entries: Any) -> Any:
+        """A port may stand as a number."""
+        if not isinstance(entries, list | tuple):
+            return entries
+        texts = [entry if isinstance(entry, str) else repr(entry) for entry in entries]
+        for text in texts:
+            openings.parse(text)
+        return texts
 
     @field_validator("environment", "nccl_conf")
     @classmethod

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, ip_address
 from typing import Any
 
 from sparkrig.network import links, netplan, profiles
@@ -27,7 +27,8 @@ class Network(Value):
     """Links, routes and definitions of a host.
 
     ssh: the netdev that the SSH session came in on, None without a session and where it is hidden; reached: the
-    host's own address in that session, empty without one; told: the netdev of the setting management_interface.
+    host's own address in that session, empty without one; caller, door: the other end's address in it, and the
+    host's own port, empty and 0 where they were not told; told: the netdev of the setting management_interface.
     """
 
     running: bool
@@ -39,6 +40,8 @@ class Network(Value):
     profiles: Mapping[str, Profile]
     netplan: tuple[netplan.File, ...] = ()
     reached: str = ""
+    caller: str = ""
+    door: int = 0
     told: str | None = None
 
     def over(self, netdev: str | None) -> Network:
@@ -99,7 +102,8 @@ def parse(lines: Iterable[str]) -> Network:
     # ip -j prints an empty object for a netdev that it filters out
     entries = bounds.loads(first.get("addr") or "[]")
     addresses = {str(entry["ifname"]): entry for entry in entries if "ifname" in entry}
-    reached = first.get("ssh", "").strip()
+    reached, *other = first.get("ssh", "").split() or [""]
+    caller, door = _other_end(other)
     ports = {fields[0]: fields[1:] for word, rest in rows if word == "port" and (fields := rest.split(" "))}
     states, active = _parse_devices(rest for word, rest in rows if word == "device")
     return Network(
@@ -112,7 +116,19 @@ def parse(lines: Iterable[str]) -> Network:
         profiles=profiles.parse(rows),
         netplan=netplan.parse(rest for word, rest in rows if word == "netplan"),
         reached=reached,
+        caller=caller,
+        door=door,
     )
+
+
+def _other_end(words: Sequence[str]) -> tuple[str, int]:
+    """Where a session comes from, and the host's port; sshd says UNKNOWN where it has no socket of its own."""
+    try:
+        address, port = words
+        ip_address(address)
+        return address, int(port)
+    except ValueError:
+        return "", 0
 
 
 def _netdev_of(address: str, entries: Mapping[str, Mapping[str, Any]]) -> str | None:

@@ -6,10 +6,8 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from functools import cache
 from ipaddress import IPv4Interface
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
 
 from sparkrig import programs
 from sparkrig.files import File, Managed
@@ -23,9 +21,6 @@ from sparkrig.resources.file_diff import without_gids
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.network import cabled, moves
 from sparkrig.resources.resource import AfterUndo, Changes, Resource
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 
 class EnvironmentFiles(Resource[None]):
@@ -129,20 +124,11 @@ def wanted(
         environment.NCCL_CONF: ("nccl.conf.j2", environment.nccl(node, nccl)),
         environment.CONTAINER_ENV: ("container.env.j2", environment.container(node, extra)),
     }
-    rendered = [
-        File(path, _templates().get_template(template).render(variables=variables, **common))
+    files = [
+        File(path, programs.rendered(template, variables=variables, **common))
         for path, (template, variables) in texts.items()
     ]
-    return [*keeper(rails, node.form), *rendered] if rails else rendered
-
-
-@cache
-def _templates() -> Environment:
-    """Plain text for NCCL and docker: there is no HTML to escape."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    loader = FileSystemLoader(programs.TEMPLATES)
-    return Environment(loader=loader, undefined=StrictUndefined, keep_trailing_newline=True)  # noqa: S701
+    return [*keeper(rails, node.form), *files] if rails else files
 
 
 def keeper(rails: Mapping[str, IPv4Interface], form: environment.Form) -> list[File]:

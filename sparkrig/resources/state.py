@@ -26,6 +26,7 @@ from sparkrig.resources.containers import CONTAINERS, Containers
 from sparkrig.resources.docker import DOCKER
 from sparkrig.resources.driver import DRIVER
 from sparkrig.resources.environment import ENVIRONMENT
+from sparkrig.resources.firewall import FIREWALL
 from sparkrig.resources.headless import HEADLESS
 from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
@@ -58,6 +59,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     OOM,
     CLOCK,
     NETWORK,
+    FIREWALL,
     RDMA,
     CONTAINERS,
     DOCKER,

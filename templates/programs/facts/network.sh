@@ -12,10 +12,10 @@ while [ "${pid:-0}" -gt 1 ]; do
   while read -r key value; do case $key in PPid:) parent=$value; break ;; esac; done <"/proc/$pid/status"
   pid=$parent
 done
-read -r _ _ address _ <<EOF
+read -r caller _ address port _ <<EOF
 $(sed -zn '/^SSH_CONNECTION=./{s/^SSH_CONNECTION=\(.*\)$/\1\n/p;q}' "$@" 2>/dev/null)
 EOF
-if [ -n "$address" ]; then printf 'ssh %s\n' "$address"; fi
+if [ -n "$address" ]; then printf 'ssh %s %s %s\n' "$address" "$caller" "$port"; fi
 # only now: a link that was still being brought up would have its addresses and MTU of before
 json_row() { # in one line, which has no need of its blanks
   printf %s "$1"

@@ -318,6 +318,17 @@ def test_management_is_else_the_default_route(host: Host, ssh: str) -> None:
     assert host.found().management == (MANAGEMENT, IPv4Interface("192.168.1.20/24"))
 
 
+def test_the_other_end_of_the_session_is_known_where_it_is_told() -> None:
+    def ends(row: str) -> tuple[str, str, int]:
+        found = parse([row])
+        return found.reached, found.caller, found.door
+
+    assert ends("ssh 10.0.2.11 192.168.1.20 2222") == ("10.0.2.11", "192.168.1.20", 2222)
+    assert ends("ssh fe80::1%enP7s7 fe80::2%enP7s7 22") == ("fe80::1%enP7s7", "fe80::2%enP7s7", 22)
+    assert ends("ssh UNKNOWN UNKNOWN 65535") == ("UNKNOWN", "", 0)
+    assert ends("ssh 10.0.2.11") == ("10.0.2.11", "", 0) and ends("nm running") == ("", "", 0)
+
+
 HIDDEN = ("127.0.0.1", "::1", "203.0.113.9", "fe80::dead", "fe80::1%gone", "::ffff:127.0.0.1")
 
 

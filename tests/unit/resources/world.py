@@ -184,6 +184,7 @@ def _services(world: World, parts: Mapping[str, str]) -> None:
     """Docker and its configuration, systemd, and what D-Bus is asked."""
     first = dict(row.partition(" ")[::2] for row in parts["containers"].splitlines())
     world.says("docker", first["info"])
+    world.says("nft", "")
     world.file("/etc/docker/daemon.json").write_text('{"runtimes": {}}\n')
     world.file("/run/docker.pid").write_text("1\n")
     source = "Types: deb\nURIs: https://nvidia.github.io/libnvidia-container/stable/deb\n"

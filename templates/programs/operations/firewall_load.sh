@@ -1,0 +1,17 @@
+#!/bin/sh
+# Has the rules that run follow the files of the firewall: its unit loads them now and at each start where they are
+# there, and is gone with its table where they are not. Fails, with the rules of before, where nft does not take them.
+
+unit=sparkrig-firewall.service
+rules=/etc/sparkrig/firewall.nft
+if [ -e $rules ]; then
+  nft -c -f $rules || exit 1
+  systemctl daemon-reload
+  systemctl --quiet enable $unit
+  systemctl reload-or-restart $unit
+else
+  systemctl stop $unit 2>/dev/null || :
+  rm -f /etc/systemd/system/sysinit.target.wants/$unit
+  systemctl daemon-reload
+  if nft list table inet sparkrig >/dev/null 2>&1; then nft delete table inet sparkrig; fi
+fi
