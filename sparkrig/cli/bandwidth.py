@@ -109,9 +109,9 @@ def _gathered(
             with journal.locked(journal.Run(why), {name: at}):
                 made = ray_gather.gathered(at, fleet[name].patience)
     except Refusal as refusal:
-        return _refused(console, [*data], refusal), 3
+        return refused(console, [*data], refusal), 3
     except Lost as error:
-        return _refused(console, [*data], Refusal(str(error), "the same again, once that is mended")), 3
+        return refused(console, [*data], Refusal(str(error), "the same again, once that is mended")), 3
     lacking = len(data) - len(made.nodes)
     fault = made.fault or (f"{lacking} of {len(data)} hosts took no part" if lacking > 0 else "")
     console.print(Text.assemble(str(made), (f"; {fault}" if fault else "", "red")), soft_wrap=True)
