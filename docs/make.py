@@ -194,13 +194,12 @@ def with_metrics(text: str) -> str:
 
 
 def sources() -> str:
-    """The text of docs/sources.md."""
+    """The text of docs/sources.md: a paragraph for the keys of each initial, then those without an address."""
     cited = sorted(catalogue(FOLDER).sources.items())
-    rows = [
-        f"- [{key}]({each.where.split()[0]})" if each.where.startswith("http") else f"- {key}: {each.title}"
-        for key, each in cited
-    ]
-    return "\n".join([SOURCES_HEAD + "\n".join(rows), ""])
+    links = [f"[{key}]({each.where.split()[0]})" for key, each in cited if each.where.startswith("http")]
+    alike = [", ".join(each) for _, each in groupby(links, lambda link: link[1])]
+    others = [f"- {key}: {each.title}" for key, each in cited if not each.where.startswith("http")]
+    return "\n\n".join([SOURCES_HEAD.rstrip(), *alike, "\n".join(others)]) + "\n"
 
 
 def _checkpoint(each: Checkpoint) -> str:

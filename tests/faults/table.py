@@ -71,14 +71,14 @@ def page(rows: Sequence[Row] | None = None, scores: Sequence[Score] | None = Non
             _summary(rows),
             "\n## The matrix\n\n",
             *_table(
-                ("#", "fault", "promised", "held"),
+                ("#", "fault", "promised", "held on"),
                 (_fault(fault, [row for row in rows if fault.number in row.faults]) for fault in FAULTS),
             ),
             LOOP,
             "\n" * any(not _whole(step, rows) for step in STEPS),
             *_loop(rows),
             "\n## The promises\n\n",
-            *_table(("", "promise", "held"), (_promise(number, rows) for number in PROMISES)),
+            *_table(("", "promise", "held on"), (_promise(number, rows) for number in PROMISES)),
             MUTATIONS,
             _mutations(scores),
         ]
@@ -120,7 +120,8 @@ def _held(found: Sequence[Row]) -> str:
         return NOT_YET
     cells = [row for row in found if row.cell]
     loop = f"; {sum(row.held for row in cells)} of {len(cells)} cells" if cells else ""
-    return f"{held(found)}, {min(row.date for row in found)}{loop}"
+    mark = "" if held(found) == "held" else f"{held(found)}, "
+    return f"{mark}{min(row.date for row in found)}{loop}"
 
 
 def _loop(rows: Sequence[Row]) -> list[str]:

@@ -97,12 +97,12 @@ def line(text: str, start: str) -> str:
 
 def test_whether_a_row_held_is_shown_with_its_date() -> None:
     text = page([ROW, CELL])
-    assert line(text, "| 16 |").endswith("| held, 2026-11-21 |")
+    assert line(text, "| 16 |").endswith("| 2026-11-21 |")
     assert line(text, "| 17 |").endswith(f"| {NOT_YET} |")
-    assert line(text, "| 5 |").endswith("| held, 2026-11-21; 1 of 1 cells |")
+    assert line(text, "| 5 |").endswith("| 2026-11-21; 1 of 1 cells |")
     assert "| held, 2026-11-21 |" in line(text, "| Driver \\| pin")
-    assert line(text, "| P3 |").endswith("| held, 2026-11-21 |")
-    assert line(text, "| P4 |").endswith("| held, 2026-11-21; 1 of 1 cells |")
+    assert line(text, "| P3 |").endswith("| 2026-11-21 |")
+    assert line(text, "| P4 |").endswith("| 2026-11-21; 1 of 1 cells |")
     assert f"Of {len(STEPS) * 3} cells of the property loop 1 are held, {len(STEPS) * 3 - 1} were not run." in text
 
 
