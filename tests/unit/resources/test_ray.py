@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from sparkrig.cure import Cure
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
 from sparkrig.host.ray import Held, Node, Ray
+from sparkrig.operations.ray import JOINED
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.resources import ray
@@ -22,6 +25,7 @@ from sparkrig.settings import SettingsError
 from tests.plan.clustered import Cluster
 from tests.tables import each_row
 from tests.unit import states
+from tests.unit.shells import sh, tool
 from tests.unit.states import PAIR, SEEN, A, B
 
 IMAGE = f"vllm@sha256:{'a' * 64}"
@@ -231,3 +235,72 @@ def test_what_keeps_it_from_starting() -> None:
 
     each_row(rows, holds)
     assert ray.unfit(host()) is None
+
+
+class Machine:
+    """A host below a folder, with stand-ins for systemctl, docker and curl that note what they were asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.tools, self.log = folder / "root", folder / "bin", folder / "log"
+        self.log.touch()
+        for name, text in (("systemctl", 'echo "$STATE"'), ("docker", 'echo "$*"'), ("sleep", ""), ("curl", CURL)):
+            tool(self.tools, name, f'echo "{name} $*" >>{self.log}\n{text}')
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path[1:]).parent.mkdir(parents=True, exist_ok=True)
+        (self.root / path[1:]).write_text(text, encoding="utf-8")
+
+    def run(self, text: str, *words: str, state: str = "active") -> subprocess.CompletedProcess[str]:
+        for place in ("/etc/s", "/var/lib/s", "/sys/fs"):
+            text = text.replace(place, f"{self.root}{place}")
+        return sh(text, *words, path=self.tools, env={"STATE": state, "ANSWER": state_of_two()})
+
+    @property
+    def asked(self) -> str:
+        return self.log.read_text(encoding="utf-8")
+
+
+CURL = 'read -r header; echo "$header" >&2; printf "%s" "$ANSWER"'
+
+
+def state_of_two() -> str:
+    return state(node("192.168.100.11", GPU=1.0), node("192.168.100.12", GPU=1.0))
+
+
+def test_the_look_asks_the_head_with_the_token_in_no_argument(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert machine.run(RAY.script).stdout == ""
+    machine.write(ray.UNIT_FILE, ray.unit_text(host()))
+    machine.write("/etc/sparkrig/secrets.env", "HF_TOKEN=x\nRAY_AUTH_TOKEN=c4n4ry\n")
+    done = machine.run(RAY.script)
+    found = RAY.parse(row for row in done.stdout.splitlines() if not row.startswith("unit"))
+    assert found.alive == {"192.168.100.11", "192.168.100.12"} and IMAGE in found.image
+    assert 'header = "Authorization: Bearer c4n4ry"' in done.stderr and "c4n4ry" not in machine.asked
+    machine.write("/etc/sparkrig/secrets.env", 'RAY_AUTH_TOKEN=x"\nurl = http://elsewhere\n')
+    assert "nodes" not in machine.run(RAY.script).stdout, "what is no token asks nobody"
+    machine.write(ray.UNIT_FILE, ray.unit_text(host(name=B)))
+    assert "nodes" not in machine.run(RAY.script).stdout, "the head alone knows"
+
+
+def test_what_is_settled(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.write(ray.UNIT_FILE, "")
+    assert machine.run(ray.SETTLE).returncode == 0
+    assert "systemctl restart sparkrig-ray.service" in machine.asked
+    failed = machine.run(ray.SETTLE, state="activating")
+    assert failed.returncode == 1 and "journalctl -u sparkrig-ray.service" in failed.stderr
+    (machine.root / ray.UNIT_FILE[1:]).unlink()
+    machine.write(f"{ray.STATE}/spill/x", "")
+    assert machine.run(ray.SETTLE).returncode == 0
+    assert "systemctl stop" in machine.asked and "docker rm -f sparkrig-ray" in machine.asked
+    assert not (machine.root / ray.STATE[1:]).exists()
+
+
+def test_the_wait_ends_with_those_that_live(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.write(ray.UNIT_FILE, ray.unit_text(host()))
+    machine.write("/etc/sparkrig/secrets.env", "RAY_AUTH_TOKEN=c4n4ry\n")
+    assert machine.run(JOINED, "2", "9").returncode == 0
+    late = machine.run(JOINED, "3", "0")
+    assert late.returncode == 1
+    assert "2 of 3 nodes of Ray live after 0 s: 192.168.100.11 192.168.100.12" in late.stderr
