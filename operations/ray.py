@@ -27,7 +27,7 @@ from sparkrig.ssh.shell import in_turn, script
 _PULL_S = 4 * 3600  # 20 GB, over a slow line; times `patience`
 _SETTLE_S = 150
 
-FETCH = 'docker image inspect "$1" >/dev/null 2>&1 || exec docker pull -q "$1"'
+FETCH = programs.text("operations/ray_fetch.sh")
 JOINED = programs.text("operations/ray_joined.sh")
 
 

@@ -61,7 +61,9 @@ class Rank:
         import torch.distributed as dist
 
         device = torch.device("cuda", 0) if backend == "nccl" else torch.device("cpu")
-        dist.init_process_group(backend, init_method="tcp://" + place, rank=self.rank, world_size=self.world)
+        meet = {"init_method": f"tcp://{place}", "rank": self.rank, "world_size": self.world}
+        # without the device, NCCL takes that of the rank's number, and each node has but the first one
+        dist.init_process_group(backend, **meet, device_id=device if backend == "nccl" else None)
         own = torch.full((self.size,), self.rank + 1, dtype=torch.uint8, device=device)
         found = [torch.empty_like(own) for _ in range(self.world)]
 

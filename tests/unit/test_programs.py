@@ -231,7 +231,7 @@ def test_programs_on_hosts_speak_utf8_whatever_the_locale() -> None:
         ]
         assert not bare, bare
 
-    assert len(host_programs()) == 10
+    assert len(host_programs()) == 11
     each_row(host_programs(), holds)
 
 

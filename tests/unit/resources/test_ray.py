@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from sparkrig.cure import Cure
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
 from sparkrig.host.ray import Held, Node, Ray
+from sparkrig.operations.ray import FETCH, JOINED
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.resources import ray
@@ -22,6 +24,7 @@ from sparkrig.settings import SettingsError
 from tests.plan.clustered import Cluster
 from tests.tables import each_row
 from tests.unit import states
+from tests.unit.simulated import SimulatedHost
 from tests.unit.states import PAIR, SEEN, A, B
 
 IMAGE = f"vllm@sha256:{'a' * 64}"
@@ -231,3 +234,80 @@ def test_what_keeps_it_from_starting() -> None:
 
     each_row(rows, holds)
     assert ray.unfit(host()) is None
+
+
+class Machine(SimulatedHost):
+    """A host with stand-ins for systemctl, docker and curl that note what they were asked."""
+
+    own = r"/(?:etc|var/lib|sys/fs)\b"
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        there = state(node("192.168.100.11", GPU=1.0), node("192.168.100.12", GPU=1.0))
+        answer = f"read -r header; echo \"$header\" >&2; printf '%s' '{there}'"
+        self.active("active")
+        for name, text in (("docker", 'echo "$*"'), ("sleep", ""), ("curl", answer)):
+            self.tool(name, f'echo "{name} $*" >>{root}/did\n{text}')
+
+    def active(self, said: str) -> None:
+        """What systemctl says."""
+        self.tool("systemctl", f'echo "systemctl $*" >>{self.root}/did\necho {said}')
+
+    def standing(self, token: str = "c4n4ry", name: str = A) -> None:
+        """The unit and the secrets of a host of the pair."""
+        self.has(ray.UNIT_FILE, ray.unit_text(host(name=name)))
+        self.has("/etc/sparkrig/secrets.env", f"HF_TOKEN=x\nRAY_AUTH_TOKEN={token}\n")
+
+
+def test_the_look_asks_the_head_with_the_token_in_no_argument(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    assert machine.prints(RAY.script) == ""
+    machine.standing()
+    done = machine.sh(RAY.script)
+    found = RAY.parse(row for row in done.stdout.splitlines() if not row.startswith("unit"))
+    assert found.alive == {"192.168.100.11", "192.168.100.12"} and IMAGE in found.image
+    assert 'header = "Authorization: Bearer c4n4ry"' in done.stderr and "c4n4ry" not in "".join(machine.did)
+    machine.standing('x"\nurl = http://elsewhere')
+    assert "nodes" not in machine.prints(RAY.script), "what is no token asks nobody"
+    machine.standing(name=B)
+    assert "nodes" not in machine.prints(RAY.script), "the head alone knows"
+
+
+def test_what_is_settled(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.standing()
+    machine.prints(ray.SETTLE)
+    assert "systemctl restart sparkrig-ray.service" in machine.did
+    machine.active("activating")
+    failed = machine.sh(ray.SETTLE)
+    assert failed.returncode == 1 and "journalctl -u sparkrig-ray.service" in failed.stderr
+    machine.at(ray.UNIT_FILE).unlink()
+    machine.has(f"{ray.STATE}/spill/x", "")
+    machine.prints(ray.SETTLE)
+    assert {"systemctl stop sparkrig-ray.service", "docker rm -f sparkrig-ray"} <= {*machine.did}
+    assert not machine.at(ray.STATE).exists()
+
+
+def test_the_wait_ends_with_those_that_live(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.standing()
+    machine.prints(JOINED, "2", "9")
+    late = machine.sh(JOINED, "3", "0")
+    assert late.returncode == 1
+    assert "2 of 3 nodes of Ray live after 0 s: 192.168.100.11 192.168.100.12" in late.stderr
+
+
+def test_a_ray_that_asks_for_no_token_is_not_taken(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    rows = {"2.52.0": "", "2.60.0": "", "3.0.0rc1": "", "2.51.2": "2.51.2 asks nobody", "1.13.0": "asks nobody"}
+
+    def holds(version: str, expected: str) -> None:
+        machine.tool("docker", f"echo 'ray, version {version}'")
+        done = machine.sh(FETCH, IMAGE)
+        assert (done.returncode == 0) is (not expected) and expected in done.stderr, done.stderr
+
+    each_row([*rows.items()], holds)
+    machine.tool("docker", "echo 'no such command'")
+    assert "does not tell its version" in machine.sh(FETCH, IMAGE).stderr
+    machine.tool("docker", "case $* in image*) exit 1 ;; pull*) exit 7 ;; esac")
+    assert machine.sh(FETCH, IMAGE).returncode == 7
