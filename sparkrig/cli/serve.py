@@ -74,29 +74,30 @@ def serve(
     """
     inventory, typed = _inventory(inventory_file), _settings(data)
     again = cure.AGAIN[0] = _again(inventory)
-    if stop and (model or purpose or context or data or lan):
-        raise click.UsageError("--stop goes with --name alone")
-    if model and purpose:
-        raise click.UsageError("--for proposes a model, and one is named")
+    _consistent(click.get_current_context().params)
     _, own = files.inventory(inventory)
-    if not dry:
-        files.must_answer(yes, f"{again} --dry, which shows the plan; then {again} --yes")
+    files.must_answer(dry or yes, f"{again} --dry, which shows the plan; then {again} --yes")
     known = files.catalogue(inventory)
     with files.refusals():
         from sparkrig.checks import server_plan
         from sparkrig.deploys.served import Run
-        from sparkrig.drift.render.plan import Sheet
-        from sparkrig.terminal.screen import Screen
 
         given = server_plan.given(model, name, context, next(iter(own.values())), typed, lan=lan, stop=stop)
         run = Run(inventory, own, known, given, lan)
-        report = server_plan.Report(inventory=str(inventory))
-        door = _Door(run, Sheet(Screen(stderr=as_json)), report, again, dry=dry, yes=yes)
+        door = _Door.of(run, again, dry=dry, yes=yes, as_json=as_json)
         with files.interruptible(lambda: f"what was done stays; {again} goes on" if run.began else ""):
-            report.exit_code = door.stop() if stop else door.serve(purpose)
+            door.report.exit_code = door.stop() if stop else door.serve(purpose)
     if as_json:
-        files.print_json(report)
-    raise SystemExit(report.exit_code)
+        files.print_json(door.report)
+    raise SystemExit(door.report.exit_code)
+
+
+def _consistent(options: Mapping[str, Any]) -> None:
+    """Raises UsageError for options that exclude one another."""
+    if options["stop"] and any(options[name] for name in ("model", "purpose", "context", "data", "lan")):
+        raise click.UsageError("--stop goes with --name alone")
+    if options["model"] and options["purpose"]:
+        raise click.UsageError("--for proposes a model, and one is named")
 
 
 def _inventory(target: Where) -> Path:
@@ -153,6 +154,15 @@ class _Door:
     again: str
     dry: bool
     yes: bool
+
+    @classmethod
+    def of(cls, run: Run, again: str, *, dry: bool, yes: bool, as_json: bool) -> _Door:
+        """as_json: what is shown goes to standard error."""
+        from sparkrig.checks.server_plan import Report
+        from sparkrig.drift.render.plan import Sheet
+        from sparkrig.terminal.screen import Screen
+
+        return cls(run, Sheet(Screen(stderr=as_json)), Report(inventory=str(run.inventory)), again, dry, yes)
 
     # --- a model
 
