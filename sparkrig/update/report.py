@@ -9,7 +9,7 @@ from typing import Literal
 from sparkrig.cure import on_host
 from sparkrig.host import driver, firmware_table, preflight, releases
 from sparkrig.host.identity import Identity
-from sparkrig.host.releases import Behind, Recipe, Standing
+from sparkrig.host.releases import Behind, Recipe, ReleaseStanding
 from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal, Refused
@@ -55,7 +55,7 @@ class Prospect:
     """
 
     identity: Identity | None = None
-    standing: Standing | None = None
+    standing: ReleaseStanding | None = None
     goal: Recipe | None = None
     behind: Behind | None = None
     plan: Plan | None = None
@@ -123,18 +123,7 @@ def prospect(
         seen.identity.kernel, driver.version(seen.driver), seen.releases.packages, seen.releases.removed
     )
     newest = goal or seen.releases.newest
-    refusals, plan = [found.refusal] if found.refusal else [], None
-    if found.upgrade:
-        try:
-            plan = update.draft(seen.driver, known, found.upgrade, way)
-            refusals += update_judge.refusals(plan, known, way.then, may_go)
-        except Refusal as refusal:
-            refusals.append(refusal)
-    elif "firmware" in parts:  # which boots, too
-        refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, way), known, way.then)
-    if plan and goal and "driver" in parts:
-        refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, way.now)
-    refusals += update_judge.sources(known, seen.identity.dgx_os or "") if found.upgrade else []
+    plan, refusals = _drafted(found, parts, way, may_go)
     waits = update.waits(seen.driver, known, seen.identity.kernel)
     behind = releases.behind(has, newest, seen.releases) if newest else None
     limited = goal is not None and goal != seen.releases.newest
@@ -162,8 +151,24 @@ def prospect(
     return made
 
 
-def _firmware(seen: Seen, recipe: Recipe | None, limited: bool) -> tuple[Part, ...]:
-    return firmware.judge(seen.firmware, recipe, seen.identity.vendor, limited=limited)
+def _drafted(
+    found: Foreseen, parts: Collection[str], way: Way, may_go: Collection[str]
+) -> tuple[Plan | None, list[Refusal]]:
+    """What would be done to the packages, and what of them and of their sources an update would not begin with."""
+    seen, known = found.seen, found.seen.repositories
+    refusals, plan = [found.refusal] if found.refusal else [], None
+    if found.upgrade:
+        try:
+            plan = update.draft(seen.driver, known, found.upgrade, way)
+            refusals += update_judge.refusals(plan, known, way.then, may_go)
+        except Refusal as refusal:
+            refusals.append(refusal)
+    elif "firmware" in parts:  # which boots, too
+        refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, way), known, way.then)
+    if plan and found.goal and "driver" in parts:
+        refusals += update_limits.out_of_reach(plan, seen.driver, known, found.goal, way.now)
+    refusals += update_judge.sources(known, seen.identity.dgx_os or "") if found.upgrade else []
+    return plan, refusals
 
 
 def _absent(found: Foreseen, behind: Behind | None, branch: int) -> tuple[str, ...]:
