@@ -15,7 +15,7 @@ from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
 if TYPE_CHECKING:
     from sparkrig.serving.bench.report import Report
     from sparkrig.serving.bench.server import Look, Server
-    from sparkrig.serving.bench.tool import Launched
+    from sparkrig.serving.bench.tool import CommandLine
     from sparkrig.ssh.remote import Failed, Lost
 
 _EVERY = "all"
@@ -128,7 +128,7 @@ def _server(looks: Mapping[str, Look | Failed | Lost], asked: Mapping[str, Any])
         raise Refusal(f"no host has {such}", deploy(what="serve"))
 
 
-def _check_length(workloads: Sequence[Workload], its: Launched) -> None:
+def _check_length(workloads: Sequence[Workload], its: CommandLine) -> None:
     """Exit code 1 for a workload that was named and does not fit."""
     from sparkrig.serving.io.bench_run import too_long
 

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--only",
+    "parts",
     type=click.Choice(PARTS),
+    default=PARTS,
     multiple=True,
     help="Only this part; may be repeated.",
 )
@@ -50,7 +52,7 @@ def update(
     inventory_file: Where,
     check: bool,
     to: str,
-    only: tuple[str, ...],
+    parts: tuple[str, ...],
     limit: tuple[str, ...],
     back: bool,
     may_go: tuple[str, ...],

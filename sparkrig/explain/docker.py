@@ -1,18 +1,11 @@
-"""docker ps, docker info, daemon.json: whether containers run, and with the GPU.
-
-Sources: docker's own formatter (cli/command/formatter/container.go, cli/command/system/info.go), dockerd(8).
-"""
+"""docker ps: whether containers run. Source: docker's own formatter (cli/command/formatter/container.go)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
 
 from sparkrig.cure import as_root, on_host, quoted
 from sparkrig.explain.explanation import Around, Explained, Piece
-from sparkrig.parsing import bounds
-from sparkrig.signatures import of
 from sparkrig.text import listed
 from sparkrig.verdict import Finding, Verdict
 
@@ -23,10 +16,6 @@ _STATUS = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,80}$")
 _ENDED_BY_REQUEST = (0, 130, 143)  # 128 and the signal: interrupted, or ended
 _KILLED = 137
-_INFO = re.compile(r"[ \t]*(?P<key>[A-Z][A-Za-z ]{2,30}):[ \t]*(?P<value>[^\n]*)$")
-
-
-# --- docker ps
 
 
 def ps(piece: Piece, _: Around) -> Explained:
@@ -75,67 +64,3 @@ def _status(name: str, status: re.Match[str]) -> Verdict | None:
         why = f"{name} was killed (exit {_KILLED}): by the kernel for want of memory, or by docker after a stop"
         return Verdict("degraded", "killed", why, on_host("journalctl -k | grep -iE 'oom|killed process'"))
     return Verdict("degraded", "exited", f"{name} ended with exit {code}", logs)
-
-
-# --- docker info
-
-
-def info(piece: Piece, _: Around) -> Explained:
-    rows = {row["key"].strip(): row["value"].strip() for line in piece.lines if (row := _INFO.match(line))}
-    if "Server Version" not in rows and "Runtimes" not in rows:
-        raise ValueError("docker info tells nothing of its server")
-    keys = ("Server Version", "Storage Driver", "Logging Driver", "Cgroup Driver", "Cgroup Version", "Runtimes")
-    read = ", ".join(f"{key} {rows[key]}" for key in (*keys, "Docker Root Dir") if rows.get(key))
-    findings = []
-    if "Runtimes" in rows:
-        known = "nvidia" in rows["Runtimes"].split() or "cdi: nvidia.com/gpu" in piece.text
-        findings = [Finding("docker", _runtime("docker", known=known))]
-    notes = _log_note(rows.get("Logging Driver", ""), limited=False)
-    return Explained(piece.tool, read, tuple(findings), tuple(notes))
-
-
-def _runtime(what: str, *, known: bool) -> Verdict:
-    if known:
-        return Verdict("healthy", evidence=f"{what} knows the nvidia runtime")
-    why = f"{what} does not know the nvidia runtime, which --runtime=nvidia and compose files ask for"
-    return Verdict("degraded", "no-nvidia-runtime", why, of("nccl", "no-nvidia-runtime").cure)
-
-
-def _log_note(driver: str, *, limited: bool) -> Iterator[str]:
-    if driver == "json-file" and not limited:
-        yield "json-file keeps a log without a bound, unless log-opts give max-size: a server's fills the disk"
-
-
-# --- daemon.json
-
-
-def daemon(piece: Piece, _: Around) -> Explained:
-    start = piece.text.find("{")
-    settings = bounds.first(piece.text, start)[0] if start >= 0 else None
-    if not isinstance(settings, dict):
-        raise ValueError("daemon.json holds no object of JSON")  # noqa: TRY004 - what a reader raises
-    known = "nvidia" in _object(settings.get("runtimes"))
-    read = ", ".join(f"{key} {_shown(settings[key])}" for key in sorted(settings))
-    return Explained(
-        piece.tool,
-        read or "no setting",
-        (Finding("daemon.json", _runtime("it", known=known)),),
-        tuple(_daemon_notes(settings)),
-    )
-
-
-def _object(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _shown(value: Any) -> str:
-    return listed(map(str, value)) if isinstance(value, list | dict) else str(value)
-
-
-def _daemon_notes(settings: Mapping[str, Any]) -> Iterator[str]:
-    limited = "max-size" in _object(settings.get("log-opts"))
-    yield from _log_note(str(settings.get("log-driver", "")), limited=limited)
-    if "data-root" in settings:
-        yield f"images and containers lie below {settings['data-root']}: its disk is the one that fills up"
-    if "native.cgroupdriver=cgroupfs" in str(settings.get("exec-opts", "")):
-        yield "with cgroupfs and systemd side by side, a systemctl daemon-reload may take the GPU from containers"

@@ -39,35 +39,11 @@ _STATUS = {
 # Both count as installed.
 _LISTED, _BEHIND = "listed", "upgradable"
 
-# apt's marks of an installed and a removed package, by language; its other marks have a comma or a version.
-_MARKS = """
-installed|residual-config
-instal·lat|configuració-residual
-instalovaný|zbytkové-konfigurační-coubory
-installeret|residual-konfig
-installiert|konfiguration-verbleibend
-εγκατεστημένα|υπολοιπόμενο-config
-instalado|configuración-residual
-installé|configuration restante
-suiteáilte|cumraíocht-iarmharach
-telepítve|megmaradt konfig
-installato|configurazione residua
-インストール済み|設定が残存
-geïnstalleerd|overgebleven configuratie
-zainstalowany|resztkowa konfiguracja
-instalado|configuração-residual
-instalat|configurație reziduală
-установлен|остались файлы настроек
-installerat|kvarvarande-inställning
-ติดตั้งอยู่|ค่าตั้งตกค้าง
-kurulu|artık-yapılandırma
-đã cài đặt|residual-config
-已安装|配置文件残留
-"""  # noqa: RUF001
+# apt's marks of an installed and of a removed package, in the languages of recorded lists; its other marks have a
+# comma or a version, and one in another language leaves a doubt.
 _STATE = {
-    word: state
-    for line in _MARKS.strip().splitlines()
-    for word, state in zip(line.split("|"), ("installed", "config-files"), strict=True)
+    **{"installed": "installed", "residual-config": "config-files"},
+    **{"已安装": "installed", "配置文件残留": "config-files"},
 }
 _COMMA = re.compile("[,、，]")  # noqa: RUF001 - of English, Japanese, Chinese
 _WITHIN = re.compile(r"(?<![A-Za-z0-9.+~-])\d[A-Za-z0-9.+:~-]*")  # a version among words of any language

@@ -56,7 +56,7 @@ def parse(lines: Iterable[str]) -> Table:
                 versions[part] = version
         elif word == "connectx" and (version := triplet(rest.strip())):
             connectx.add(version)
-    return Table(versions, own, tuple(sorted(connectx, key=numbers)))
+    return Table(versions, own, tuple(sorted(connectx, key=all_numbers)))
 
 
 def _version(part: str, text: str) -> str:
@@ -72,10 +72,10 @@ def triplet(text: str) -> str:
 
 def less(one: str, other: str) -> bool:
     """Whether a version is older than another one."""
-    return numbers(one) < numbers(other)
+    return all_numbers(one) < all_numbers(other)
 
 
-def numbers(version: str) -> tuple[int, ...]:
+def all_numbers(version: str) -> tuple[int, ...]:
     """The numbers of a version."""
     return tuple(map(int, re.findall("[0-9]{1,9}", version)))
 
@@ -89,7 +89,7 @@ def open_in(table: Table) -> list[tuple[Floor, str]]:
 def _below(version: str, floor: Floor) -> bool:
     """Whether it closes nothing of that: neither of the main line's version nor of its own line's."""
     main, *lines = floor.fixed
-    line = [fixed for fixed in lines if numbers(fixed)[:2] == numbers(version)[:2]]
+    line = [fixed for fixed in lines if all_numbers(fixed)[:2] == all_numbers(version)[:2]]
     return bool(version) and all(less(version, fixed) for fixed in (main, *line))
 
 

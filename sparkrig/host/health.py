@@ -33,7 +33,7 @@ SOC_ZONE = re.compile(r"acpitz|(?:.*[-_])?(?:soc|cpu|tj|pkg|cluster)(?:[-_\d].*)
 
 
 @dataclass(frozen=True)
-class Zone:
+class ThermalZone:
     """A thermal zone of the kernel: its type (acpitz) and temperature in degrees Celsius."""
 
     type: str
@@ -67,7 +67,7 @@ class Health(Value):
     memory_available_kb: int | None = None
     load: float | None = None
     cores: int | None = None
-    zones: tuple[Zone, ...] = ()
+    zones: tuple[ThermalZone, ...] = ()
     kernels: tuple[Kernel, ...] = ()
     driver: str = ""
     cdi: tuple[str, ...] = ()
@@ -121,9 +121,9 @@ def _count(text: str | None) -> int | None:
     return int(text.removesuffix("kB")) if text else None
 
 
-def _zone(row: str) -> Zone:
+def _zone(row: str) -> ThermalZone:
     millidegrees, _, kind = row.partition(" ")
-    return Zone(kind, int(millidegrees) / 1000)
+    return ThermalZone(kind, int(millidegrees) / 1000)
 
 
 def _kernel(row: str) -> Kernel:

@@ -15,7 +15,7 @@ from annotated_types import MaxLen
 
 from sparkrig.host import release_upgrade, update_facts
 from sparkrig.host.driver import Package
-from sparkrig.host.releases import Recipe, Releases, numbers
+from sparkrig.host.releases import Recipe, Releases, leading_numbers
 from sparkrig.parsing import archive, debian_version, document, grammar
 from sparkrig.parsing.expected import short
 from sparkrig.parsing.grammar import Grammar
@@ -120,7 +120,7 @@ def _recipes(files: Sequence[archive.Member], left: dict[str, str]) -> tuple[Rec
             continue
         found[recipe.name] = recipe
     real = [each for each in found.values() if _BETA not in each.name.lower()]
-    return tuple(sorted(real, key=lambda each: (each.date, numbers(each.name), each.name)))
+    return tuple(sorted(real, key=lambda each: (each.date, leading_numbers(each.name), each.name)))
 
 
 @lru_cache(maxsize=2 * MOST_RECIPES)  # those of all Sparks of a fleet are the same
@@ -155,7 +155,7 @@ def _driver(told: str, packages: Mapping[str, str]) -> str:
         for name, version in packages.items()
         if _DRIVER_NAME.fullmatch(name) and grammar.DRIVER.fits(upstream := debian_version.upstream(version))
     ]
-    return max([told, *of_packages], key=numbers)
+    return max([told, *of_packages], key=leading_numbers)
 
 
 def _version(text: str) -> str:

@@ -119,7 +119,7 @@ class Installed(Value):
 
 
 @dataclass(frozen=True)
-class Step(Value):
+class VersionGap(Value):
     """A version that a Spark has, empty where it has none, and the one that a release has."""
 
     has: str
@@ -136,9 +136,9 @@ class Behind(Value):
     """
 
     recipe: str
-    kernel: Step | None = None
-    driver: Step | None = None
-    older: Mapping[str, Step] = field(default_factory=dict)
+    kernel: VersionGap | None = None
+    driver: VersionGap | None = None
+    older: Mapping[str, VersionGap] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     removed: tuple[str, ...] = ()
 
@@ -154,7 +154,7 @@ class Behind(Value):
 
 
 @dataclass(frozen=True)
-class Standing(Value):
+class ReleaseStanding(Value):
     """Where a Spark stands. has: the newest release that it has, None where it has none; ahead: the newer ones."""
 
     has: Recipe | None
@@ -238,7 +238,7 @@ def behind(installed: Installed, recipe: Recipe, releases: Releases) -> Behind:
 def _outdated(installed: Installed, recipe: Recipe) -> Behind:
     """What is there, and older."""
     older = {
-        name: Step(installed.packages[name], wants)
+        name: VersionGap(installed.packages[name], wants)
         for name, wants in sorted(_own(recipe).items())
         if name in installed.packages and debian_version.older(installed.packages[name], wants)
     }
@@ -259,20 +259,20 @@ def _own(recipe: Recipe) -> dict[str, str]:
     }
 
 
-def _step(has: str, wants: str) -> Step | None:
-    return Step(has, wants) if numbers(has) < numbers(wants) else None
+def _step(has: str, wants: str) -> VersionGap | None:
+    return VersionGap(has, wants) if leading_numbers(has) < leading_numbers(wants) else None
 
 
-def numbers(text: str) -> tuple[int, ...]:
+def leading_numbers(text: str) -> tuple[int, ...]:
     """The numbers that a version begins with: (6, 17, 0, 1022) of 6.17.0-1022-nvidia, (2, 1) of OTA2.1."""
     found = _LEADING.match(text.removeprefix("OTA"))
     return tuple(map(int, re.split("[.-]", found[0]))) if found else ()
 
 
-def standing(installed: Installed, releases: Releases) -> Standing:
+def standing(installed: Installed, releases: Releases) -> ReleaseStanding:
     """The newest release that a Spark has, and the newer ones that it knows of, the oldest of them first."""
     for at in reversed(range(len(releases.recipes))):
         recipe = releases.recipes[at]
         if behind(installed, recipe, releases).nothing:
-            return Standing(recipe, releases.recipes[at + 1 :])
-    return Standing(None, releases.recipes)
+            return ReleaseStanding(recipe, releases.recipes[at + 1 :])
+    return ReleaseStanding(None, releases.recipes)

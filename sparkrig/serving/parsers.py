@@ -14,7 +14,7 @@ TOOLS, REASONING, AUTO = "tool-call-parser", "reasoning-parser", "enable-auto-to
 
 
 @dataclass(frozen=True)
-class Family:
+class ParserFamily:
     """Models whose checkpoint has such a name: a row of models/vllm/parsers.yaml, with its fields."""
 
     name: str
@@ -24,10 +24,10 @@ class Family:
 
 
 _FILE = Path(__file__).parents[1] / "models" / "vllm" / "parsers.yaml"
-FAMILIES = tuple(Family(**row) for row in safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST))
+FAMILIES = tuple(ParserFamily(**row) for row in safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST))
 
 
-def family(checkpoint: str) -> Family | None:
+def family(checkpoint: str) -> ParserFamily | None:
     """The family of OWNER/NAME."""
     last = checkpoint.rpartition("/")[2].lower()
     return next((each for each in FAMILIES if re.match(each.name, last)), None)

@@ -367,4 +367,4 @@ def _less(one: str, other: str) -> bool:
 def _numbers(version: str) -> tuple[int, ...]:
     if _HEX.fullmatch(version):
         return (int(version, 16),)
-    return firmware_table.numbers(version)
+    return firmware_table.all_numbers(version)

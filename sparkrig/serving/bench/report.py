@@ -13,7 +13,7 @@ from typing import Literal
 from sparkrig.serving.bench import beside
 from sparkrig.serving.bench.beside import Told
 from sparkrig.serving.bench.server import Server
-from sparkrig.serving.bench.tool import Figures, Launched
+from sparkrig.serving.bench.tool import CommandLine, Figures
 from sparkrig.serving.bench.workload import Workload
 from sparkrig.serving.model import Catalogue, Model, Source
 from sparkrig.text import listed
@@ -93,7 +93,7 @@ def report(
     started: datetime,
     ended: datetime,
     server: Server | None = None,
-    its: Launched | None = None,
+    its: CommandLine | None = None,
 ) -> Report:
     """What was measured, and what the catalogue knows of the model. server, its: None where no host told."""
     elsewhere = beside.otherwise(model) if model else []

@@ -50,7 +50,7 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Launched:
+class CommandLine:
     """A server by its own command line.
 
     path: of its weights; name: by which the API is asked; context: its longest request, None where the command
@@ -63,7 +63,7 @@ class Launched:
     tokenizer: tuple[str, ...] = ()
 
 
-def launched(engine: str, words: list[str]) -> Launched:
+def launched(engine: str, words: list[str]) -> CommandLine:
     """What a container runs. words: of its command. Raises ValueError where no server of that engine is in it."""
     server, its = served(words), runtime(engine)
     if server is None or server.engine != engine:
@@ -75,7 +75,7 @@ def launched(engine: str, words: list[str]) -> Launched:
     called = flags.get(its.names) or read.model
     mode = flags.get("tokenizer-mode")
     given = ("--trust-remote-code",) if flags.get("trust-remote-code") is True else ()
-    return Launched(
+    return CommandLine(
         read.model,
         str(called[0] if isinstance(called, list) else called).split()[0],
         arguments.whole_number(str(flags.get(its.context, ""))),
@@ -83,7 +83,7 @@ def launched(engine: str, words: list[str]) -> Launched:
     )
 
 
-def words(engine: str, server: Launched, asked: Workload, folder: str, seed: int) -> list[str]:
+def words(engine: str, server: CommandLine, asked: Workload, folder: str, seed: int) -> list[str]:
     """The command of the tool in the server's container, but for where the server listens.
 
     folder: that it saves RESULT in; seed: of the prompts, so that no cache has them from an earlier run.

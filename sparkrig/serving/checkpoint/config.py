@@ -22,7 +22,7 @@ _WORD = re.compile(r"[\w./:+* -]{1,500}", re.ASCII)
 _NESTED = ("thinker_config", "text_config", "llm_config", "language_config")
 
 
-class Unreadable(ValueError):
+class UnreadableCheckpoint(ValueError):
     """Files of which no model can be made; the message is one sentence without a full stop.
 
     cure: what to try, empty where nothing is better than another checkpoint.
@@ -33,21 +33,21 @@ class Unreadable(ValueError):
         self.cure = cure
 
 
-class Missing(Unreadable):
+class Missing(UnreadableCheckpoint):
     """A field that has to be there for what is computed."""
 
 
 def table(text: str, name: str, most: int = CHARS) -> Mapping[str, Any]:
-    """The object of a JSON file. Raises Unreadable, with the name of the file."""
+    """The object of a JSON file. Raises UnreadableCheckpoint, with the name of the file."""
     if len(text) > most:
-        raise Unreadable(f"{name} has {len(text):,} characters, at most {most:,} expected")
+        raise UnreadableCheckpoint(f"{name} has {len(text):,} characters, at most {most:,} expected")
     try:
         # Nemotron-H's time_step_limit ends at Infinity or 1e308, which is none of the numbers that are read here
         found = bounds.loads(text, finite_only=False)
     except ValueError as error:
-        raise Unreadable(f"{name} is no JSON: {error}") from None
+        raise UnreadableCheckpoint(f"{name} is no JSON: {error}") from None
     if not isinstance(found, dict):
-        raise Unreadable(f"{name}: an object with fields expected")
+        raise UnreadableCheckpoint(f"{name}: an object with fields expected")
     return found
 
 
@@ -63,7 +63,7 @@ class Config:
 
     @classmethod
     def of(cls, text: str) -> Config:
-        """Of the text of config.json. Raises Unreadable."""
+        """Of the text of config.json. Raises UnreadableCheckpoint."""
         whole = table(text, "config.json")
         values = dict(whole)
         for name in _NESTED:
@@ -78,11 +78,11 @@ class Config:
 
     @cached_property
     def layers(self) -> int:
-        """Raises Unreadable."""
+        """Raises UnreadableCheckpoint."""
         found = self.count("num_hidden_layers", "n_layer", "num_layers", "n_layers")
         found = found or self._listed() or self.must("num_hidden_layers")
         if found > _LAYERS:
-            raise Unreadable(f"config.json has {found:,} layers, at most {_LAYERS:,} expected")
+            raise UnreadableCheckpoint(f"config.json has {found:,} layers, at most {_LAYERS:,} expected")
         return found
 
     def _listed(self) -> int:
@@ -91,13 +91,13 @@ class Config:
         return len(kinds) if isinstance(kinds, list) else 0
 
     def count(self, *names: str) -> int | None:
-        """The first of these fields that has a number above zero. Raises Unreadable for one that cannot stand."""
+        """The first of these fields with a number above zero. Raises UnreadableCheckpoint for any other value."""
         for name in names:
             found = self.values.get(name)
             if found is None or found is False:
                 continue
             if isinstance(found, bool) or not isinstance(found, int) or not 0 <= found <= _MOST:
-                raise Unreadable(f"{name} of config.json is no whole number from 0 to {_MOST:,}")
+                raise UnreadableCheckpoint(f"{name} of config.json is no whole number from 0 to {_MOST:,}")
             if found:
                 return found
         return None
@@ -126,13 +126,13 @@ class Config:
     def each(self, name: str) -> Sequence[Any]:
         """A list or a text with an entry for each layer, of which what stands beyond the last is left out.
 
-        Empty where it is not there. Raises Unreadable where it is too short.
+        Empty where it is not there. Raises UnreadableCheckpoint where it is too short.
         """
         found = self.values.get(name)
         if not isinstance(found, list | str) or not found:
             return ()
         if len(found) < self.layers:
-            raise Unreadable(f"{name} of config.json has {len(found)} entries for {self.layers} layers")
+            raise UnreadableCheckpoint(f"{name} of config.json has {len(found)} entries for {self.layers} layers")
         return found[: self.layers]
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from sparkrig.parsing import hub
 from sparkrig.serving.budget import GIB, Use, fewest_nodes
 from sparkrig.serving.checkpoint import kinds, layers, quantization, shape
-from sparkrig.serving.checkpoint.config import Config, Missing, Unreadable, table
+from sparkrig.serving.checkpoint.config import Config, Missing, UnreadableCheckpoint, table
 from sparkrig.serving.checkpoint.layers import Mixer
 from sparkrig.serving.model import Checkpoint, Model, Shape
 
@@ -44,9 +44,9 @@ class Files:
 
 
 def read(id: str, files: Files) -> Model:
-    """The model of a checkpoint. id: OWNER/NAME on the hub. Raises Unreadable, in one sentence."""
+    """The model of a checkpoint. id: OWNER/NAME on the hub. Raises UnreadableCheckpoint, in one sentence."""
     if not hub.ID.fullmatch(id):
-        raise Unreadable(f"{id} is no OWNER/NAME of a checkpoint")
+        raise UnreadableCheckpoint(f"{id} is no OWNER/NAME of a checkpoint")
     kinds.refuse(id, files.config, files.sizes, files.adapter)
     config, said = Config.of(files.config), ["its figures are computed from its own files"]
     index = table(files.index, "model.safetensors.index.json", INDEX_CHARS) if files.index else {}
@@ -96,7 +96,7 @@ def entry_name(title: str) -> str:
     """The name of its file in models/."""
     name = re.sub(r"[^a-z0-9.-]+", "-", title.lower()).strip(".-")
     if not name:
-        raise Unreadable(f"{title} leaves no name for a file")
+        raise UnreadableCheckpoint(f"{title} leaves no name for a file")
     return name
 
 

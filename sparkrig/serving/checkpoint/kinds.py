@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from sparkrig.cure import local, quoted
 from sparkrig.parsing import hub
-from sparkrig.serving.checkpoint.config import TABLES, Config, Unreadable, table, word
+from sparkrig.serving.checkpoint.config import TABLES, Config, UnreadableCheckpoint, table, word
 
 ADAPTER, DIFFUSERS = "adapter_config.json", "model_index.json"
 _GGUF = re.compile(r"[-_.]gguf$", re.IGNORECASE)  # of a file, or of a checkpoint's name
@@ -19,7 +19,7 @@ _UNSERVED: Mapping[str, str] = TABLES["unserved"]
 
 
 def refuse(id: str, config: str, names: Collection[str], adapter: str) -> None:
-    """Raises Unreadable for files that are no model of their own, or none that vLLM loads.
+    """Raises UnreadableCheckpoint for files that are no model of their own, or none that vLLM loads.
 
     config, adapter: texts of config.json and adapter_config.json, empty where there is none; names: of all files.
     """
@@ -27,22 +27,22 @@ def refuse(id: str, config: str, names: Collection[str], adapter: str) -> None:
     if adapter and not weights:
         raise _adapter(adapter)
     if not weights and any(map(_GGUF.search, [id, *names])):
-        raise Unreadable(
+        raise UnreadableCheckpoint(
             f"{id} has its weights in GGUF, which llama.cpp loads (serve_runtime, serve_gguf), and vLLM's own "
             "images do not",
             local("sparkrig docs serving"),
         )
     if not config and DIFFUSERS in names:
-        raise Unreadable(f"{id} is a pipeline of Diffusers ({DIFFUSERS}), which vLLM does not load")
+        raise UnreadableCheckpoint(f"{id} is a pipeline of Diffusers ({DIFFUSERS}), which vLLM does not load")
     if not config:
-        raise Unreadable(f"{id} has no config.json, without which vLLM loads nothing")
+        raise UnreadableCheckpoint(f"{id} has no config.json, without which vLLM loads nothing")
 
 
-def _adapter(text: str) -> Unreadable:
+def _adapter(text: str) -> UnreadableCheckpoint:
     base = word(table(text, ADAPTER), "base_model_name_or_path")
     of = f" of {base}" if base else ""
     cure = local(f"sparkrig models show {quoted(base)}") if hub.ID.fullmatch(base) else ""
-    return Unreadable(
+    return UnreadableCheckpoint(
         f"it is a LoRA adapter{of} ({ADAPTER}) and no model: vLLM serves that model with --enable-lora and "
         "--lora-modules NAME=PATH",
         cure,
@@ -50,9 +50,9 @@ def _adapter(text: str) -> Unreadable:
 
 
 def other(config: Config) -> str:
-    """What it is and how vLLM serves it, empty for a decoder. Raises Unreadable for what vLLM has no class for."""
+    """What it is and how vLLM serves it, empty for a decoder. Raises UnreadableCheckpoint for others."""
     if unserved := _UNSERVED.get(config.kind):
-        raise Unreadable(
+        raise UnreadableCheckpoint(
             f"it is {unserved} ({config.kind}), which Transformers loads and vLLM does not serve",
             local("sparkrig models"),
         )

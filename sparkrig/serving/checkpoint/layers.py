@@ -20,7 +20,7 @@ _FOREIGN: dict[str, str] = TABLES["foreign"]
 
 
 def mixers(config: Config, said: list[str]) -> list[Mixer]:
-    """Of each layer. said: takes what had to be assumed, in sentences. Raises Unreadable."""
+    """Of each layer. said: takes what had to be assumed, in sentences. Raises UnreadableCheckpoint."""
     count = config.layers
     foreign = next((name for name in _FOREIGN if config.values.get(name)), None)
     if foreign:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sparkrig.serving.checkpoint.config import TABLES, Config, Unreadable, word
+from sparkrig.serving.checkpoint.config import TABLES, Config, UnreadableCheckpoint, word
 from sparkrig.serving.model import Format
 
 _Found = dict[Format, int]  # how many parts have each format
@@ -32,14 +32,14 @@ class Quantization:
 
 
 def quantization(config: Config, beside: Mapping[str, Any], said: list[str]) -> Quantization:
-    """What a checkpoint is quantized to. Raises Unreadable for what vLLM does not load.
+    """What a checkpoint is quantized to. Raises UnreadableCheckpoint for what vLLM does not load.
 
     beside: hf_quant_config.json, empty where there is none; said: takes what had to be assumed, in sentences.
     """
     told = config.under("quantization_config") or config.under("compression_config")
     block = "aqlm" if config.under("aqlm") else _method(told)  # AQLM's first checkpoints have a block of that name
     if other := TABLES["others"].get(block) or _mlx(told or config.under("quantization")):
-        raise Unreadable(f"its weights are in {other} loads and vLLM does not")
+        raise UnreadableCheckpoint(f"its weights are in {other} loads and vLLM does not")
     if not told and not beside:
         return _plain(config, said)
     method, found = _method(told or beside), _formats(told or beside)

@@ -19,7 +19,7 @@ from sparkrig.parsing import bounds
 from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.report import Left, Measured, measured
 from sparkrig.serving.bench.server import Look, Server
-from sparkrig.serving.bench.tool import Launched
+from sparkrig.serving.bench.tool import CommandLine
 from sparkrig.serving.bench.workload import Workload
 from sparkrig.serving.model import Model
 from sparkrig.ssh import remote
@@ -39,11 +39,11 @@ def look(at: Host) -> Look:
     return remote.read(at, Servers(), seconds=_LOOK_S)
 
 
-def launched(at: Host, server: Server) -> Launched:
+def launched(at: Host, server: Server) -> CommandLine:
     """How the server was started, by its container. Raises Failed or Lost."""
     printed = remote.shell(at, _INSPECT, server.service.unit, seconds=_LOOK_S)
 
-    def read() -> Launched:
+    def read() -> CommandLine:
         words = bounds.loads(printed)
         if not isinstance(words, list):
             raise ValueError("no list of words in it")  # noqa: TRY004 - it is data
@@ -55,7 +55,7 @@ def launched(at: Host, server: Server) -> Launched:
 def run(
     at: Host,
     server: Server,
-    its: Launched,
+    its: CommandLine,
     workloads: Sequence[Workload],
     model: Model | None,
     limit: int,
@@ -83,12 +83,12 @@ def run(
     return done, left
 
 
-def too_long(asked: Workload, its: Launched) -> str:
+def too_long(asked: Workload, its: CommandLine) -> str:
     """Why a workload does not fit."""
     return f"it takes {asked.longest:,} tokens, and the server {its.context:,} at most"
 
 
-def _run(at: Host, server: Server, its: Launched, asked: Workload, limit: int) -> tool.Figures:
+def _run(at: Host, server: Server, its: CommandLine, asked: Workload, limit: int) -> tool.Figures:
     container, folder = server.service.unit, f"/tmp/sparkrig-bench-{token_hex(8)}"  # noqa: S108 - of the container
     words = tool.words(server.record.engine, its, asked, folder, randbelow(2**31))
     given = (container, folder, str(limit), tool.RESULT, *words)

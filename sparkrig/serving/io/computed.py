@@ -10,7 +10,7 @@ from sparkrig.cure import quoted
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
 from sparkrig.serving.checkpoint import files
-from sparkrig.serving.checkpoint.config import Unreadable
+from sparkrig.serving.checkpoint.config import UnreadableCheckpoint
 from sparkrig.serving.io import catalogue_files, checkpoint_source
 from sparkrig.serving.model import Catalogue, Model
 from sparkrig.serving.purposes import PURPOSES
@@ -38,7 +38,7 @@ def model(name: str, id_: str | None, known: Catalogue) -> tuple[Model, str]:
     fetched = checkpoint_source.folder(path) if local else checkpoint_source.from_hub(name)
     try:
         return _named(files.read(id, fetched.files), known), fetched.revision
-    except Unreadable as error:
+    except UnreadableCheckpoint as error:
         cure = "give its name with --id OWNER/NAME" if local and not id_ else "take another checkpoint of it"
         raise Refusal(str(error), error.cure or cure) from None
 

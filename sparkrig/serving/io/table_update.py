@@ -17,7 +17,7 @@ from typing import Any
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, taken_tables, vllm_flags
-from sparkrig.serving.io.taken_tables import Record, Set
+from sparkrig.serving.io.taken_tables import Set, TakenRecord
 from sparkrig.serving.tables import Tables
 from sparkrig.terminal import atomic_write
 from sparkrig.text import plain, reason
@@ -107,7 +107,7 @@ def take(offered: Offer) -> None:
                     folder.rename(offered.set.folder)
                 except OSError as error:
                     raise _unwritten(offered.set.folder, error) from None
-        _record(Record(used=offered.set, before=taken_tables.record().used))
+        _record(TakenRecord(used=offered.set, before=taken_tables.record().used))
 
 
 def back() -> Set | None:
@@ -116,16 +116,16 @@ def back() -> Set | None:
         try:
             now = taken_tables.record()
         except Refusal:  # what cannot be read leads back to what sparkrig carries
-            now = Record(used=Set(digest="0" * 16, day=date.min, source=""))
+            now = TakenRecord(used=Set(digest="0" * 16, day=date.min, source=""))
         if now.used is None:
             raise Refusal(
                 "the tables in use are those that sparkrig carries, and none are before them", "sparkrig models"
             )
-        _record(Record(used=now.before))
+        _record(TakenRecord(used=now.before))
         return now.before
 
 
-def _record(record: Record) -> None:
+def _record(record: TakenRecord) -> None:
     atomic_write.folder(taken_tables.file())
     atomic_write.write(taken_tables.file(), record.model_dump_json() + "\n")
     kept = {each.digest for each in (record.used, record.before) if each}

@@ -35,7 +35,7 @@ class Set(BaseModel):
         return home() / self.digest
 
 
-class Record(BaseModel):
+class TakenRecord(BaseModel):
     """The set in use and the one before it; None: those that sparkrig carries."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -59,12 +59,12 @@ def state() -> int:
     return file().stat().st_ino if file().exists() else 0
 
 
-def record() -> Record:
+def record() -> TakenRecord:
     """What is used; all of it None where nothing was taken. Raises Refusal."""
     try:
-        return Record.model_validate(bounds.loads(file().read_text(encoding="utf-8")))
+        return TakenRecord.model_validate(bounds.loads(file().read_text(encoding="utf-8")))
     except (FileNotFoundError, NotADirectoryError):
-        return Record()
+        return TakenRecord()
     except OSError as error:
         raise Refusal(f"{file()} cannot be read: {reason(error)}", f"ls -l {quoted_path(file().parent)}") from None
     except (ValueError, ValidationError):

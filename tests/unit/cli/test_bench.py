@@ -15,7 +15,7 @@ from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.beside import METRICS, otherwise, told
 from sparkrig.serving.bench.report import Left, Measured, exit_code, verdict
 from sparkrig.serving.bench.server import chosen
-from sparkrig.serving.bench.tool import Launched, Spread
+from sparkrig.serving.bench.tool import CommandLine, Spread
 from sparkrig.serving.bench.workload import USUAL, WORKLOADS, Workload
 from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.model import Model
@@ -74,7 +74,7 @@ def test_a_server_is_known_by_its_command() -> None:
     def holds(
         engine: str, line: str, path: str, name: str, context: int | None = None, tokenizer: Any = ()
     ) -> None:
-        assert tool.launched(engine, line.split()) == Launched(path, name, context, tuple(tokenizer))
+        assert tool.launched(engine, line.split()) == CommandLine(path, name, context, tuple(tokenizer))
 
     each_row(table(__file__, "a server is known by its command"), holds)
 
@@ -102,7 +102,7 @@ def test_a_host_tells_of_its_servers_in_one_look(tmp_path: Path) -> None:
 
 
 def test_the_command_is_the_tools_own() -> None:
-    its, asked = Launched("/models/x", "a", None), Workload("w", 10, 20, 4, ())
+    its, asked = CommandLine("/models/x", "a", None), Workload("w", 10, 20, 4, ())
     vllm, sglang = (" ".join(tool.words(engine, its, asked, "/tmp/d", 7)) for engine in ("vllm", "sglang"))
     shared = "--random-input-len 10 --random-output-len 20 --num-prompts 12 --max-concurrency 4 --seed 7"
     assert vllm.startswith("vllm bench serve --backend openai --model /models/x --served-model-name a ")

@@ -22,7 +22,7 @@ from lab import standin
 from sparkrig.cli.bench import bench
 from sparkrig.serving.bench import tool
 from sparkrig.serving.bench.server import Look
-from sparkrig.serving.bench.tool import Launched
+from sparkrig.serving.bench.tool import CommandLine
 from sparkrig.serving.bench.workload import WORKLOADS
 from sparkrig.serving.io import bench_run
 from sparkrig.ssh.remote import Failed, Lost
@@ -240,7 +240,7 @@ def test_the_stand_in_saves_what_the_tool_saved(tmp_path: Path, engine: str) -> 
     """It is one file that is put into a container, so it has the figures in itself."""
     own: dict[str, Any] = {"vllm": standin.FIGURES_OF_VLLM, "sglang": standin.FIGURES_OF_SGLANG}[engine]
     assert own.items() <= json.loads((FIXTURES / RECORDED[engine]).read_text()).items()
-    words = tool.words(engine, Launched("/models/x", "x", None), WORKLOADS["short"], str(tmp_path), 1)
+    words = tool.words(engine, CommandLine("/models/x", "x", None), WORKLOADS["short"], str(tmp_path), 1)
     with socket.create_server(("127.0.0.1", 0)) as server:
         place = ["--host", "127.0.0.1", "--port", str(server.getsockname()[1])]
         assert standin.benchmark([*words, *place]) == 0

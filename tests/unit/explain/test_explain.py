@@ -607,18 +607,7 @@ def test_a_list_whose_next_kernel_has_no_module_is_torn() -> None:
 # What apt prints in a language: an automatic package, one that is behind, what is left of a removed one.
 APT_MARKS = {
     "English": ("[installed,automatic]", "[upgradable from: {}]", "[residual-config]"),
-    "Vietnamese": ("[đã cài đặt,tự động]", "[có thể nâng cấp từ: {}]", "[residual-config]"),
-    "German": (" [Installiert,automatisch]", "[aktualisierbar von: {}]", "[Konfiguration-verbleibend]"),
-    "French": (
-        "[installé, automatique]",
-        "[pouvant être mis à jour depuis\u00a0: {}]",
-        "[configuration restante]",
-    ),
-    "Spanish": ("[instalado, automático]", "[actualizable desde: {}]", "[configuración-residual]"),
-    "Italian": ("[installato, automatico]", "[aggiornabile da: {}]", "[configurazione residua]"),
-    "Japanese": ("[インストール済み、自動]", "[{} からアップグレード可]", "[設定が残存]"),
     "Chinese": ("[已安装，自动]", "[可从该版本升级：{}]", "[配置文件残留]"),  # noqa: RUF001
-    "Russian": ("[установлен, автоматически]", "[может быть обновлён с: {}]", "[остались файлы настроек]"),  # noqa: RUF001
 }
 MARKED = "dpkg -l | sparkrig explain"
 DOUBT = "this list does not mark removed packages, and dpkg -l decides"
@@ -722,7 +711,10 @@ def test_a_mark_of_apt_in_unknown_words_leaves_a_doubt() -> None:
         assert (verdict.level, verdict.cause) == ("fault", "next-kernel")
         assert verdict.evidence.endswith(DOUBT) is doubted and (verdict.cure == MARKED) is doubted
 
-    each_row([("weg, net ganz", False), ("Installiert", False), ("dagetan", True), ("weg", True)], holds)
+    each_row(
+        [("weg, net ganz", False), ("已安装", False), ("Installiert", True), ("dagetan", True), ("weg", True)],
+        holds,
+    )
 
 
 def test_a_list_of_what_can_be_upgraded_does_not_tell_what_boots_next() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from sparkrig.facts.apt import Holders
+from sparkrig import programs
 from sparkrig.host import apt
 from sparkrig.host.apt import Holder
 from sparkrig.operations import apt as operations
@@ -21,6 +21,7 @@ from tests.tables import each_row
 from tests.unit.shells import sh, tool
 from tests.unit.simulated import SimulatedHost
 
+HOLDERS = f"{programs.text('facts/apt_holders.sh')}\nholders"
 FRONTEND = "/var/lib/dpkg/lock-frontend"
 ROOT = Path(__file__).resolve().parents[3]
 HOLD = "import fcntl, sys; f = open(sys.argv[1], 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print(flush=True); input()"
@@ -92,17 +93,17 @@ def below(root: Path, script: str) -> str:
 
 
 def test_nobody_holds_a_lock(root: Path) -> None:
-    done = sh(below(root, Holders.script))
+    done = sh(below(root, HOLDERS))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_no_apt_at_all(tmp_path: Path) -> None:
-    done = sh(below(tmp_path, Holders.script))
+    done = sh(below(tmp_path, HOLDERS))
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_the_holder_is_named(root: Path, holder: subprocess.Popen[str]) -> None:
-    done = sh(below(root, Holders.script))
+    done = sh(below(root, HOLDERS))
     assert done.stdout == f"lock {root}{FRONTEND} {holder.pid} {Path(f'/proc/{holder.pid}/comm').read_text()}"
 
 

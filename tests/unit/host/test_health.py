@@ -10,7 +10,7 @@ import pytest
 from sparkrig.facts.health import Health as Fact
 from sparkrig.host import health
 from sparkrig.host.grub import Boot
-from sparkrig.host.health import Health, Kernel, Zone
+from sparkrig.host.health import Health, Kernel, ThermalZone
 from tests.faults.record import Seen
 from tests.tables import each_row
 from tests.unit.shells import sh, tool
@@ -22,7 +22,7 @@ SPARK = Health(
     memory_available_kb=110000000,
     load=0.5,
     cores=20,
-    zones=(Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)),
+    zones=(ThermalZone("acpitz", 47.1), ThermalZone("mt7925_phy0", 80)),
     kernels=(Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", True, "580.159.03")),
     cdi=("/etc/cdi/nvidia.yaml",),
 )
@@ -103,7 +103,7 @@ def test_script_reads_kernels_zones_and_cdi_files(tmp_path: Path) -> None:
     (tmp_path / "modules/6.99 yes 1/modules.order").touch()
     found = health.parse(sh(text, path=tmp_path / "bin").stdout.splitlines())
     assert found.kernels == (Kernel("6.17.0-1008-nvidia", True, "580.95.05"), Kernel("6.17.0-1021-nvidia", False))
-    assert found.zones == (Zone("acpitz", 47.1),)
+    assert found.zones == (ThermalZone("acpitz", 47.1),)
     names = ("nvidia.yaml", "two\nlines (copy).yaml", "other.json")
     assert found.cdi == tuple(f"{tmp_path}/cdi/{name}" for name in names)
     assert found.cdi_missing == ("/gone/b", "/gone/libcuda.so.1", "/gone/c")
@@ -311,18 +311,18 @@ def test_busy() -> None:
 
 
 def test_thermal() -> None:
-    def holds(zones: tuple[Zone, ...], cause: str) -> None:
+    def holds(zones: tuple[ThermalZone, ...], cause: str) -> None:
         assert health.thermal(replace(SPARK, zones=zones)).cause == cause
 
     each_row(
         [
-            ((Zone("acpitz", 47.1), Zone("mt7925_phy0", 80)), ""),
-            ((Zone("acpitz", 65.1),), ""),
-            ((Zone("acpitz", 90),), ""),
-            ((Zone("acpitz", 50), Zone("acpitz", 90.1)), "soc-hot"),
-            ((Zone("cpu-thermal", 91),), "soc-hot"),
-            ((Zone("x86_pkg_temp", 91),), "soc-hot"),
-            ((Zone("iwlwifi_1", 70), Zone("acpitz", 0)), "no-temperature"),
+            ((ThermalZone("acpitz", 47.1), ThermalZone("mt7925_phy0", 80)), ""),
+            ((ThermalZone("acpitz", 65.1),), ""),
+            ((ThermalZone("acpitz", 90),), ""),
+            ((ThermalZone("acpitz", 50), ThermalZone("acpitz", 90.1)), "soc-hot"),
+            ((ThermalZone("cpu-thermal", 91),), "soc-hot"),
+            ((ThermalZone("x86_pkg_temp", 91),), "soc-hot"),
+            ((ThermalZone("iwlwifi_1", 70), ThermalZone("acpitz", 0)), "no-temperature"),
             ((), "no-temperature"),
         ],
         holds,

@@ -16,7 +16,7 @@ from pyinfra.api.exceptions import FactProcessError
 from sparkrig.facts.noun import PREAMBLE
 from sparkrig.facts.resources import Releases as Fact
 from sparkrig.host import recipe_files, releases
-from sparkrig.host.releases import FOLDER, Behind, Installed, Recipe, Releases, Step
+from sparkrig.host.releases import FOLDER, Behind, Installed, Recipe, Releases, VersionGap
 from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
 from tests.attacks.texts import DEEP, VALUES, WORST, codes
@@ -69,7 +69,7 @@ def test_each_recorded_spark_has_the_newest_release() -> None:
     def holds(unit: str, removed: tuple[str, ...]) -> None:
         found = updates.known(unit)
         newest = named("OTA2607", found)
-        assert releases.standing(updates.has(unit), found) == releases.Standing(newest, ())
+        assert releases.standing(updates.has(unit), found) == releases.ReleaseStanding(newest, ())
         assert releases.behind(updates.has(unit), newest, found) == Behind("OTA2607", removed=removed)
 
     each_row(
@@ -110,9 +110,9 @@ def test_how_far_a_spark_is_behind(known: Releases) -> None:
 
 def test_what_of_a_release_a_spark_does_not_have(known: Releases) -> None:
     found = releases.behind(OLD, named("OTA2607", known), known)
-    assert found.kernel == Step("6.17.0-1008-nvidia", "6.17.0-1022-nvidia")
-    assert found.driver == Step("580.126.09", "580.159.03")
-    assert found.older["dgx-dashboard"] == Step("0.23.3", "0.29.1")
+    assert found.kernel == VersionGap("6.17.0-1008-nvidia", "6.17.0-1022-nvidia")
+    assert found.driver == VersionGap("580.126.09", "580.159.03")
+    assert found.older["dgx-dashboard"] == VersionGap("0.23.3", "0.29.1")
     assert found.missing["nvidia-spark-repo"] == "1.1-1" and found.outdated and not found.nothing
     assert not any("580" in name for name in (*found.older, *found.missing)), "the driver stands for its packages"
 

@@ -10,7 +10,7 @@ import pytest
 
 from sparkrig.serving.budget import GIB, Use, budget
 from sparkrig.serving.checkpoint import files
-from sparkrig.serving.checkpoint.config import Config, Unreadable
+from sparkrig.serving.checkpoint.config import Config, UnreadableCheckpoint
 from sparkrig.serving.io.catalogue_files import catalogue
 from sparkrig.serving.model import Full, Layers, Model, Sliding
 from tests.tables import data, each_row, table
@@ -121,7 +121,9 @@ def test_a_format_that_vllm_does_not_load_never_fits() -> None:
     config = json.loads(text("Qwen/Qwen3-8B"))
 
     def holds(key: str, told: dict[str, Any], name: str) -> None:
-        with pytest.raises(Unreadable, match=rf"^its weights are in {name}, which .+ loads and vLLM does not$"):
+        with pytest.raises(
+            UnreadableCheckpoint, match=rf"^its weights are in {name}, which .+ loads and vLLM does not$"
+        ):
             files.read("a/b", files.Files(json.dumps({**config, key: told})))
 
     each_row({name: tuple(row) for name, row in EXPECTED["others"].items()}, holds)
@@ -139,7 +141,7 @@ def test_what_is_no_decoder_has_no_kv_cache_and_is_named() -> None:
 
 def test_what_vllm_has_no_class_for_is_refused() -> None:
     def holds(config: dict[str, Any], said: str) -> None:
-        with pytest.raises(Unreadable) as refused:
+        with pytest.raises(UnreadableCheckpoint) as refused:
             files.read("a/b", files.Files(json.dumps(config), sizes={"model.safetensors": GIB}))
         assert said in str(refused.value) and refused.value.cure == "sparkrig models"
 
@@ -151,7 +153,7 @@ def test_files_that_are_no_model_are_named_with_what_loads_them() -> None:
         adapter = json.dumps(row["adapter"]) if "adapter" in row else ""
         sizes = dict.fromkeys(row["names"], GIB)
         for config in ("", text("Qwen/Qwen3-8B")) if row["cure"] else ("",):  # some have one all the same
-            with pytest.raises(Unreadable) as refused:
+            with pytest.raises(UnreadableCheckpoint) as refused:
                 files.read(row.get("id", "a/b"), files.Files(config, sizes=sizes, adapter=adapter))
             assert row["said"] in str(refused.value) and refused.value.cure == row["cure"]
 
@@ -266,7 +268,7 @@ HOSTILE = {
 
 def test_what_cannot_stand_is_refused_in_one_sentence() -> None:
     def holds(config: str, said: str) -> None:
-        with pytest.raises(Unreadable) as refused:
+        with pytest.raises(UnreadableCheckpoint) as refused:
             files.read("a/b", files.Files(config))
         assert said in str(refused.value) and "\n" not in str(refused.value)
 
@@ -275,7 +277,7 @@ def test_what_cannot_stand_is_refused_in_one_sentence() -> None:
 
 def test_a_name_that_is_none_is_refused() -> None:
     for id in ("qwen3", "a/b/c", "../x", "a/..", "a/b\n"):
-        with pytest.raises(Unreadable, match="is no OWNER/NAME"):
+        with pytest.raises(UnreadableCheckpoint, match="is no OWNER/NAME"):
             files.read(id, files.Files(text("Qwen/Qwen3-8B")))
 
 
