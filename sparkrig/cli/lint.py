@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from sparkrig.serving.lint.case import Case
     from sparkrig.serving.lint.judgement import Finding
     from sparkrig.serving.model import Catalogue
+
+    _Row = tuple[Launch, int | None, Version | None]  # a launch, its Sparks and its version of vLLM
 
 _TRY = "Try: sparkrig lint -- vllm serve MODEL ..., or: docker inspect NAME | sparkrig lint -"
 _RUNNING = "docker inspect NAME | sparkrig lint -"
@@ -58,11 +60,16 @@ def lint(
     Exit code 1: it finds no launch; 2: it finds an error, or a warning that no source contests.
     """
     from sparkrig.serving.lint import judgement
+    from sparkrig.serving.lint.case import Case
 
     if listing:
         _list()
         return
-    cases = _cases(words, sparks, _version(vllm), catalogue=catalogue)
+    version = _version(vllm)
+    known = files.catalogue()
+    tables = files.flag_tables()
+    launches = _catalogued(known, words) if catalogue else _given(words, sparks)
+    cases = [Case(launch, known.find, sparks or nodes, version or of, tables) for launch, nodes, of in launches]
     rules = files.lint_rules()
     found = [judgement.judge(case, rules) for case in cases]
     if as_json:
@@ -82,18 +89,7 @@ def _version(text: str | None) -> tuple[int, ...] | None:
     return found
 
 
-def _cases(words: Sequence[str], sparks: int | None, version: Version | None, *, catalogue: bool) -> list[Case]:
-    """What is to be judged: the launches of a text, or the models of the catalogue that words name."""
-    from sparkrig.serving.lint.case import Case
-
-    known, tables = files.catalogue(), files.flag_tables()
-    told = (
-        _catalogued(known, words) if catalogue else [(launch, None, None) for launch in _launches(words, sparks)]
-    )
-    return [Case(launch, known.find, sparks or nodes, version or of, tables) for launch, nodes, of in told]
-
-
-def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, int | None, Version | None]]:
+def _catalogued(known: Catalogue, names: Sequence[str]) -> list[_Row]:
     """The catalogue's own launches, their Sparks and versions; exit code 1 for a name that it does not have."""
     from sparkrig.serving import flags, launch_text
 
@@ -105,21 +101,15 @@ def _catalogued(known: Catalogue, names: Sequence[str]) -> list[tuple[Launch, in
     return [(launch, row.nodes, flags.version(row.vllm) if row.vllm else None) for launch, row in every]
 
 
-def _launches(words: Sequence[str], sparks: int | None) -> list[Launch]:
-    """Of a command that a shell has parted, or of a text; exit code 1 where there is none."""
+def _given(words: Sequence[str], sparks: int | None) -> list[_Row]:
+    """Those of a command that a shell has parted, or of a text; exit code 1 where there is none."""
     from sparkrig.serving import launch_text
-
-    if len(words) > 1:
-        return _readable(lambda: launch_text.typed(words), " ".join(words))
-    text = _text(words[0] if words else "-")
-    return _readable(lambda: launch_text.read(text, sparks), text)
-
-
-def _readable(read: Callable[[], list[Launch]], text: str) -> list[Launch]:
     from sparkrig.serving.launch import NotRead, Unreadable
 
+    text = " ".join(words) if len(words) > 1 else _text(words[0] if words else "-")
     try:
-        return read()
+        launches = launch_text.typed(words) if len(words) > 1 else launch_text.read(text, sparks)
+        return [(launch, None, None) for launch in launches]
     except NotRead as error:
         raise click.ClickException(f"{error}. Try: {_RUNNING}") from None
     except Unreadable as error:

@@ -68,8 +68,9 @@ def update(
     fetches nothing.
 
     What serves is stopped, and started again at the end. A new kernel is booted once, and becomes the default when
-    driver and GPU are proven; else the earlier one boots again. The deploy then holds and pins as before. If it
-    breaks off anywhere, the same command goes on. --back puts the packages of an open update back.
+    driver and GPU are proven; else the earlier one boots again. The deploy then holds and pins as before, and
+    checks. If it breaks off anywhere, the same command goes on. --back puts the packages of an update that is open
+    back.
 
     Exit code 0: nothing to update, or all done; 1: refused or declined; 2: with --check: something is to update,
     or an update would not begin; else an update did not get to its end; 3: a host could not be read.
@@ -78,7 +79,7 @@ def update(
         raise click.UsageError("--json expects --check")
     due = None if check else files.declared(inventory_file, "an update without --check")
     fleet, every = files.inventory(inventory_file)
-    fleet, parts = files.joined(fleet, every), only or PARTS
+    fleet = files.joined(fleet, every)
     with files.refusals():
         data = files.limited(every, limit, fleet)
         if due:

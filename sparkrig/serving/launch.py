@@ -43,7 +43,8 @@ class Launch:
     Ray and no server; installs_ray, installs_vllm: whether Ray, or another vLLM, is installed first; mods: whether
     programs of a recipe change the container first; unseen:
     whether it runs in a container that something else started; shells: the two words where a shell is given a
-    shell's program as its script; engine: as sparkrig.serving.engines, whose
+    shell's program as its script; serves_twice: whether an image that is `vllm serve` is given these words again;
+    engine: as sparkrig.serving.engines, whose
     flags are read as they were typed where it is not vLLM.
     """
 
@@ -67,6 +68,7 @@ class Launch:
     mods: bool = False
     unseen: bool = False
     shells: str = ""
+    serves_twice: bool = False
     engine: str = "vllm"
 
     def text(self, flag: str) -> str:

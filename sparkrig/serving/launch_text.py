@@ -16,7 +16,7 @@ from typing import Any
 
 from sparkrig.serving import engines, recipe
 from sparkrig.serving.container import Container
-from sparkrig.serving.launch import Launch, Unreadable, not_read
+from sparkrig.serving.launch import SERVER, Launch, Unreadable, not_read
 from sparkrig.serving.launches import documents
 from sparkrig.serving.launches.command import ASSIGNED, launch, served
 from sparkrig.serving.launches.shell import Shell, programs
@@ -110,7 +110,8 @@ def catalogued(model: Model) -> Iterator[tuple[Launch, Known]]:
         words = [*variables, *command]
         if known.container:
             given = [word for pair in variables for word in ("-e", pair)]
-            words = ["docker", "run", *shlex.split(known.container), *given, known.image, *command]
+            run = command[2:] if SERVER.match(known.image) else command  # it is `vllm serve` by itself
+            words = ["docker", "run", *shlex.split(known.container), *given, known.image, *run]
         (one,) = typed(words)
         solo = "--solo" in known.typed.split()
         source = f"{model.name}, {known.title}"

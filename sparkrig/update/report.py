@@ -9,7 +9,7 @@ from typing import Literal
 from sparkrig.cure import on_host
 from sparkrig.host import driver, firmware_table, preflight, releases
 from sparkrig.host.identity import Identity
-from sparkrig.host.releases import Behind, Recipe, Standing
+from sparkrig.host.releases import Behind, Recipe, ReleaseStanding
 from sparkrig.host.upgrade import IDLE, Move
 from sparkrig.parsing import debian_version
 from sparkrig.refusal import Refusal, Refused
@@ -55,7 +55,7 @@ class Prospect:
     """
 
     identity: Identity | None = None
-    standing: Standing | None = None
+    standing: ReleaseStanding | None = None
     goal: Recipe | None = None
     behind: Behind | None = None
     plan: Plan | None = None
@@ -154,8 +154,8 @@ def prospect(
 def _drafted(
     found: Foreseen, parts: Collection[str], way: Way, may_go: Collection[str]
 ) -> tuple[Plan | None, list[Refusal]]:
-    """The plan of the packages, None where there is none, and why it is not carried out."""
-    seen, goal, known = found.seen, found.goal, found.seen.repositories
+    """What would be done to the packages, and what of them and of their sources an update would not begin with."""
+    seen, known = found.seen, found.seen.repositories
     refusals, plan = [found.refusal] if found.refusal else [], None
     if found.upgrade:
         try:
@@ -165,10 +165,9 @@ def _drafted(
             refusals.append(refusal)
     elif "firmware" in parts:  # which boots, too
         refusals += update_judge.refusals(update.draft(seen.driver, known, IDLE, way), known, way.then)
-    if plan and goal and "driver" in parts:
-        refusals += update_limits.out_of_reach(plan, seen.driver, known, goal, way.now)
-    if found.upgrade:
-        refusals += update_judge.sources(known, seen.identity.dgx_os or "")
+    if plan and found.goal and "driver" in parts:
+        refusals += update_limits.out_of_reach(plan, seen.driver, known, found.goal, way.now)
+    refusals += update_judge.sources(known, seen.identity.dgx_os or "") if found.upgrade else []
     return plan, refusals
 
 

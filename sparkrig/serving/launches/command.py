@@ -79,7 +79,9 @@ def contained(described: Described, source: str) -> Iterator[Launch]:
     elif other and not described.replaced and _given_to(other, words):
         yield launch(words, source, environment, other)
     elif not (other or described.replaced) and _OWN & {word.partition("=")[0] for word in words}:
-        yield launch(words, source, environment, engines.VLLM)
+        # the entrypoint of some images is `vllm` alone [@jdaln-stack]
+        rest = words[1:] if words[:1] == ["serve"] else words
+        yield launch(rest, source, environment, engines.VLLM)
 
 
 def within(each: Launch, described: Described) -> Launch:
@@ -95,6 +97,7 @@ def within(each: Launch, described: Described) -> Launch:
         whole=whole,
         replaced=not kept,
         shells=twice_a_shell(described.words),
+        serves_twice=not described.replaced and serves_twice(described),
     )
 
 
@@ -130,6 +133,11 @@ def installs(words: Sequence[str]) -> set[str]:
 def enters(words: Sequence[str]) -> bool:
     """Whether a command is `docker exec` or its like, in a container that something else started."""
     return "exec" in words and any(base(word) in (*CONTAINER_ENGINES, "kubectl") for word in words)
+
+
+def serves_twice(described: Described) -> bool:
+    """Whether vLLM's own image, which is `vllm serve` by its entrypoint, is given that again [@vllm-site-305]."""
+    return SERVER.match(described.container.image) is not None and described.words[:2] == ("vllm", "serve")
 
 
 def twice_a_shell(words: Sequence[str]) -> str:

@@ -28,6 +28,7 @@ _Own = Literal[
     "ray",
     "released",
     "replaced",
+    "serves-twice",
     "shells",
     "stock",
     "wrapper",

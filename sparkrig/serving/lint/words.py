@@ -20,6 +20,8 @@ from sparkrig.text import listed
 
 # what vLLM is given by sparkrig itself or by a script, and never reads
 _NOT_FLAGS = frozenset({"model"})
+# -O3 is read as the first; before 0.12 it was short for --compilation-config
+_LEVEL, _SHORT_LEVEL = "optimization-level", "-O"
 # a flag that went long before the newest version is gone from what is installed today: our own reasoning
 _SLIP = 0.9
 _LONG_AGO = timedelta(days=180)
@@ -65,7 +67,7 @@ def flag_unknown(case: Case) -> Iterator[Hit]:
     for name in names:
         if table is None:
             yield from _undated_flag(case, case.tables, name)
-        elif table.find(name) is None:
+        elif table.find(name) is None and not (name == _LEVEL and table.find(_SHORT_LEVEL)):
             meant, gone = table.nearest(name), case.tables.removed(name)
             why = (
                 f"gone since {shown(gone)}" if gone and gone <= (case.version or ()) else "which it does not have"

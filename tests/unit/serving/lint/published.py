@@ -27,6 +27,7 @@ LAUNCHES: Mapping[str, Mapping[str, Any]] = {
 KEPT_BACK: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     INDEX.with_name("kept_back.yaml").read_text(encoding="utf-8")
 )
+FRESH: Mapping[str, Mapping[str, Any]] = yaml.safe_load(INDEX.with_name("fresh.yaml").read_text(encoding="utf-8"))
 KNOWN, TABLES = catalogue_files.catalogue(), vllm_flags.knowledge()
 
 
@@ -47,6 +48,9 @@ def built(facts: Mapping[str, Any]) -> Launch:
         replaced=facts.get("replaced", False),
         ray=node,
         installs_ray=node,
+        serves_twice=facts.get("twice", False),
+        whole=facts.get("whole", False),
+        engine=facts["engine"],
     )
 
 

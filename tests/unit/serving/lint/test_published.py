@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.unit.serving.lint.published import KEPT_BACK, LAUNCHES, judged
+from tests.unit.serving.lint.published import FRESH, KEPT_BACK, LAUNCHES, judged
 
 # of launches that work, how many may end with exit code 2; of bad ones, how many have to be named
 MOST_FALSE, FEWEST_NAMED = 1 / 20, 9 / 10
@@ -35,15 +35,22 @@ def test_bad_launches_are_named_by_the_right_rule() -> None:
     assert len(missed) <= len(bad) * (1 - FEWEST_NAMED), "\n".join(missed)
 
 
-def test_launches_kept_back_are_named_as_the_file_has_it() -> None:
-    def told(facts: Mapping[str, Any]) -> str:
-        ways = [
-            "fails" if f.fails else "contested" if f.contested else "note"
-            for f in judged(facts)
-            if f.rule == facts.get("rule")
-        ]
-        return ways[0] if ways else "missed"
+def told(facts: Mapping[str, Any]) -> str:
+    ways = [
+        "fails" if f.fails else "contested" if f.contested else "note"
+        for f in judged(facts)
+        if f.rule == facts.get("rule")
+    ]
+    return ways[0] if ways else "missed"
 
+
+def test_fresh_launches_are_named_as_the_file_has_it() -> None:
+    assert {name: told(facts) for name, facts in FRESH.items()} == {name: f["named"] for name, f in FRESH.items()}
+    kept = [facts for facts in FRESH.values() if facts["set"] == "b"]
+    assert all(facts["named"] == facts["first"] for facts in kept)  # no row was written of these
+
+
+def test_launches_kept_back_are_named_as_the_file_has_it() -> None:
     assert {name: told(facts) for name, facts in KEPT_BACK.items()} == {
         name: f["named"] for name, f in KEPT_BACK.items()
     }
