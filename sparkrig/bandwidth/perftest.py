@@ -66,7 +66,7 @@ class Bandwidth:
 class Latency:
     """One measurement of latency, one way, in microseconds; each None where the output does not have it.
 
-    typical_us: the median; with -D perftest prints only the average, neither the median nor the others.
+    typical_us: the median; with -D perftest prints only the average.
     message_size, path_mtu: bytes; iterations: round trips.
     """
 
@@ -74,9 +74,6 @@ class Latency:
     message_size: int
     iterations: int
     typical_us: float | None = None
-    minimum_us: float | None = None
-    maximum_us: float | None = None
-    p99_us: float | None = None
     path_mtu: int | None = None
     gid_index: int | None = None
 
@@ -139,9 +136,6 @@ def parse_latency(text: str, report: str | None = None) -> Latency:
         message_size=int(row.figures["#bytes"]),
         iterations=int(row.figures["#iterations"]),
         typical_us=row.figures.get("t_typical"),
-        minimum_us=row.figures.get("t_min"),
-        maximum_us=row.figures.get("t_max"),
-        p99_us=row.figures.get("99% percentile"),
         path_mtu=_whole(info.get("Mtu")),
         gid_index=_whole(info.get("GID index")),
     )

@@ -49,25 +49,21 @@ THERMAL = frozenset({"SW Thermal Slowdown", "HW Thermal Slowdown"})
 class Gpu(Value):
     """One GPU; each None where nvidia-smi does not report it (a GB10 has no memory of its own to report).
 
-    utilization: percent; sm_mhz, sm_max_mhz: MHz; power_w: watts; temperature_c: degrees Celsius;
+    utilization: percent; sm_mhz: MHz; power_w: watts; temperature_c: degrees Celsius;
     margin_c: degrees Celsius that are left up to the highest operating temperature ("GPU T.Limit Temp");
-    memory_total_mib, memory_used_mib: MiB; reasons: why the clock is what it is, by NVIDIA's names;
+    memory_total_mib: MiB; reasons: why the clock is what it is, by NVIDIA's names;
     gsp: version of the GSP firmware. trouble: what nvidia-smi printed instead of an answer.
     """
 
     name: str | None = None
-    bus_id: str | None = None
     driver: str | None = None
     utilization: float | None = None
     pstate: str | None = None
     sm_mhz: float | None = None
-    sm_max_mhz: float | None = None
     power_w: float | None = None
     temperature_c: float | None = None
     memory_total_mib: float | None = None
-    memory_used_mib: float | None = None
     reasons: tuple[str, ...] | None = None
-    compute_cap: str | None = None
     gsp: str | None = None
     trouble: str = ""
     margin_c: float | None = None
@@ -211,18 +207,14 @@ def _field(name: str) -> str:
 def from_fields(found: Mapping[str, str]) -> Gpu:
     return Gpu(
         name=said(found.get("name")),
-        bus_id=said(found.get("pci.bus_id")),
         driver=_version(found.get("driver_version"), "driver version"),
         utilization=_number(found.get("utilization.gpu"), "utilization"),
         pstate=said(found.get("pstate")),
         sm_mhz=_number(found.get("clocks.sm"), "SM clock"),
-        sm_max_mhz=_number(found.get("clocks.max.sm"), "highest SM clock"),
         power_w=_number(found.get("power.draw"), "power draw"),
         temperature_c=_number(found.get("temperature.gpu"), "temperature"),
         memory_total_mib=_number(found.get("memory.total"), "memory"),
-        memory_used_mib=_number(found.get("memory.used"), "used memory"),
         reasons=_mask(found.get("clocks_event_reasons.active")),
-        compute_cap=said(found.get("compute_cap")),
         gsp=_version(found.get("gsp"), "GSP firmware version"),
         margin_c=_number(found.get("temperature.gpu.tlimit"), "T.Limit"),
     )
