@@ -51,7 +51,7 @@ def test_a_settled_pair_is_in_spec(desk: Desk) -> None:
 
 def test_a_run_that_broke_off_at_its_end_is_a_step_of_the_deploy(desk: Desk) -> None:
     """What was declared of the host is not kept, so drift could not tell who moved."""
-    text = converged("b").replace("clock ", "open\nclock ")
+    text = converged("b").replace("\nclock ", "\nopen\nclock ")
     done = desk.has(pair(converged("a"), text)).drift()
     assert done.code == 2
     assert done.wrong == {A: {"deploy.plan"}, B: {"deploy.plan"}}
