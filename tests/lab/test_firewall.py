@@ -1,16 +1,17 @@
 """T3: the firewall on the virtual pair, with real nftables, systemd and docker.
 
-Each port is tried from the other guest. What docker publishes is a container that has Python of its host.
+Written, and not run to its end yet. Each port is tried from the other guest. What docker publishes is a container
+that has Python of its host.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from lab import pair
+from lab import NODES, layout, pair
+from lab.image import Source
 from lab.waiting import wait_until
 from tests.faults.deploying import deploying
 from tests.faults.record import Seen
@@ -21,6 +22,7 @@ from tests.lab.inventories import inventory_with
 pytestmark = pytest.mark.exhaustive
 
 FILE = "deploys/firewall.py"
+LAN, DEPLOYED = layout.pair(lan=True), "deployed-lan"
 ALLOW = "'firewall_allow': ['8000', '8081', 'ssh from 10.0.2.0/24']"
 A = "10.0.2.11"  # of spark-a on the management network
 PORTS = {"ssh": 22, "let in": 8000, "not let in": 5000, "published": 8081, "published, not let in": 8080}
@@ -53,18 +55,31 @@ def inventory(tmp_path_factory: pytest.TempPathFactory) -> str:
     return inventory_with(tmp_path_factory.mktemp("firewall"), ALLOW)
 
 
+@pytest.fixture(scope="module")
+def in_one_lan(source: Source, pair_again: None) -> Pair:
+    """The pair with one management network, deployed, with a container whose port is published."""
+    pair.lay(LAN, source)
+    pair.restore(LAN)
+    guests = Pair(*(Guest(node) for node in NODES))
+    done = deploy()
+    assert done.code == 0, done.stderr[-3000:]
+    guests.a.output(CONTAINER)
+    pair.save(NODES, DEPLOYED)
+    return guests
+
+
 @pytest.fixture
-def serving(deployed: Pair) -> Iterator[Pair]:
-    """The pair, of which the first answers on each of the ports."""
-    deployed.a.output(LISTEN)
-    deployed.a.output(CONTAINER)
+def serving(in_one_lan: Pair) -> Pair:
+    """The first one answers on each of the ports."""
+    pair.restore(LAN, DEPLOYED)
+    in_one_lan.a.output(LISTEN)
     wait_until(
-        lambda: reached(deployed.b) == {*PORTS},
+        lambda: reached(in_one_lan.b) == {*PORTS},
         90,
         happened="without a firewall not all of it answers",
         attempt="sparkrig lab ssh spark-a",
     )
-    yield deployed
+    return in_one_lan
 
 
 def found(inventory: str) -> dict[tuple[str, str], str]:
