@@ -57,7 +57,7 @@ $(OTHERS)/.ready: benchmarks/requirements.lock scripts/venv
 	@touch $@
 
 test-fast: $(READY)
-	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo gpg:gpg systemd-analyze:systemd
+	@scripts/packages ssh:openssh-client sshd:openssh-server visudo:sudo gpg:gpg systemd-analyze:systemd nft:nftables
 	@$(BIN)/pytest --numprocesses=$(WORKERS) --dist worksteal -m "not slow" tests/unit tests/plan
 
 mutants: $(READY)

@@ -42,7 +42,8 @@ from sparkrig.operations.subject import over, subject
 from sparkrig.refusal import SAID, Refusal
 from sparkrig.resources import network
 from sparkrig.resources.check import Subject
-from sparkrig.resources.state import State
+from sparkrig.resources.resource import Resource
+from sparkrig.resources.state import RESOURCES, State
 from sparkrig.settings import Settings
 from sparkrig.ssh import remote
 from sparkrig.ssh.waiting import Watching, watched
@@ -100,6 +101,13 @@ class Spark:
         """Whether this run changes the fabric, so that GIDs and bandwidth must be looked at again."""
         return network.moves(self.subject)
 
+    @cached_property
+    def guarded_moves(self) -> bool:
+        """Whether this run changes what can strand the host, so that it is to be proven from outside."""
+        return self.network_moves or any(
+            _moves(resource, self.subject) for resource in RESOURCES if resource.guard
+        )
+
     @property
     def group(self) -> list[Spark]:
         """This host, and each peer once that was looked at; they begin and end a run together."""
@@ -133,6 +141,13 @@ def heard(spark: Spark) -> dict[str, Neighbours]:
         if each.name in told
         and {rail.netdev for rail in each.rails} <= {row.netdev for row in told[each.name].heard}
     }
+
+
+def _moves(resource: Resource[Any], subject: Subject) -> bool:
+    try:
+        return bool(resource.changes(subject))
+    except Refusal:  # another judgement has it
+        return False
 
 
 def looked_at(name: str) -> Spark | None:
@@ -203,12 +218,12 @@ def _twice(spark: Spark) -> list[Refusal]:
 def _unwitnessed(spark: Spark) -> list[Refusal]:
     """Why the network of the Spark that this runs on cannot be changed: no other one proves what this one cannot.
 
-    Asked once all members were looked at, and only where its network changes.
+    Asked once all members were looked at, and only where something changes that can strand it.
     """
     group = {each.name: each for each in spark.group}
     names = spark.fleet.group(spark.name)
     own = [each.name for each in group.values() if _is_here(each)]
-    if len(group) < len(names) or not own or not any(group[name].network_moves for name in own):
+    if len(group) < len(names) or not own or not any(group[name].guarded_moves for name in own):
         return []
     try:
         witness.proof(
@@ -324,7 +339,7 @@ def judge(spark: Spark, *, absent: Sequence[str], network: bool = True) -> list[
         )
         for peer in absent
     ]
-    if network and not spark.peers and _is_here(spark) and spark.network_moves and not mine.allow_unwitnessed:
+    if network and not spark.peers and _is_here(spark) and spark.guarded_moves and not mine.allow_unwitnessed:
         refusals.append(unwitnessed(spark.name))
     return [*refusals, *resources.refusals(spark.subject)]
 

@@ -10,7 +10,7 @@ from typing import Any
 from pyinfra.api import deploy
 
 from sparkrig.deploys.spark import Spark
-from sparkrig.operations import files, packages
+from sparkrig.operations import files, guarded, packages
 from sparkrig.resources.resource import Resource
 from sparkrig.resources.state import RESOURCES
 from sparkrig.text import listed
@@ -25,7 +25,9 @@ def of_files(resource: Resource[Any]) -> Callable[..., Any]:
     @deploy(resource.title)
     def apply(spark: Spark) -> None:
         changes, there = resource.changes(spark.subject), spark.found.files
-        if changes or changes.wanted:
+        if resource.guard and (changes or changes.wanted):
+            guarded.change(name=resource.step, resource=resource, changes=changes, found=there, fleet=spark.fleet)
+        elif changes or changes.wanted:
             files.place(
                 name=resource.step,
                 wanted=changes.write,

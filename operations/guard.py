@@ -1,4 +1,4 @@
-"""Changing the network of a Spark, or of all hosts of a cluster, so that none is stranded: all of it or nothing.
+"""Changing what can strand a Spark, or all hosts of a cluster, so that none is: all of it or nothing.
 
 Each host arms its ways back and applies in a detached unit (templates/guard.py). Then this side proves what no
 host can know by itself: that a new ssh connection gets in, and that the hosts reach each other. Only then all are
@@ -40,7 +40,7 @@ ASK = programs.text("operations/guard_ask.sh")
 
 
 class RolledBack(Exception):
-    """The network is as it was before, or puts itself back; the message has the reason, and what is unknown."""
+    """All is as it was before, or puts itself back; the message has the reason, and what is unknown."""
 
 
 @dataclass
@@ -49,7 +49,8 @@ class Bench:
 
     hosts: all that take part, each of a cluster; orders: of those that have something to change; pings: what
     each host must reach afterwards; folder: of the run, on every host; patience: factor on every deadline; tell:
-    shows progress; outside: what others have to prove of the machine that runs this.
+    shows progress; outside: what others have to prove of the machine that runs this; what: is changed,
+    in words.
     """
 
     hosts: Mapping[str, Host]
@@ -59,7 +60,12 @@ class Bench:
     patience: float
     tell: Callable[[str], None]
     outside: Proof = field(default_factory=Proof)
+    what: str = "network"
     deadline: float = field(default=0.0, init=False)
+
+    def place(self, at: Host) -> str:
+        """The folder of the guard on a host."""
+        return f"{self.folder}/{self.orders[at.name].folder}"
 
     @property
     def window(self) -> int:
@@ -82,7 +88,7 @@ def prepare(at: Host, run: str, patience: float) -> bool:
 
 
 def settle(at: Host, armed: Sequence[Armed], patience: float, why: str = "") -> None:
-    """Wait until no network change awaits its confirmation on a host. Raises Failed or Lost, with what it awaits.
+    """Wait until no guarded change awaits its confirmation on a host. Raises Failed or Lost, with what it awaits.
 
     armed: those that a look saw; why: the reason for which what a dead controller left goes back at once; where
     there is none nothing is changed, and the host takes it back by itself. What is armed after the time that this
@@ -128,7 +134,7 @@ def _start(bench: Bench, at: Host) -> Told:
         text = remote.shell(
             at,
             START,
-            bench.folder,
+            bench.place(at),
             bench.orders[at.name].dump(),
             seconds=bench.orders[at.name].limit("start"),
             stdin=programs.file("guard.py"),
@@ -152,7 +158,7 @@ class Door:
 def _ask(bench: Bench, at: Host, door: Door, verb: str, why: str = "") -> Told:
     """One question, over a connection that was just made: an old one may be dead and not know it."""
     with _through(at, door):
-        text = remote.shell(at, ASK, bench.folder, verb, why, seconds=bench.orders[at.name].limit(verb))
+        text = remote.shell(at, ASK, bench.place(at), verb, why, seconds=bench.orders[at.name].limit(verb))
     try:
         return guard.parse(text)
     except ValueError as error:
@@ -263,7 +269,7 @@ def _counting(bench: Bench) -> Iterator[None]:
 
 def _give_up(bench: Bench, why: str) -> str:
     """Put every host back now, or learn that it does so by itself; the whole sentence."""
-    bench.tell(f"putting the network back: {why}")
+    bench.tell(f"putting the {bench.what} back: {why}")
 
     def revert(at: Host) -> Told:
         question = "revert", plain(why)[:_WHY]  # which status shows on every host
@@ -276,7 +282,7 @@ def _give_up(bench: Bench, why: str) -> str:
     answers = _each(bench, revert)
     restored = [name for name, each in answers.items() if isinstance(each, Told) and each.restored]
     others = [f"{name} is {_instead(each)}" for name, each in answers.items() if name not in restored]
-    put_back = [f"the network of {listed(restored)} is as it was before"] if restored else []
+    put_back = [f"the {bench.what} of {listed(restored)} is as it was before"] if restored else []
     return f"{why}; {', and '.join([*put_back, *others])}{_all(bench)}"
 
 

@@ -13,8 +13,8 @@ from sparkrig.files import Beside
 from sparkrig.host import targets
 from sparkrig.host.targets import Barred
 from sparkrig.network.guard import LIVE_S, Order
-from sparkrig.operations import guard, journal
-from sparkrig.operations.guard import Bench
+from sparkrig.operations import guard, guarded, journal
+from sparkrig.operations.guard import Bench, RolledBack
 from sparkrig.operations.journal import Run
 from sparkrig.refusal import Refusal
 from sparkrig.resources.state import RESOURCES
@@ -62,6 +62,10 @@ def carry_out(
         journal.let_go(run, hosts)
         raise
     plans = {name: undo_outcome.network_done(plan, there.get(name, "")) for name, plan in plans.items()}
+    try:
+        _guarded(run, hosts, plans, settings, told)
+    except (Refusal, RolledBack) as why:
+        raise Failed(str(why)) from None
     answers = remote.each(
         hosts, lambda at: _host(run, at, plans[at.name], settings.patience, told, restart_docker)
     )
@@ -132,8 +136,22 @@ def _network(
     return guard.carry_out(Bench(hosts, orders, {}, run.folder, settings.patience, told.say, outside))
 
 
+def _guarded(
+    run: Run, hosts: Mapping[str, Host], plans: Mapping[str, Plan], settings: Settings, told: Told
+) -> None:
+    """Put back the files that can strand a host, those of one resource after the other."""
+    for resource in RESOURCES:
+        files = {name: plans[name].guarded(resource.guard.what) for name in hosts} if resource.guard else {}
+        going = {name: each for name, each in files.items() if each}
+        for name in going:
+            told(name, resource.guard.what if resource.guard else "")
+        if going:
+            of = {name: hosts[name] for name in going}
+            guarded.carry_out(resource, run, of, going, undo.step(resource.name), settings, told.say)
+
+
 def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_docker: bool) -> Plan:
-    """Everything but the network, on one host; the plan as it was carried out."""
+    """Everything but what goes back under guard, on one host; the plan as it was carried out."""
 
     def step(name: str, text: str, *words: str, seconds: int, stdin: str | None = None) -> str:
         limit = int(seconds * patience)

@@ -23,6 +23,7 @@ from pydantic import (
 from sparkrig.host.branches import BRANCH
 from sparkrig.network import openings
 from sparkrig.network.links import ROCE_HEADERS, in_one_subnet
+from sparkrig.parsing import public_key
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.redaction.secret_names import names_a_secret
@@ -163,6 +164,16 @@ class Settings(BaseModel):
     restart_docker: bool = Field(
         False,
         description="Restart docker although containers are running, where its configuration must change.",
+    )
+    login_keys: list[OneLine] = Field(
+        [],
+        description="Public keys that log in as the user of the run, beside those in that user's authorized_keys. "
+        "Empty for the latter alone (docs/access.md#login).",
+    )
+    login_passwords: bool = Field(
+        True,
+        description="Whether ssh takes passwords, from any user. False: keys alone. Refused if the run's own user "
+        "would have no way in; taken back if no new connection gets in.",
     )
     docker_users: list[UserName] = Field(
         [],
@@ -587,6 +598,14 @@ class Settings(BaseModel):
     @classmethod
     def _servers(cls, servers: list[str]) -> list[str]:
         return [SERVER.held(server) for server in servers]
+
+    @field_validator("login_keys")
+    @classmethod
+    def _public_keys(cls, keys: list[str]) -> list[str]:
+        for number, key in enumerate(keys, 1):
+            if fault := public_key.fault(key):
+                raise ValueError(f"key {number}: {fault}")
+        return keys
 
     @field_validator("firewall_allow", mode="before")
     @classmethod

@@ -1,8 +1,10 @@
-"""Changes a host's network under guard: whatever happens meanwhile, the host finds its way back by itself.
+"""Changes what can strand a host under guard: whatever happens meanwhile, the host finds its way back by itself.
+
+An order is about the network, or about files that a service reads: those of the ssh server, or of a firewall.
 
 Runs on the host as root, with the standard library only, from one file: at boot nothing else of ours is there.
-operations/guard.py sends it with an order to `guard/` in the folder of a run, and imports it there for each verb,
-so that Python keeps it compiled; what has to work after a power cut runs the file itself:
+operations/guard.py sends it with an order to a folder `guard*` in that of a run, and imports it there for each
+verb, so that Python keeps it compiled; what has to work after a power cut runs the file itself:
 
     start     snapshot, arm the ways back, apply in a detached unit, wait for its end
     wait      wait for that end (after a lost connection)
@@ -10,10 +12,12 @@ so that Python keeps it compiled; what has to work after a power cut runs the fi
     commit    give up the ways back, and make the change permanent
     rollback  put everything back as the snapshot has it; the dead-man's timer runs this too
     revert    the same after a commit, because the other half of the pair could not commit
-    recover   the same at boot, before NetworkManager runs
+    recover   the same at boot, before NetworkManager and the services that read the files run
 
 The ways back: NetworkManager's own checkpoint (fast, but a restart of NetworkManager drops it), a systemd timer
-(needs neither NetworkManager's memory nor whoever started this), and a unit at boot. Each answer is one JSON
+(needs neither NetworkManager's memory nor whoever started this), and a unit at boot. An order of files has the
+last two, and programs that come with it: `test` reads the files before anything follows them, `live` makes the
+running service follow them, also once they went back, and `verify` proves that it does. Each answer is one JSON
 object.
 Sources: [@nm-checkpoint]; what a checkpoint does and does not restore was seen with NetworkManager 1.46 and 1.52.
 """
@@ -62,6 +66,7 @@ RESTART_S = 100  # systemd kills a NetworkManager that does not stop after 90 s,
 AWAKE_S = 30  # for NetworkManager to answer after that
 NETPLAN_S = 30
 UP_S = 30  # one activation
+PROGRAM_S = 60  # a program of an order of files
 FILES_S = 10  # reading and writing files, and the pauses between looks
 RELOAD_S = NETPLAN_S + ASK_S
 LINKS_S = LOOK_S + UP_S + 2 * ASK_S  # all links at once: each is activated and gets its MTU
@@ -121,8 +126,9 @@ class Guard:
         self.folder = folder
         self.before = folder / "before"
         self.run = folder.parent.name
-        self.deadman = f"sparkrig-deadman-{self.run}"
-        self.applying = f"sparkrig-apply-{self.run}"
+        part = folder.name.removeprefix("guard")
+        self.deadman = f"sparkrig-deadman-{self.run}{part}"
+        self.applying = f"sparkrig-apply-{self.run}{part}"
         self.lock = folder / "lock"
         self.room = folder / "room"
         self.changes = folder / ".changed"  # room for `changed`, as for a state
@@ -132,6 +138,18 @@ class Guard:
     def order(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(text(self.folder / "order.json"))
         return found
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """Those that the order is about; none where it is about the network, or a disk spoiled it."""
+        return list(self.known("files"))
+
+    def known(self, key: str) -> Any:
+        """What the order has by a key; nothing where it cannot be read, which stops no way back."""
+        try:
+            return self.order.get(key, ())
+        except (OSError, ValueError):
+            return ()
 
     @property
     def state(self) -> str:
@@ -217,8 +235,11 @@ def start(guard: Guard) -> None:
     try:
         guard.journal("begun")
         require_no_other_guard(guard)
-        require_free_checkpoint()
-        snapshot(guard, {link["netdev"] for link in order["links"]})
+        if guard.files:
+            snapshot_files(guard)
+        else:
+            require_free_checkpoint()
+            snapshot(guard, {link["netdev"] for link in order["links"]})
         arm(guard, order["window"])
     except FAULTS as trouble:
         disarm(guard)
@@ -242,22 +263,28 @@ def wait(guard: Guard) -> None:
 
 def apply(guard: Guard) -> None:
     order = guard.order
-    left: list[str] = []
     try:
-        if order["restore"]:
-            wanted, theirs = without(guard, ROOT / order["restore"].lstrip("/"))
-            left = [*put_back(wanted), *(f"{path}{STAYS}" for path in theirs)]
-        for profile in order["profiles"]:
-            define(profile)
-        side_by_side(lambda profile: activate(profile["uuid"], order["seconds"]), order["profiles"])
-        for uuid in order["remove"]:
-            deactivate(uuid)
-        verify(guard, order)
+        left = change_files(guard) if guard.files else change_network(guard, order)
         with guard.alone():
             if guard.state == "armed":
                 guard.say("applied", "; ".join(left))
     except FAULTS as trouble:
         give_up(guard, str(trouble))
+
+
+def change_network(guard: Guard, order: dict[str, Any]) -> list[str]:
+    """What of an earlier state could not be put back, in words."""
+    left: list[str] = []
+    if order["restore"]:
+        wanted, theirs = without(guard, ROOT / order["restore"].lstrip("/"))
+        left = [*put_back(wanted), *(f"{path}{STAYS}" for path in theirs)]
+    for profile in order["profiles"]:
+        define(profile)
+    side_by_side(lambda profile: activate(profile["uuid"], order["seconds"]), order["profiles"])
+    for uuid in order["remove"]:
+        deactivate(uuid)
+    verify(guard, order)
+    return left
 
 
 def commit(guard: Guard) -> None:
@@ -266,11 +293,15 @@ def commit(guard: Guard) -> None:
         if guard.state != "applied":
             return
         try:
-            destroy_checkpoint(text(guard.folder / "checkpoint"))
-            make_permanent(order)
-            verify(guard, order)
-            sync(*PERSISTENT)
-            note_changes(guard)
+            if guard.files:
+                verify_files(guard)
+                sync_files(guard)
+            else:
+                destroy_checkpoint(text(guard.folder / "checkpoint"))
+                make_permanent(order)
+                verify(guard, order)
+                sync(*PERSISTENT)
+                note_changes(guard)
             guard.say("committed", guard.told()["detail"])  # from here on a power cut keeps the change
         except FAULTS as trouble:
             back(guard, str(trouble))
@@ -295,14 +326,17 @@ def revert(guard: Guard, why: str) -> None:
 
 
 def recover(guard: Guard) -> None:
-    """NetworkManager does not run yet, and what was in memory is gone: only the files are left to put back."""
+    """No service runs yet, and what was in memory is gone: only the files are left to put back."""
     if guard.state in LIVE:
         try_to(guard.release)
-        # systemd had netplan render its files as they were before this
-        try_to(render, restore_files(guard.before))
-        try_to(sync, *PERSISTENT)
+        if guard.files:
+            left = restored_files(guard)
+        else:
+            # systemd had netplan render its files as they were before this
+            try_to(render, restore_files(guard.before))
+            try_to(sync, *PERSISTENT)
+            left = [f"{file} differs" for file in stale_files(guard.before)]
         why = "the host was rebooted before the change was confirmed"
-        left = [f"{file} differs" for file in stale_files(guard.before)]
         try_to(guard.say, "rolled-back", ended(why, left))
         try_to(guard.journal, "ended 1")
     disarm(guard)
@@ -333,7 +367,7 @@ def require_no_other_guard(guard: Guard) -> None:
     """There is one unit at boot, and it belongs to the change that is not confirmed yet."""
     other = at_boot()
     if other and other != guard.folder and Guard(other).state in LIVE:
-        raise Trouble(f"run {Guard(other).run} has a network change here that is neither confirmed nor taken back")
+        raise Trouble(f"run {Guard(other).run} has a change here that is neither confirmed nor taken back")
 
 
 def snapshot(guard: Guard, ordered: set[str]) -> None:
@@ -368,24 +402,33 @@ def arm(guard: Guard, window: int) -> None:
     timer = [f"--unit={guard.deadman}", f"--on-active={wait_s}", "--timer-property=AccuracySec=1s"]
     deadman = ["systemd-run", "--quiet", "--collect", *timer]
     python("rollback", guard, deadman, f"it was not confirmed within {window} s")
+    if guard.files:
+        write_deadline(guard, window)
+        guard.say("armed")
+        return
     made = run(["busctl", "call", *MANAGER, "CheckpointCreate", "aouu", "0", str(window), str(CHECKPOINT_FLAGS)])
     checkpoint = made.split('"')[1]
     try:
         write(guard.folder / "checkpoint", checkpoint)
-        write(guard.folder / "deadline", f"{uptime() + window:.2f} {content(BOOT_ID)}")
+        write_deadline(guard, window)
         guard.say("armed")
     except FAULTS:  # a full disk: nobody would know it, and it would refuse every change until it runs out
         attempt(["busctl", "call", *MANAGER, "CheckpointDestroy", "o", checkpoint])
         raise
 
 
+def write_deadline(guard: Guard, window: int) -> None:
+    write(guard.folder / "deadline", f"{uptime() + window:.2f} {content(BOOT_ID)}")
+
+
 def boot_unit(guard: Guard) -> str:
+    readers = " ".join(["NetworkManager.service", "network-pre.target", *guard.known("units")])
     return f"""[Unit]
-Description=sparkrig: take back a network change that was not confirmed before the reboot
+Description=sparkrig: take back a change that was not confirmed before the reboot
 DefaultDependencies=no
 RequiresMountsFor={guard.folder}
 After=local-fs.target
-Before=NetworkManager.service network-pre.target
+Before={readers}
 
 [Service]
 Type=oneshot
@@ -481,6 +524,134 @@ def render(paths: list[str]) -> None:
 def generate() -> None:
     if (ROOT / NETPLAN).is_dir() and shutil.which("netplan"):
         run(["netplan", "generate"], slow(NETPLAN_S))
+
+
+# files that a service reads
+
+REFUSED = {
+    "test": "the new files are refused",
+    "live": "the files could not be applied",
+    "verify": "the new files have no effect",
+}
+
+
+def snapshot_files(guard: Guard) -> None:
+    """Keep each ordered file, where there is one. Raises Trouble for what is no file: a copy would not be it."""
+    guard.before.mkdir(mode=0o700)
+    for path in paths(guard):
+        here, kept = ROOT / path, guard.before / path
+        if here.is_symlink() or (here.exists() and not here.is_file()):
+            raise Trouble(f"/{path} is no plain file")
+        if here.is_file():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            copy_owned(here, kept)
+    guard.reserve()
+    sync_all(guard.folder)
+
+
+def paths(guard: Guard) -> list[str]:
+    """Of the ordered files, below ROOT."""
+    return [file["path"].lstrip("/") for file in guard.files]
+
+
+def change_files(guard: Guard) -> list[str]:
+    """All are in place and tested before the first is followed. Nothing is left that should have gone back."""
+    for file in guard.files:
+        place(file)
+    heed(guard, "test")
+    heed(guard, "live")
+    verify_files(guard)
+    return []
+
+
+def place(file: dict[str, Any]) -> None:
+    """A file as ordered: a text, the copy of an earlier file with its mode and owner, or none."""
+    here = ROOT / file["path"].lstrip("/")
+    if file["kept"]:
+        restore_file(ROOT / file["kept"].lstrip("/"), here)
+    elif file["text"] is None:
+        here.unlink(missing_ok=True)
+    else:
+        here.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        new = here.with_name(f".{here.name}.sparkrig")
+        new.unlink(missing_ok=True)
+        with os.fdopen(os.open(new, NEW_FILE, 0o600), "wb") as target:
+            target.write(file["text"].encode())
+            os.fchmod(target.fileno(), int(file["mode"], 8))
+            target.flush()
+            os.fsync(target.fileno())
+        new.replace(here)
+
+
+def heed(guard: Guard, program: str) -> None:
+    """Run a program of the order. Raises Trouble with what it said."""
+    limit = slow(PROGRAM_S)
+    try:
+        done = subprocess.run(
+            ["sh", "-c", guard.order[program]],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=limit,
+            env=ENGLISH,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise Trouble(f"{REFUSED[program]}: no end within {limit:g} s") from None
+    if done.returncode:
+        raise Trouble(f"{REFUSED[program]}: {' '.join((done.stderr or done.stdout).split())}")
+
+
+def verify_files(guard: Guard) -> None:
+    """Each file is as ordered, and followed."""
+    for file in guard.files:
+        text, here = file["text"], ROOT / file["path"].lstrip("/")
+        wanted = mode_and_bytes(ROOT / file["kept"].lstrip("/")) if file["kept"] else None
+        if text is not None:
+            wanted = (int(file["mode"], 8), text.encode())
+        if mode_and_bytes(here) != wanted:
+            raise Trouble(f"{file['path']} was changed by another one meanwhile")
+    heed(guard, "verify")
+
+
+def mode_and_bytes(file: Path) -> tuple[int, bytes] | None:
+    return (file.stat().st_mode & 0o7777, file.read_bytes()) if file.is_file() else None
+
+
+def files_back(guard: Guard) -> list[str]:
+    """Put the files back and have them followed; what could not be, in words."""
+    left: list[str] = []
+
+    def followed() -> bool:
+        left[:] = restored_files(guard)
+        try:
+            heed(guard, "live")
+        except FAULTS as trouble:
+            left.append(str(trouble))
+        return not left
+
+    until(followed, slow(RETURN_S), pause=1)
+    return left
+
+
+def restored_files(guard: Guard) -> list[str]:
+    """Put back what differs from the snapshot; what still does, in words."""
+    for path in stale_paths(guard):
+        try_to(restore_file, guard.before / path, ROOT / path)
+    try_to(sync_files, guard)
+    return [f"{path} differs" for path in stale_paths(guard)]
+
+
+def stale_paths(guard: Guard) -> list[str]:
+    return [path for path in paths(guard) if mode_and_bytes(guard.before / path) != mode_and_bytes(ROOT / path)]
+
+
+def sync_files(guard: Guard) -> None:
+    """Their names; what is in them was synced as it was written."""
+    for folder in {(ROOT / path).parent for path in paths(guard)}:
+        if folder.is_dir():
+            fsync(folder)
 
 
 # verifying
@@ -610,8 +781,17 @@ def give_up(guard: Guard, why: str) -> None:
 
 
 def back(guard: Guard, why: str) -> None:
-    """Roll back by the checkpoint where there is one, then see what is left to do by hand."""
+    """Put back the files or the network, and say so."""
     try_to(guard.release)
+    left = files_back(guard) if guard.files else network_back(guard)
+    # each by itself: what the disk refuses holds up none of the others
+    try_to(guard.say, "rolled-back", ended(why, left))
+    try_to(guard.journal, "ended 1")
+    disarm(guard)
+
+
+def network_back(guard: Guard) -> list[str]:
+    """Roll back by the checkpoint where there is one, then put back the rest; what is not as before."""
     checkpoint = guard.folder / "checkpoint"
     if checkpoint.is_file():
         words = ["busctl", "call", *MANAGER, "CheckpointRollback", "o", text(checkpoint)]
@@ -619,10 +799,7 @@ def back(guard: Guard, why: str) -> None:
     left = put_back(guard.before, slow(SETTLE_S))
     try_to(undiscard, guard)
     try_to(sync, *PERSISTENT)
-    # each by itself: what the disk refuses holds up none of the others
-    try_to(guard.say, "rolled-back", ended(why, left))
-    try_to(guard.journal, "ended 1")
-    disarm(guard)
+    return left
 
 
 def ended(why: str, left: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""A network change that goes back unless it is confirmed, as templates/programs/runs/armed.sh prints it."""
+"""A guarded change that goes back unless it is confirmed, as templates/programs/runs/armed.sh prints it."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ class Armed(Value):
     """One that is not confirmed yet.
 
     run: which made it; left: seconds until it goes back, by the host's own clock, 0 where that time is over;
-    alive: whether the run is still at work, None where that is unknown.
+    alive: whether the run is still at work, None where that is unknown; part: what it changes.
     """
 
     run: str
     left: int
     alive: bool | None
+    part: str = "network"
 
     @property
     def sentence(self) -> str:
         """What awaits the host."""
         when = f"in {self.left} s" if self.left else "now"
         if self.alive is False:
-            return f"run {self.run} broke off in the middle of its network change, which goes back {when}"
-        return f"run {self.run} changes the network, which goes back {when} unless that run confirms it"
+            return f"run {self.run} broke off in the middle of its {self.part} change, which goes back {when}"
+        return f"run {self.run} changes the {self.part}, which goes back {when} unless that run confirms it"
 
 
 def parse(row: str) -> Armed:
     """One row, without its first word. Raises ValueError or LookupError where it makes no sense."""
-    run, left, holder = row.split(" ")
-    return Armed(grammar.RUN.held(run), int(left), _HOLDERS[holder])
+    run, left, holder, *part = row.split(" ")
+    [name] = map(grammar.RUN.held, part or ["network"])
+    return Armed(grammar.RUN.held(run), int(left), _HOLDERS[holder], name)
 
 
 def awaited(changes: Collection[Armed]) -> str:

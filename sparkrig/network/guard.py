@@ -1,6 +1,7 @@
-"""A guarded change of a host's network: what is ordered, and what the host reports.
+"""A guarded change of a host: what is ordered, and what the host reports.
 
 templates/guard.py carries an order out on the host; operations/guard.py leads one or two hosts through it.
+An order is about the network, or about files that a service reads.
 """
 
 from __future__ import annotations
@@ -32,6 +33,20 @@ MARGIN_S = 10  # that must be left of the window for a commit to begin
 
 
 @dataclass(frozen=True)
+class Guarded:
+    """A file of an order, which root owns.
+
+    text: what it becomes; kept: in its place a copy on the host that it becomes, with its mode and owner; neither
+    where it goes; mode: four octal digits, of a text.
+    """
+
+    path: str
+    text: str | None = None
+    mode: str = "0644"
+    kept: str | None = None
+
+
+@dataclass(frozen=True)
 class Order:
     """What one host is to do within its window.
 
@@ -42,6 +57,10 @@ class Order:
     of the files that go back with it, the SHA-256 that each has while it is ours, None where an older version kept
     none, so that all of them count as ours; discard: files that
     the commit takes away, for what was measured on another link proves nothing about this one.
+
+    Of an order of files: part: the name of its resource; files: those; test, live, verify: shell text that reads
+    them before anything follows them, has the running service follow them, and proves that it does; units: those
+    that start only once what a power cut left has gone back.
     """
 
     step: str
@@ -55,6 +74,17 @@ class Order:
     restore: str | None = None
     mine: Mapping[str, str] | None = None
     discard: Sequence[str] = (MEASURED,)
+    part: str = ""
+    files: Sequence[Guarded] = ()
+    test: str = ":"
+    live: str = ":"
+    verify: str = ":"
+    units: Sequence[str] = ()
+
+    @property
+    def folder(self) -> str:
+        """Of the guard, below that of the run."""
+        return f"guard-{self.part}" if self.part else "guard"
 
     def dump(self) -> str:
         return json.dumps(asdict(self))

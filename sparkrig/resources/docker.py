@@ -53,7 +53,7 @@ class DockerGroup(Resource[Group]):
         Kind(
             "host.docker-group",
             "access",
-            "the declared users, and none whom sparkrig added before, are in the group docker",
+            "the declared users are in the group docker, and no earlier ones",
             "a user was taken out of the group by hand, or docker was installed anew",
             "docs/alone.md#the-group-docker",
         ),

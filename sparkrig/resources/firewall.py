@@ -11,7 +11,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused
 from sparkrig.resources.kind import Kind
-from sparkrig.resources.resource import Changes, Resource, on_paths
+from sparkrig.resources.resource import Changes, Guard, Resource, on_paths
 from sparkrig.settings import Settings
 from sparkrig.text import listed, plain, some
 from sparkrig.value import Value
@@ -39,9 +39,6 @@ UNIT_FILE = f"/etc/systemd/system/{UNIT}"
 LINK = f"/etc/systemd/system/sysinit.target.wants/{UNIT}"  # by which it starts with the host
 METRICS_PORT = 9100  # of node_exporter
 SSH_PORT = 22  # where sshd's files name none
-
-# Has the rules that run follow the files, which may have come, changed or gone.
-LOAD = programs.text("operations/firewall_load.sh")
 
 _ALLOW = "# firewall_allow = "
 _COUNTED = re.compile(r"packets ([0-9]{1,20}) bytes [0-9]{1,20}")
@@ -94,8 +91,15 @@ class OwnFirewall(Resource[Firewall]):
     """What reaches the host, and what docker publishes, from networks other than the fabric."""
 
     name, title = "firewall", "Firewall"
-    step, rereads = "rules and unit", "load the rules"
-    files = (Managed(RULES, reload=LOAD), Managed(UNIT_FILE, reload=LOAD), Managed(LINK, "seen"))
+    step = "rules and unit"
+    files = (Managed(RULES), Managed(UNIT_FILE), Managed(LINK, "seen"))
+    guard = Guard(
+        what="firewall",
+        test=f"[ ! -e {RULES} ] || nft -c -f {RULES}",
+        live=programs.text("operations/firewall_load.sh"),
+        verify=programs.text("operations/firewall_verify.sh"),
+        units=(UNIT,),
+    )
     script = on_paths(programs.text("facts/firewall.sh"), files[:1])
     absent = Firewall()
     kinds = (
@@ -147,9 +151,8 @@ class OwnFirewall(Resource[Firewall]):
         wanted = _files(subject, state)
         lacks = bool(wanted) and not (state.follows and LINK in there)
         left = not wanted and state.live is not None
-        changes = Changes.of(wanted, there, self.files[:2])
-        reload = (RULES,) if changes or lacks or left else ()
-        return replace(changes, reload=reload)
+        changes = Changes.of(wanted, there, self.files[:2], unread=lacks)
+        return Changes(remove=(RULES,)) if left and not changes else changes
 
     def settings_of(self, found: State) -> Mapping[str, Any]:
         """Of what stands in the first row that has it; nothing of a file that is not understood."""
@@ -173,7 +176,7 @@ class OwnFirewall(Resource[Firewall]):
             return
         state, there = self.seen(subject), subject.found.files
         if declared or changes:
-            odd = file_diff.differences(changes.write, changes.remove, there)
+            odd = file_diff.differences(changes.write, filter(there.__contains__, changes.remove), there)
             yield check("firewall.files", not odd, want, listed(odd) or want, subject.apply)
         if declared or state.live is not None:
             yield _loaded(subject, state, declared=declared)

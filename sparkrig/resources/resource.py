@@ -86,6 +86,20 @@ class Changes:
 
 
 @dataclass(frozen=True)
+class Guard:
+    """How files that can strand a host are followed; they change under guard (sparkrig.network.guard).
+
+    what: they are, in words; test, live, verify, units: as an order has them.
+    """
+
+    what: str
+    test: str
+    live: str
+    verify: str
+    units: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class AfterUndo:
     """A program that is run once an undo has put files back. step: its name in the journal."""
 
@@ -101,7 +115,8 @@ class Resource(Generic[T]):
     kind, empty where another look has it; shared: parts of it that ask for several resources; absent: what it is
     where the script printed nothing; files: those that it manages; packages: those that it may install, whose
     coming a run notes; after_undo: what follows files that went back; kinds: what its checks mean; title, step,
-    rereads: of a resource of files alone, its part of a deploy, the writing there, and having services read.
+    rereads: of a resource of files alone, its part of a deploy, the writing there, and having services read;
+    guard: of one whose files can strand the host, how they are followed, in the place of rereads and reloads.
     """
 
     name: ClassVar[str]
@@ -115,6 +130,7 @@ class Resource(Generic[T]):
     title: ClassVar[str] = ""
     step: ClassVar[str] = ""
     rereads: ClassVar[str] = ""
+    guard: ClassVar[Guard | None] = None
 
     def parse(self, lines: Iterable[str]) -> T:
         """What the script printed. Raises ValueError where a row makes no sense."""

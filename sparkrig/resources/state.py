@@ -30,6 +30,7 @@ from sparkrig.resources.firewall import FIREWALL
 from sparkrig.resources.headless import HEADLESS
 from sparkrig.resources.hostname import HOSTNAME
 from sparkrig.resources.identity import IDENTITY
+from sparkrig.resources.login import LOGIN
 from sparkrig.resources.network import NETWORK
 from sparkrig.resources.oom import OOM
 from sparkrig.resources.preflight import HOST_PREFLIGHT
@@ -60,6 +61,7 @@ RESOURCES: tuple[Resource[Any], ...] = (
     CLOCK,
     NETWORK,
     FIREWALL,
+    LOGIN,
     RDMA,
     CONTAINERS,
     DOCKER,

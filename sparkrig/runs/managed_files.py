@@ -31,3 +31,6 @@ PACKAGES = tuple(package for resource in RESOURCES for package in resource.packa
 
 # What makes a service read a file again.
 RELOADS = {file.path: file.reload for file in FILES if file.reload}
+
+# Those that can strand a host, each with what it is, in words: they change under guard alone.
+GUARDED = {file.path: each.guard.what for each in RESOURCES if each.guard for file in each.files}

@@ -21,10 +21,11 @@ from sparkrig.cure import over_ssh
 from sparkrig.files import MEASURED, Beside
 from sparkrig.host import targets
 from sparkrig.host.targets import Barred
+from sparkrig.network.guard import Guarded
 from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import ABSENT, Journal, Run
-from sparkrig.runs.managed_files import BESIDE, RELOADS, RESTARTING
+from sparkrig.runs.managed_files import BESIDE, GUARDED, RELOADS, RESTARTING
 from sparkrig.runs.undo_target import wholly_undone
 from sparkrig.serving import served
 
@@ -169,10 +170,20 @@ class Plan:
         return list(dict.fromkeys(RELOADS[each.name] for each in self.pending if each.name in RELOADS))
 
     def files(self, *, docker: bool) -> str:
-        """The rows of RESTORE for all files but docker's, or for docker's."""
-        rows = [each for each in self.pending if each.kind == "file"]
+        """The rows of RESTORE for all files but docker's and what goes back under guard, or for docker's."""
+        rows = [each for each in self.pending if each.kind == "file" and each.name not in GUARDED]
         mine = [row for row in rows if (row.name == RESTARTING) is docker]
         return "".join(each.row for each in mine)
+
+    def guarded(self, what: str) -> tuple[Guarded, ...]:
+        """The files that go back under one guard. what: they are, as its resource calls them."""
+        return tuple(
+            Guarded(each.name, text=each.text)
+            if each.act == "merge"
+            else Guarded(each.name, kept=kept(self.run, each.name) if each.act == "put back" else None)
+            for each in self.pending
+            if GUARDED.get(each.name) == what
+        )
 
     @property
     def mine(self) -> dict[str, str] | None:

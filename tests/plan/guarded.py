@@ -14,7 +14,7 @@ def told(state: str, detail: str = "") -> list[str]:
 
 
 # by a piece of the command; the first that fits answers
-START = 'verb "$1/guard" start'
+START = 'verb "$1" start'
 COMMIT = " commit "
 REVERT = " revert "
 WAIT = " wait "

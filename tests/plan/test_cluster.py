@@ -69,7 +69,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
             "while read -r folder name mode content",
             "apt-get -q -o DPkg::Lock::Timeout=300 update",
             "apt-mark hold",
-            'verb "$1/guard" start',
+            'verb "$1" start',
             "/usr/lib/apt/apt-helper download-file",
             "--no-install-recommends install",
             "dockerd --validate --config-file",

@@ -6,8 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from tests.plan.conftest import Deploy, Host, converged, pair
+from tests.plan.guarded import COMMIT, GUARDED, START, asked, told
 
 SSH = "ssh 10.0.2.11"
+
+
+FILE = "deploys/firewall.py"
 
 
 def hosts(rows: str = "nft\n", caller: str = "10.0.2.2", **data: Any) -> list[Host]:
@@ -16,7 +20,23 @@ def hosts(rows: str = "nft\n", caller: str = "10.0.2.2", **data: Any) -> list[Ho
     assert end in seen and f"{SSH}\n" in seen
     seen = seen.replace(f"{SSH}\n", f"{SSH} {caller} 22\n")
     first, second = pair(seen.replace(end, f"{rows}{end}"), converged("b"))
-    return [replace(first, data={**first.data, **data}), second]
+    return [replace(first, data={**first.data, **data}, responses=GUARDED), second]
+
+
+def test_it_is_loaded_under_guard_and_proven_twice_from_outside(deploy: Deploy) -> None:
+    run = deploy(hosts(firewall_allow=[8000]), "-y", file=FILE)
+    assert run.code == 0, run.stderr
+    assert asked(run, "spark-a") == ["start", "wait", "link", "wait", "commit"] and asked(run, "spark-b") == []
+    start = next(command for name, command in run.changes if name == "spark-a" and START in command)
+    assert "ct original proto-dst 8000 accept" in start and "nft -c -f /etc/sparkrig/firewall.nft" in start
+
+
+def test_one_that_shuts_the_run_out_is_as_before(deploy: Deploy) -> None:
+    found = hosts(firewall_allow=[8000])
+    found[0].responses = {**GUARDED, COMMIT: told("rolled-back", "it was not confirmed within 90 s")}
+    run = deploy(found, "-y", file=FILE)
+    assert run.code == 1 and asked(run, "spark-a")[-1] == "revert"
+    assert "the firewall of @fake/spark-a is as it was before" in run.stderr
 
 
 def test_the_plan_says_what_comes(deploy: Deploy) -> None:

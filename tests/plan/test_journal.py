@@ -110,7 +110,7 @@ def test_every_change_is_a_step_of_the_journal_in_the_same_exec(first: Run) -> N
 
 
 def test_the_guarded_change_is_a_step_that_each_host_notes_itself(first: Run) -> None:
-    orders = [text for _, text in first.sent if "guard/order.json" in text]
+    orders = [text for _, text in first.sent if "/order.json" in text]
     assert len(orders) == 2
     assert all('"step": "Network | profiles and live links"' in text for text in orders)
 

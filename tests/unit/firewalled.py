@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sparkrig import programs
-from sparkrig.resources.firewall import FIREWALL, Firewall
+from sparkrig.resources.firewall import FIREWALL, RULES, Firewall
 
 # a user namespace, so that root is not needed; all of it goes with the shell
 UNSHARED = ("unshare", "--map-root-user", "--net", "--mount", "sh", "-c")
@@ -82,6 +82,13 @@ def firewalled(folder: Path, rules: str, knocks: dict[str, Knock]) -> tuple[dict
 def looked_at(folder: Path, rules: str, then: str) -> Firewall:
     """What the look sees once the rules are loaded, and a shell text has run besides."""
     return FIREWALL.parse(_unshared('set -e; nft -f "$1"; eval "$3"; sh -c "$2" sh "$1"', folder, rules, then))
+
+
+def follows(folder: Path, rules: str, then: str) -> bool:
+    """Whether the guard of the firewall is content once the rules are loaded, and a shell text has run besides."""
+    verify = FIREWALL.guard.verify.replace(RULES, str(folder / "firewall.nft"))
+    script = 'set -e; nft -f "$1"; eval "$3"; if sh -c "$4" 2>/dev/null; then echo yes; else echo no; fi'
+    return _unshared(script, folder, rules, then, verify) == ["yes"]
 
 
 def _unshared(script: str, folder: Path, rules: str, *words: str) -> list[str]:

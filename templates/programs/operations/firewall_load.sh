@@ -1,11 +1,9 @@
 #!/bin/sh
 # Has the rules that run follow the files of the firewall: its unit loads them now and at each start where they are
-# there, and is gone with its table where they are not. Fails, with the rules of before, where nft does not take them.
+# there, and is gone with its table where they are not.
 
 unit=sparkrig-firewall.service
-rules=/etc/sparkrig/firewall.nft
-if [ -e $rules ]; then
-  nft -c -f $rules || exit 1
+if [ -e /etc/sparkrig/firewall.nft ]; then
   systemctl daemon-reload
   systemctl --quiet enable $unit
   systemctl reload-or-restart $unit

@@ -1,5 +1,5 @@
 #!/bin/sh
-# $1 folder of the run, $2 verb, $3 why, or nothing
+# $1 folder of the guard, $2 verb, $3 why, or nothing
 
 . ./guard_verb.sh
-verb "$1/guard" "$2" ${3:+"$3"}
+verb "$1" "$2" ${3:+"$3"}

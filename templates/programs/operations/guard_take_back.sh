@@ -1,4 +1,6 @@
 #!/bin/sh
-# take_back RUN WHY: the network change of that run
+# take_back RUN WHY: what that run changed under guard; what was confirmed stays
 
-take_back() { python3 "/var/lib/sparkrig/runs/$1/guard/guard.py" rollback "$2" >&2 </dev/null; }
+take_back() {
+  for guard in "/var/lib/sparkrig/runs/$1"/guard*; do python3 "$guard/guard.py" rollback "$2" >&2 </dev/null; done
+}

@@ -48,6 +48,7 @@ def test_an_order_that_says_no_more_guards_and_discards_what_was_measured() -> N
             "remove": [],
         },
         **{"move": [], "links": [], "restore": None, "mine": None, "discard": [MEASURED]},
+        **{"part": "", "files": [], "test": ":", "live": ":", "verify": ":", "units": []},
     }
 
 

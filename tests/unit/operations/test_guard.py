@@ -154,8 +154,12 @@ def test_a_change_that_goes_well_is_said_step_by_step(world: World) -> None:
     for verb in ("start", "wait", "commit"):
         assert limits["a", verb] == order.limit(verb)
     words = {(name, kind): words for name, kind, words, _ in world.asked}
-    assert words["a", "start"] == ("/runs/R1", order.dump())
-    assert words["a", "wait"] == ("/runs/R1", "wait", "") and words["b", "commit"] == ("/runs/R1", "commit", "")
+    assert words["a", "start"] == ("/runs/R1/guard", order.dump())
+    assert words["a", "wait"] == ("/runs/R1/guard", "wait", "") and words["b", "commit"] == (
+        "/runs/R1/guard",
+        "commit",
+        "",
+    )
     assert words["a", "link"] == ("15", *PINGS["a"][0].words) and words["b", "link"] == (
         "15",
         *PINGS["b"][0].words,
@@ -203,7 +207,7 @@ def test_the_window_is_the_longest_and_what_is_left_is_never_less_than_none(worl
     made = Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print)
     assert made.window == 90 and made.deadline == 0.0
     with pytest.raises(TypeError):
-        Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print, Proof(), 9.0)  # type: ignore[call-arg]
+        Bench(made.hosts, orders, PINGS, "/runs/R1", 1.0, print, Proof(), "network", 9.0)  # type: ignore[call-arg]
     made.deadline = world.now + 7.9
     assert made.left == 7
     made.deadline = world.now - 5
@@ -235,7 +239,7 @@ def test_a_rail_without_an_answer_takes_it_back(world: World) -> None:
     assert world.kinds("a") == ["start", "wait", "link", "revert"]
     assert f"putting the network back: {why}" in said and world.killed == 1
     reverts = [words for _, kind, words, _ in world.asked if kind == "revert"]
-    assert reverts == [("/runs/R1", "revert", why)] * 2
+    assert reverts == [("/runs/R1/guard", "revert", why)] * 2
 
 
 def test_a_commit_that_has_not_the_time_does_not_begin(world: World) -> None:

@@ -14,10 +14,10 @@ from sparkrig.network.links import Route
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Subject
-from sparkrig.resources.firewall import FIREWALL, LINK, LOAD, RULES, UNIT, UNIT_FILE, Firewall
+from sparkrig.resources.firewall import FIREWALL, LINK, RULES, UNIT, UNIT_FILE, Firewall
 from sparkrig.serving.served import Own
 from tests.tables import each_row
-from tests.unit.firewalled import Knock, firewalled, looked_at
+from tests.unit.firewalled import Knock, firewalled, follows, looked_at
 from tests.unit.shells import sh, tool
 from tests.unit.states import PAIR, SEEN, A, B
 
@@ -148,7 +148,7 @@ def test_a_host_in_spec_is_left_and_what_differs_is_named() -> None:
     def holds(seen: Firewall, stand: tuple[File, ...], paths: list[str], expected: tuple[str, str]) -> None:
         one = host(seen, stand, firewall_allow=["8000"])
         changes = FIREWALL.changes(one)
-        assert [*changes.paths] == paths and [*changes.reload] == [RULES] * bool(changes)
+        assert [*changes.paths] == paths and changes.wanted
         checks = {check.id: check for check in FIREWALL.checks(one)}
         assert checks["firewall.files"].status == ("drift" if paths else "ok")
         status, found = expected
@@ -161,9 +161,9 @@ def test_a_host_in_spec_is_left_and_what_differs_is_named() -> None:
 def test_without_the_setting_ours_goes_and_nothing_else_is_asked() -> None:
     assert not FIREWALL.changes(host()) and [*FIREWALL.checks(host(replace(OPEN, nft=False, other="ufw")))] == []
     gone = FIREWALL.changes(host(OPEN, files()))
-    assert gone.remove == (RULES, UNIT_FILE) and gone.reload == (RULES,)
+    assert gone.remove == (RULES, UNIT_FILE)
     left = host(replace(OPEN, live=("x",)))
-    assert FIREWALL.changes(left).reload == (RULES,), "a table of ours without its file"
+    assert FIREWALL.changes(left).remove == (RULES,), "a table of ours without its file"
     assert [check.found for check in FIREWALL.checks(left)] == [
         "no firewall of sparkrig's",
         "its rules are still loaded",
@@ -264,41 +264,41 @@ def test_a_bridge_that_leads_outward_is_none_of_dockers() -> None:
     assert 'iifname "br0" return' in text and "return" not in rules()
 
 
-def loaded(root: Path, rules: str | None) -> tuple[str, list[str]]:
-    """What LOAD prints as an error, and the commands that it has run, with a file of rules or without."""
+def loaded(root: Path, *, there: bool) -> list[str]:
+    """The commands that make the rules that run follow their file, or its absence."""
     file = root / "firewall.nft"
     file.unlink(missing_ok=True)
-    if rules is not None:
-        file.write_text(rules)
-    tool(root / "bin", "systemctl", f'echo "systemctl $*" >>{root}/ran')
-    tool(
-        root / "bin", "nft", f'echo "nft $*" >>{root}/ran; case $* in -c*) grep -q table {file} || exit 1 ;; esac'
-    )
+    if there:
+        file.write_text("")
+    for name in ("systemctl", "nft"):
+        tool(root / "bin", name, f'echo "{name} $*" >>{root}/ran')
     (root / "ran").write_text("")
-    text = LOAD.replace(RULES, str(file)).replace("/etc/systemd", f"{root}/systemd")
+    text = FIREWALL.guard.live.replace(RULES, str(file)).replace("/etc/systemd", f"{root}/systemd")
     done = sh(text, path=root / "bin")
-    return str(done.returncode), (root / "ran").read_text().replace(str(file), RULES).splitlines()
+    assert done.returncode == 0, done.stderr
+    return (root / "ran").read_text().splitlines()
 
 
 def test_rules_are_loaded_by_their_unit_or_go_with_it(tmp_path: Path) -> None:
-    assert loaded(tmp_path, "table inet sparkrig { }") == (
-        "0",
-        [
-            f"nft -c -f {RULES}",
-            "systemctl daemon-reload",
-            f"systemctl --quiet enable {UNIT}",
-            f"systemctl reload-or-restart {UNIT}",
-        ],
-    )
-    assert loaded(tmp_path, "nonsense") == ("1", [f"nft -c -f {RULES}"]), (
-        "nothing is loaded that nft does not take"
-    )
-    assert loaded(tmp_path, None) == (
-        "0",
-        [
-            f"systemctl stop {UNIT}",
-            "systemctl daemon-reload",
-            "nft list table inet sparkrig",
-            "nft delete table inet sparkrig",
-        ],
-    )
+    reload = ["systemctl daemon-reload", f"systemctl --quiet enable {UNIT}", f"systemctl reload-or-restart {UNIT}"]
+    assert loaded(tmp_path, there=True) == reload
+    table = "table inet sparkrig"
+    stop = [f"systemctl stop {UNIT}", "systemctl daemon-reload", f"nft list {table}", f"nft delete {table}"]
+    assert loaded(tmp_path, there=False) == stop
+
+
+VERIFIED = {
+    "as the file": (":", True),
+    "a rule more": ("nft insert rule inet sparkrig input tcp dport 99 accept", False),
+    "no table": ("nft delete table inet sparkrig", False),
+    "a table without a file": ('rm "$1"', False),
+    "neither": ('rm "$1"; nft delete table inet sparkrig', True),
+    "a file of nonsense": ('echo nonsense >"$1"', False),
+}
+
+
+def test_that_the_rules_are_those_of_the_file_is_proven(tmp_path: Path) -> None:
+    def holds(then: str, proven: bool) -> None:
+        assert follows(tmp_path, rules(8000), then) is proven
+
+    each_row(VERIFIED, holds)

@@ -138,7 +138,7 @@ def test_every_way_back_is_armed(host: Host) -> None:
         ], again
     assert unit.splitlines() == [
         "[Unit]",
-        "Description=sparkrig: take back a network change that was not confirmed before the reboot",
+        "Description=sparkrig: take back a change that was not confirmed before the reboot",
         "DefaultDependencies=no",
         f"RequiresMountsFor={host.folder}",
         "After=local-fs.target",

@@ -232,9 +232,7 @@ def test_another_guard_is_found_by_the_unit_at_boot(host: Host) -> None:
             continue
         with pytest.raises(program.Trouble) as trouble:
             program.require_no_other_guard(host.guard)
-        assert (
-            str(trouble.value) == f"run {run} has a network change here that is neither confirmed nor taken back"
-        )
+        assert str(trouble.value) == f"run {run} has a change here that is neither confirmed nor taken back"
         unit = program.BOOT_UNIT.read_text()
         host.since()
         program.disarm(host.guard)
@@ -763,9 +761,9 @@ def test_a_verb_is_imported_from_its_folder_and_stays_compiled(host: Host, tmp_p
     run = tmp_path / "run"
     (run / "guard").mkdir(parents=True)
     (run / "guard/guard.py").write_text("def main(words):\n    print(__file__, words)\n    return 3\n")
-    done = sh(operations.ASK, str(run), "revert", "a 'why'")
+    done = sh(operations.ASK, str(run / "guard"), "revert", "a 'why'")
     assert (done.returncode, done.stdout) == (3, f"{run}/guard/guard.py ['revert', \"a 'why'\"]\n")
-    assert sh(operations.ASK, str(run), "wait", "").stdout.endswith(" ['wait']\n")
+    assert sh(operations.ASK, str(run / "guard"), "wait", "").stdout.endswith(" ['wait']\n")
     assert [*(run / "guard/__pycache__").glob("guard.*.pyc")]
 
 
