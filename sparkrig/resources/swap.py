@@ -32,7 +32,7 @@ OURS = "/var/lib/sparkrig/swap-set-aside"  # those that the program below did se
 SETTLE = programs.text("operations/swap_settle.sh")
 
 _GIB = 1 << 20  # in kB
-_LEFT_GIB = 4  # stay free on the disk: our own reasoning
+_LEFT_GIB = 2  # stay free on the disk: our own reasoning
 _NO_SWAP_FILES = ("btrfs", "zfs")
 
 
