@@ -125,7 +125,7 @@ def _lack(subject: Subject) -> str:
 
 
 def _unit(cap: int) -> str:
-    said = f"/usr/bin/nvidia-smi -lgc 0,{cap} | tee /dev/stderr | grep -q 'gpuClkMax {cap})'"
+    said = f"/usr/bin/nvidia-smi -lgc 0,{cap:d} | tee /dev/stderr | grep -q 'gpuClkMax {cap:d})'"
     rows = [
         "# Written by sparkrig: docs/alone.md",
         f"# {cap} MHz",
