@@ -35,8 +35,9 @@ SETTLE = programs.text("operations/oom_settle.sh")
 # what leads to the host, or leads its containers.
 FIRST = "^(VLLM|vllm|sglang|llama-|trtllm|tritonserver|ray|python)"
 NEVER = "^(sshd|systemd|dockerd|containerd|dbus-daemon|NetworkManager)"
-# SIGTERM at 2 % of memory and SIGKILL at 1 %, whatever swap is free: a Spark was lost at 0.2 GiB [@gb10-ops]
-WORDS = f"/usr/bin/{PACKAGE} -m 2,1 -s 100 -r 3600 --prefer {FIRST} --avoid {NEVER}"
+# SIGTERM at 2 % of memory and SIGKILL at 1 %, whatever swap is free: after `-s 100` alone SIGKILL waits for half
+# of it. A Spark was lost at 0.2 GiB [@gb10-ops].
+WORDS = f"/usr/bin/{PACKAGE} -m 2,1 -s 100,100 -r 3600 --prefer {FIRST} --avoid {NEVER}"
 
 
 @dataclass(frozen=True)

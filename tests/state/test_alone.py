@@ -29,7 +29,7 @@ def test_the_swap_in_use_is_the_declared_one(host: Host, spark: Spark) -> None:
 def test_earlyoom_runs(host: Host, spark: Spark) -> None:
     if spark.settings.oom:
         words = host.check_output("tr '\\0' ' ' </proc/$(pgrep -x earlyoom)/cmdline")
-        assert "-m 2,1 -s 100" in words and "--avoid ^(sshd|" in words
+        assert "-m 2,1 -s 100,100" in words and "--avoid ^(sshd|" in words
 
 
 def test_the_cap_of_the_gpus_clock_is_set(host: Host, spark: Spark) -> None:

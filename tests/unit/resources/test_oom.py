@@ -99,6 +99,7 @@ def test_the_model_server_is_ended_first_and_sshd_never() -> None:
         assert re.search(FIRST, name) and not re.search(NEVER, name), name
     for name in ("sshd", "sshd-session", "systemd-logind", "dockerd", "containerd-shim", "NetworkManager"):
         assert re.search(NEVER, name) and not re.search(FIRST, name), name
+    assert "-m 2,1 -s 100,100" in WORDS  # else SIGKILL waits until half of the swap is used, too
     assert TEXT.count("ExecStart=") == 2 and f'"{NEVER}"' in TEXT  # systemd splits words by blanks
 
 
