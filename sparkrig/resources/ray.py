@@ -69,7 +69,7 @@ class RayCluster(Resource[Ray]):
     kinds = (
         _kind(
             "ray.files",
-            "the unit is as declared; image and head are one on all hosts",
+            "the unit of Ray is as declared, with one image and head on all hosts",
             "it was edited or removed by hand, or the inventory changed since the last deploy",
         ),
         _kind(
