@@ -114,7 +114,8 @@ FAULTS = {
     "another's file is broken": (put("90-mine.conf", "Nonsense yes"), "Nonsense"),
     "the reload fails": (
         "sudo mkdir -p /etc/systemd/system/ssh.service.d"
-        " && printf '[Service]\\nExecReload=\\nExecReload=/bin/false\\n' | sudo tee /etc/systemd/system/ssh.service.d/x.conf >/dev/null && sudo systemctl daemon-reload",
+        " && printf '[Service]\\nExecReload=\\nExecReload=/bin/false\\n'"
+        " | sudo tee /etc/systemd/system/ssh.service.d/x.conf >/dev/null && sudo systemctl daemon-reload",
         "could not be applied",
     ),
 }
