@@ -8,10 +8,10 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from lab import architecture
 from lab.errors import LabError
 from lab.paths import home
 from lab.progress import say
+from lab.qemu import BINARY
 from lab.waiting import wait_until
 
 DEVICE = Path("/dev/kvm")
@@ -21,8 +21,6 @@ PROBE_S = 15
 
 def choose(kernel: Path) -> str:
     """`kvm` or `tcg`, decided once per boot of this machine by starting `kernel` under KVM."""
-    if architecture.guests() is not architecture.AMD64:
-        return "tcg"
     boot = BOOT_ID.read_text().strip()
     verdict = home() / "accelerator.json"
     known = json.loads(verdict.read_text()) if verdict.is_file() else {}
@@ -72,7 +70,7 @@ def probe_command(kernel: Path, console: Path) -> list[str]:
     """A machine with nothing but a kernel and a console."""
     return [
         *(
-            architecture.AMD64.qemu,
+            BINARY,
             "-accel",
             "kvm",
             "-cpu",

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from lab import architecture
 from lab.errors import LabError
 from lab.paths import home
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TOOLS = {
+    "qemu-system-x86_64": "qemu-system-x86",
     "qemu-img": "qemu-utils",
     "ssh": "openssh-client",
     "ssh-keygen": "openssh-client",
@@ -28,11 +28,6 @@ BUILD_GIB = 6.0
 RUN_GIB = 1.5
 QEMU_MIB = 256  # beside the memory of its guest: translated code, buffers
 MEMORY = Path("/proc/meminfo")
-
-
-def tools() -> dict[str, str]:
-    """The programs that running guests takes, by the apt package that has each."""
-    return {**TOOLS, **architecture.guests().tools}
 
 
 def require_tools(tools: dict[str, str]) -> None:

@@ -13,7 +13,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import architecture, host, nodes
+from lab import host, nodes
 from lab.commands import run
 from lab.guest.build import kernels
 from lab.paths import home, images
@@ -42,8 +42,7 @@ def key(source: Source, stage: bytes) -> str:
 def packages() -> list[str]:
     """The Debian packages of a guest."""
     lines = (GUEST / "packages").read_text().splitlines()
-    common = [name for line in lines if not line.startswith("#") for name in line.split()]
-    return [*architecture.guests().packages, *common]
+    return [name for line in lines if not line.startswith("#") for name in line.split()]
 
 
 def unused_modules() -> list[str]:
@@ -135,7 +134,6 @@ def mmdebstrap(source: Source, work: Path) -> list[str]:
         # Also for root, so that its mounts end with it and never show on this machine.
         "--mode=unshare",
         "--variant=minbase",
-        *(["--architectures=arm64"] if architecture.guests() is architecture.ARM64 else []),
         f"--keyring={host.KEYRING}",
         f"--include={','.join(packages())}",
         "--dpkgopt=force-unsafe-io",

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from lab import architecture, qmp, ssh
+from lab import qmp, ssh
 from lab.commands import run
 from lab.errors import LabError
 from lab.nodes import fabric
 from lab.process import Process
 from lab.progress import say
-from lab.qemu import PRISTINE, Plan, command, hardware, lan_words
+from lab.qemu import BINARY, PRISTINE, Plan, command, hardware, lan_words
 from lab.waiting import STRETCH, cancelled, wait_until
 from lab.wiring import carriers, rails
 
@@ -297,5 +297,5 @@ class Machine(Process):
 
 def fingerprint(plan: Plan) -> str:
     """What a snapshot fits: the very same machine under the very same qemu."""
-    version = run([architecture.guests().qemu, "--version"], attempt="sparkrig lab status")
+    version = run([BINARY, "--version"], attempt="sparkrig lab status")
     return hashlib.sha256("\0".join([*hardware(plan), version]).encode()).hexdigest()[:16]

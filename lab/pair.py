@@ -47,7 +47,7 @@ def lay(wanted: Layout, source: Source) -> list[str]:
     Returns those that are in the pristine state now, since they were booted or resumed.
     """
     nodes = wanted.nodes
-    host.require_tools(host.tools())
+    host.require_tools(host.TOOLS)
     with host.lock():
         require_ports(nodes)
         require_memory(wanted)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import architecture
 from lab.nodes import LAN, MANAGEMENT, Nic, nics, ssh_port
 from lab.wiring import Cabling, datagrams, rails
 
+BINARY = "qemu-system-x86_64"
 MEMORY_MIB = 1536
 PRISTINE = "ready"  # the snapshot of the first boot
 
 ACCELERATORS = {
     "kvm": ["-accel", "kvm", "-cpu", "host", "-smp", "2"],
-    "tcg": ["-accel", "tcg,thread=multi,tb-size=512", "-smp", "1"],
+    "tcg": ["-accel", "tcg,thread=multi,tb-size=512", "-cpu", "max", "-smp", "1"],
 }
 
 
@@ -38,20 +38,14 @@ class Plan:
 def hardware(plan: Plan) -> list[str]:
     """The machine proper: a snapshot fits only the very same one."""
     return [
-        *processor(plan.accelerator),
-        *architecture.guests().machine,
+        *ACCELERATORS[plan.accelerator],
+        *("-machine", "pc"),
         *("-m", str(MEMORY_MIB)),
         *("-smbios", "type=1,manufacturer=NVIDIA,product=NVIDIA_DGX_Spark"),
         *("-smbios", f"type=3,asset={plan.node}"),  # by which a guest learns at its first boot which one it is
         *("-device", "virtio-blk-pci,drive=disk", "-device", "virtio-rng-pci"),
         *(word for nic in nics(plan.node) for word in ("-device", device(nic))),
     ]
-
-
-def processor(accelerator: str) -> list[str]:
-    """How a guest's processor is made."""
-    emulated = ["-cpu", architecture.guests().cpu] if accelerator == "tcg" else []
-    return [*ACCELERATORS[accelerator], *emulated]
 
 
 def device(nic: Nic) -> str:
@@ -74,25 +68,6 @@ def surroundings(plan: Plan) -> list[str]:
         *("-chardev", f"file,id=console,path={folder / 'console.log'}", "-serial", "chardev:console"),
         *(management_in_lan(plan) if plan.lan else ["-netdev", door(plan.node, MANAGEMENT)]),
         *rails(plan.node, plan.cabling, plan.home),
-        *booted(plan.image),
-    ]
-
-
-def booted(image: Path) -> list[str]:
-    """By UEFI, as a Spark, which starts the kernel beside the image; else the disk has its own boot loader."""
-    if not (firmware := architecture.guests().firmware):
-        return []
-    root = (image / "root").read_text().strip()
-    words = f"root=UUID={root} ro console=ttyAMA0 quiet"
-    return [
-        "-bios",
-        firmware,
-        "-kernel",
-        str(image / "vmlinuz"),
-        "-initrd",
-        str(image / "initrd"),
-        "-append",
-        words,
     ]
 
 
@@ -123,4 +98,4 @@ def lan_words(plan: Plan) -> list[str]:
 def command(plan: Plan, *, snapshot: str | None) -> list[str]:
     """Starts the guest in the background, from a snapshot or from its boot loader."""
     load = ["-loadvm", snapshot] if snapshot else []
-    return [architecture.guests().qemu, *hardware(plan), *surroundings(plan), *load]
+    return [BINARY, *hardware(plan), *surroundings(plan), *load]

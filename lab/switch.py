@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from lab import architecture, qmp
+from lab import qmp
 from lab.commands import run
 from lab.errors import LabError
 from lab.nodes import CABLED, SWITCH
 from lab.process import Process
-from lab.qemu import Plan, processor
+from lab.qemu import ACCELERATORS, BINARY, Plan
 from lab.waiting import STRETCH, cancelled, wait_until
 from lab.wiring import cages, carriers, rails
 
@@ -61,11 +61,11 @@ def command(plan: Plan) -> list[str]:
     """Starts the switch in the background."""
     folder = plan.folder
     # little code runs there, so that little of it is translated
-    accelerated = [word.replace("tb-size=512", "tb-size=32") for word in processor(plan.accelerator)]
+    accelerated = [word.replace("tb-size=512", "tb-size=32") for word in ACCELERATORS[plan.accelerator]]
     return [
-        architecture.guests().qemu,
+        BINARY,
         *accelerated,
-        *(*architecture.guests().machine, "-m", str(MEMORY_MIB)),
+        *("-machine", "pc", "-m", str(MEMORY_MIB)),
         *("-name", SWITCH, "-nodefaults", "-display", "none", "-no-reboot"),
         *("-daemonize", "-pidfile", str(folder / "pid")),
         *("-kernel", str(plan.image / "vmlinuz"), "-initrd", str(plan.image / "switch.initrd")),

@@ -11,10 +11,8 @@ uuid=$(sed -n 's|^UUID=\([^ ]*\) / .*|\1|p' "$work/root/etc/fstab")
 truncate -s "$1M" "$work/raw"
 echo 'start=1MiB, type=83, bootable' | sfdisk --quiet --label dos "$work/raw" >&2
 # As grub-install does it; both images expect one another in the first sectors, and leave the table between them be.
-if [ -d "$work/root/boot/grub/i386-pc" ]; then
-  dd if="$work/root/boot/grub/i386-pc/boot.img" of="$work/raw" bs=440 count=1 conv=notrunc status=none
-  dd if="$work/root/boot/grub/i386-pc/core.img" of="$work/raw" bs=512 seek=1 conv=notrunc status=none
-fi
+dd if="$work/root/boot/grub/i386-pc/boot.img" of="$work/raw" bs=440 count=1 conv=notrunc status=none
+dd if="$work/root/boot/grub/i386-pc/core.img" of="$work/raw" bs=512 seek=1 conv=notrunc status=none
 # Nothing is left for the guest's kernel to initialise later, behind a snapshot's back.
 mke2fs -q -F -t ext4 -L root -U "$uuid" -d "$work/root" \
   -E offset=1048576,lazy_itable_init=0,lazy_journal_init=0 "$work/raw" "$(($1 - 1))M" >&2

@@ -5,11 +5,9 @@ set -eu
 uuid=$(cat /proc/sys/kernel/random/uuid)
 echo "UUID=$uuid / ext4 defaults 0 0" >/etc/fstab
 mkdir -p /boot/grub
+cp -r /usr/lib/grub/i386-pc /boot/grub/
+grub-mkimage -O i386-pc -o /boot/grub/i386-pc/core.img -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2
 grub-editenv /boot/grub/grubenv create
-if [ -d /usr/lib/grub/i386-pc ]; then
-    cp -r /usr/lib/grub/i386-pc /boot/grub/
-    grub-mkimage -O i386-pc -o /boot/grub/i386-pc/core.img -p '(hd0,msdos1)/boot/grub' biosdisk part_msdos ext2
-fi
 
 # What grub-probe will say on the guest. grub-mkconfig asks it by its full path.
 probe=/usr/sbin/grub-probe

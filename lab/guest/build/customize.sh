@@ -9,10 +9,6 @@ mkdir "$out"
 release=$(basename /lib/modules/*)
 cp "/boot/vmlinuz-$release" "$out/vmlinuz"
 sh /lab/guest/build/boot-loader.sh
-if [ -d /usr/lib/grub/arm64-efi ]; then # qemu's UEFI starts the kernel itself
-    cp "/boot/initrd.img-$release" "$out/initrd"
-    sed -n 's|^UUID=\([^ ]*\) / .*|\1|p' /etc/fstab >"$out/root"
-fi
 sh /lab/guest/build/switch/make.sh "$release" "$out/switch.initrd"
 
 useradd --create-home --shell /bin/bash --groups adm,sudo nvidia

@@ -13,7 +13,6 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-X86_64, AARCH64 = 62, 183  # of ELF
 
 
 def second(release: str) -> str:
@@ -62,11 +61,11 @@ def nvidia_ko(driver: str, release: str) -> bytes:
         "vermagic": f"{release} SMP preempt mod_unload modversions ",
     }
     modinfo = b"".join(f"{key}={value}".encode() + b"\0" for key, value in fields.items())
-    return elf64({".modinfo": modinfo}, AARCH64 if release.endswith("-arm64") else X86_64)
+    return elf64({".modinfo": modinfo})
 
 
-def elf64(sections: dict[str, bytes], machine: int) -> bytes:
-    """A relocatable ELF object of sections that are data, by their names (elf(5))."""
+def elf64(sections: dict[str, bytes]) -> bytes:
+    """A relocatable ELF object for x86-64 of sections that are data, by their names (elf(5))."""
     header_size, entry_size, progbits, strtab, alloc = 64, 64, 1, 3, 2
     names = b"\0" + b"".join(name.encode() + b"\0" for name in [*sections, ".shstrtab"])
     table, body = [struct.pack("<IIQQQQIIQQ", *[0] * 10)], b""
@@ -77,10 +76,11 @@ def elf64(sections: dict[str, bytes], machine: int) -> bytes:
         table.append(struct.pack("<IIQQQQIIQQ", at, kind, flags, 0, offset, len(content), 0, 0, 1, 0))
         body += content
     body += b"\0" * (-len(body) % 8)
-    relocatable, identity = 1, b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)  # 64 bit, little-endian, version 1
+    identity = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)  # 64 bit, little-endian, version 1
+    relocatable, x86_64 = 1, 62
     header = identity + struct.pack(
         "<HHIQQQIHHHHHH",
-        *(relocatable, machine, 1, 0, 0, header_size + len(body), 0),
+        *(relocatable, x86_64, 1, 0, 0, header_size + len(body), 0),
         *(header_size, 0, 0, entry_size, len(table), len(table) - 1),
     )
     return header + body + b"".join(table)

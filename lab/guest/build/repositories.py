@@ -145,9 +145,9 @@ def dgx_os(own: str, second_kernel: Path, others: Path, srv: Path, public_key: P
         who.export(public_key)
 
 
-def toolkit(site: Path, architecture: str) -> dict[str, str]:
-    """The repository of the container toolkit, how to reach and trust it. architecture: the guests', by dpkg."""
-    flat, key = site / "stable/deb" / architecture, site / "gpgkey"
+def toolkit(site: Path) -> dict[str, str]:
+    """The repository of the container toolkit, and how to reach and trust it."""
+    flat, key = site / "stable/deb/amd64", site / "gpgkey"
     with signer("NVIDIA Container Toolkit") as who:
         who.publish(flat, flat, [build(package, flat) for package in catalogue.toolkit()])
         fingerprint = who.export(key)
@@ -159,7 +159,7 @@ def main(own: str, debian_kernel: Path, others: Path, srv: Path, out: Path) -> N
     (srv / "ota/pool").mkdir(parents=True)
     second_kernel = kernels.slim(debian_kernel, srv / "ota/pool")
     dgx_os(own, second_kernel, others, srv, Path("/usr/share/keyrings/dgx-os.asc"))
-    write(out / "toolkit.json", json.dumps(toolkit(srv / "libnvidia-container", own.rpartition("-")[2])))
+    write(out / "toolkit.json", json.dumps(toolkit(srv / "libnvidia-container")))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def test_an_error_says_what_expected_and_what_to_try() -> None:
 def test_missing_tools_are_named_with_their_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda tool, path: None)
     with pytest.raises(LabError) as caught:
-        host.require_tools(host.tools())
+        host.require_tools(host.TOOLS)
     assert "qemu-system-x86_64" in caught.value.happened
     assert caught.value.attempt == "sudo apt-get install openssh-client qemu-system-x86 qemu-utils"
 
