@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from testinfra.host import Host
+import pytest
 
-from tests.state.conftest import Spark
+from tests.state.conftest import Said, Spark
 
 
-def test_the_firewall_is_as_declared(host: Host, spark: Spark) -> None:
+@pytest.mark.asks(
+    unit="systemctl cat sparkrig-firewall.service",
+    at_start="systemctl is-enabled sparkrig-firewall.service",
+    rules="nft -s list table inet sparkrig",
+)
+def test_the_firewall_is_as_declared(said: Said, spark: Spark) -> None:
     allow = spark.settings.firewall_allow
     if allow is None:
-        assert host.run("systemctl cat sparkrig-firewall.service").rc != 0
+        assert said.unit.code != 0
         return
-    assert host.check_output("systemctl is-enabled sparkrig-firewall.service") == "enabled"
-    rules = host.check_output("nft -s list table inet sparkrig")
-    chains = {part.split(" ")[0]: part for part in rules.split("chain ")[1:]}
+    assert said.at_start.good == "enabled"
+    chains = {part.split(" ")[0]: part for part in said.rules.good.split("chain ")[1:]}
     assert chains["input"].split("}\n")[0].rstrip().endswith('counter name "refused" drop')
     assert chains["forward"].split("}\n")[0].rstrip().endswith('counter name "published" drop')
     for port in (entry.split(" ")[0].split("/")[0] for entry in allow):

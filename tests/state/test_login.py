@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from testinfra.host import Host
+import pytest
 
-from tests.state.conftest import Spark
+from tests.state.conftest import Said, Spark
 
 
-def test_sshd_takes_what_is_declared(host: Host, spark: Spark) -> None:
-    user = host.check_output("printf %s ${SUDO_USER:-root}")
-    told = host.check_output(f"sshd -T -C user={user},host=localhost,addr=127.0.0.1").lower().splitlines()
+@pytest.mark.asks(
+    sshd="sshd -T -C user=${SUDO_USER:-root},host=localhost,addr=127.0.0.1",
+    keys="cat /etc/ssh/sparkrig_authorized_keys",
+)
+def test_sshd_takes_what_is_declared(said: Said, spark: Spark) -> None:
+    told = said.sshd.good.lower().splitlines()
     if not spark.settings.login_passwords:
         assert "passwordauthentication no" in told and "kbdinteractiveauthentication no" in told
     for key in spark.settings.login_keys:
-        assert key.split(" ")[1] in host.check_output("cat /etc/ssh/sparkrig_authorized_keys")
+        assert key.split(" ")[1] in said.keys.good
+        assert any(row.endswith(" /etc/ssh/sparkrig_authorized_keys") for row in told)

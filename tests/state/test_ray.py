@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from testinfra.host import Host
+import shlex
 
-from tests.state.conftest import Spark
+import pytest
+
+from tests.state.conftest import Said, Spark
 
 
-def test_the_node_runs_in_the_declared_image(host: Host, spark: Spark) -> None:
+def declared(spark: Spark) -> list[str]:
     image = spark.settings.ray_image
-    if image is None:
-        assert not host.file("/etc/systemd/system/sparkrig-ray.service").exists
+    return [f"docker image inspect -f '{{{{.Id}}}}' {shlex.quote(image)}"] if image else []
+
+
+@pytest.mark.asks(
+    file="ls /etc/systemd/system/sparkrig-ray.service",
+    unit="systemctl is-active sparkrig-ray && systemctl is-enabled sparkrig-ray",
+    runs="docker container inspect -f '{{.Image}}' sparkrig-ray",
+    declared=declared,
+)
+def test_the_node_runs_in_the_declared_image(said: Said, spark: Spark) -> None:
+    if spark.settings.ray_image is None:
+        assert said.file.code != 0
         return
-    assert host.check_output("systemctl is-active sparkrig-ray") == "active"
-    assert host.check_output("systemctl is-enabled sparkrig-ray") == "enabled"
-    declared = host.check_output("docker image inspect -f '{{.Id}}' %s", image)
-    assert host.check_output("docker container inspect -f '{{.Image}}' sparkrig-ray") == declared
+    assert said.unit.good.split() == ["active", "enabled"]
+    assert said.runs.good == said.declared.good
