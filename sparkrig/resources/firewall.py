@@ -16,8 +16,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import programs
-from sparkrig.cure import advice, as_root
+from sparkrig.cure import advice, as_root, on_host
 from sparkrig.files import File, Managed
+from sparkrig.host.apt import install_past_the_hold
 from sparkrig.network import openings
 from sparkrig.network.openings import Opening
 from sparkrig.parsing import bounds
@@ -265,7 +266,8 @@ def _files(subject: Subject, state: Firewall) -> list[File]:
 
 def _judge(subject: Subject, state: Firewall) -> None:
     if not state.nft:
-        raise Refusal("nft is not installed, which loads the firewall", as_root("apt-get install nftables"))
+        cure = on_host(install_past_the_hold("nftables"))
+        raise Refusal("nft is not installed, which loads the firewall", cure)
     if state.other:
         raise Refusal(
             f"{state.other} is this host's firewall, and two would not know of each other",

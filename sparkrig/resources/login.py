@@ -140,7 +140,6 @@ def _files(subject: Subject, seen: Login) -> Iterator[File]:
 
 
 def _judge(subject: Subject, seen: Login) -> None:
-    look = f"sudo sshd -T -C user={seen.user or 'root'},host=localhost,addr=127.0.0.1 | grep -i auth"
     if not seen.user or not seen.reads:
         what = (
             "sshd does not read /etc/ssh/sshd_config.d before the rest" if seen.user else "who logs in is not told"
@@ -148,11 +147,12 @@ def _judge(subject: Subject, seen: Login) -> None:
         raise Refusal(what, on_host("sudo grep -n Include /etc/ssh/sshd_config"))
     if seen.before:
         raise Refusal(
-            f"another file of sshd's comes before sparkrig's ({listed(seen.before)})",
+            f"another file of sshd's comes first ({listed(seen.before)})",
             on_host("ls /etc/ssh/sshd_config.d", ": take the row out, or give that file a later number than 10"),
         )
     if not {*seen.files} <= {*USUAL, KEYS}:
-        raise Refusal(f"sshd looks for keys in {listed(map(plain, seen.files))}", on_host(look))
+        what = f"sshd looks for keys in {listed(map(plain, seen.files))}"
+        raise Refusal(what, as_root(f"grep -rni AuthorizedKeysFile {_CONFIG}"))
     if seen.shut:  # perhaps never read yet: a reload would make it count
         what = f"sshd's files keep {seen.user} out, once they are read again ({listed(seen.shut)})"
         raise Refusal(what, as_root(f"grep -rnE 'Allow|Deny|PubkeyAuth' {_CONFIG}"))

@@ -3,9 +3,12 @@
 # drop-ins are read before the rest, what is effective for the user, the rows of earlier drop-ins that set the same, and
 # those by which the user may not get in (sshd_config(5): patterns of users and of groups).
 
-user=${SUDO_USER:-$(id -un)}
+user=${SUDO_USER:-root}
 printf 'user %s\n' "$user"
-home=$(getent passwd "$user") && home=${home%:*} && home=${home##*:}
+home=/home/$user
+while IFS=: read -r name _ _ _ _ folder _; do
+  if [ "$name" = "$user" ]; then home=$folder; fi
+done </etc/passwd
 count=0
 for f in "$home/.ssh/authorized_keys" "$home/.ssh/authorized_keys2"; do
   [ -f "$f" ] || continue
@@ -60,7 +63,8 @@ among() { # PATTERNS NAME...: whether a name fits a pattern, whatever the host b
   done
   return 1
 }
-groups=$(id -Gn "$user")
+groups=''
+if [ -n "$denygroups$allowgroups" ]; then groups=$(id -Gn "$user"); fi
 # shellcheck disable=SC2086
 if among "$denyusers" "$user" || among "$denygroups" $groups; then echo "shut deny$denyusers$denygroups"; fi
 if [ -n "$allowusers" ] && ! among "$allowusers" "$user"; then echo "shut allowusers$allowusers"; fi
