@@ -147,7 +147,7 @@ def _judge(subject: Subject, seen: Login) -> None:
         raise Refusal(what, on_host("sudo grep -n Include /etc/ssh/sshd_config"))
     if seen.before:
         raise Refusal(
-            f"another file of sshd's comes first ({listed(seen.before)})",
+            f"sshd goes by {listed(seen.before)} first",
             on_host("ls /etc/ssh/sshd_config.d", ": take the row out, or give that file a later number than 10"),
         )
     if not {*seen.files} <= {*USUAL, KEYS}:

@@ -107,7 +107,7 @@ def put(name: str, rows: str) -> str:
 FAULTS = {
     "an earlier file takes passwords": (
         put("05-mine.conf", "PasswordAuthentication yes"),
-        "comes first",
+        "05-mine.conf: PasswordAuthentication yes first",
     ),
     "a file that would keep the user out": (put("90-mine.conf", "DenyUsers nvidia"), "keep nvidia out"),
     "drop-ins are not read": ("sudo sed -i 's/^Include/#Include/' /etc/ssh/sshd_config", "does not read"),

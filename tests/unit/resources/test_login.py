@@ -130,7 +130,7 @@ def test_a_file_that_would_keep_the_user_out_once_it_is_read_is_seen(ssh: Path) 
 
 REFUSALS: dict[str, tuple[Login, dict[str, Any], str]] = {
     "no key at all": (BARE, SHUT, "nvidia has no key in .ssh/authorized_keys, and no password would be taken"),
-    "an earlier file": (replace(FRESH, before=("f: Match all",)), SHUT, "comes first .f: Match all."),
+    "an earlier file": (replace(FRESH, before=("f: Match all",)), SHUT, "sshd goes by f: Match all first"),
     "no drop-ins": (replace(FRESH, reads=False), SHUT, "does not read /etc/ssh/sshd_config.d"),
     "keys elsewhere": (replace(FRESH, files=("/etc/keys/%u",)), ADDED, "looks for keys in /etc/keys/%u"),
     "not told": (Login(), SHUT, "who logs in is not told"),
