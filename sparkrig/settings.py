@@ -173,7 +173,7 @@ class Settings(BaseModel):
     login_passwords: bool = Field(
         True,
         description="Whether ssh takes passwords, from any user. False: keys alone. Refused if the run's own user "
-        "would have no way in; taken back if no new connection gets in.",
+        "would have no way in; undone if no new connection gets in.",
     )
     docker_users: list[UserName] = Field(
         [],
