@@ -13,7 +13,7 @@ sparks = _checked(
                 "watch_guard": True,  # and stops the model before the memory ends
                 # each of these changes a way in, or how the Spark starts: read about it first (docs/settings.md)
                 # "hostname": "spark-a",  # what reaches it by its old name no longer does
-                # "ssh": {"passwords": False, "keys": ["~/.ssh/id_ed25519.pub"]},  # NVIDIA Sync needs a password
+                # "login_passwords": False,  # keys alone; add the Spark to NVIDIA Sync before
                 # "firewall_allow": ["ssh", "serve"],  # all else that listens is closed, docker's ports too
                 # "docker_users": ["nvidia"],  # as good as root
                 # "headless": True,  # no desktop on its screen
