@@ -74,6 +74,7 @@ ROUND_S = RESTART_S + AWAKE_S + ANSWERS_S + RELOAD_S + LINKS_S + RETURN_S + LOOK
 # all of back(), each step at its slowest; sparkrig/network/guard.py has the sum
 BACK_S = ROLLBACK_S + SETTLE_S + LOOK_S + ANSWERS_S + 2 * ROUND_S + LOOK_S + 3 * ASK_S + FILES_S
 
+FOLLOWED = "followed"  # a file of the guard: from then on the new files may be followed
 LIVE = ("armed", "applied")  # states in which a way back is still needed
 NOT_RESTORED = "not as before: "
 STAYS = " stays as another one left it"
@@ -559,6 +560,7 @@ def change_files(guard: Guard) -> list[str]:
     for file in guard.files:
         place(file)
     heed(guard, "test")
+    write(guard.folder / FOLLOWED, "")
     heed(guard, "live")
     verify_files(guard)
     return []
@@ -620,7 +622,12 @@ def mode_and_bytes(file: Path) -> tuple[int, bytes] | None:
 
 
 def files_back(guard: Guard) -> list[str]:
-    """Put the files back and have them followed; what could not be, in words."""
+    """Put the files back and have them followed; what could not be, in words.
+
+    Where the new ones were never followed, the old ones still are: nothing is run that could fail.
+    """
+    if not (guard.folder / FOLLOWED).exists():
+        return restored_files(guard)
     left: list[str] = []
 
     def followed() -> bool:
