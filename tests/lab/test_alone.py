@@ -136,7 +136,7 @@ def test_all_of_it_comes_is_kept_and_goes(solo: Guest, tmp_path: Path, early: Pa
         done(run("sparkrig", "undo", inventory, "--yes"))
     assert "docker" not in solo.output("id -nG nvidia").split()
     assert solo.output("systemctl get-default") == "graphical.target"
-    assert solo.output("swapon --show=NAME --noheadings") == "/swap.img"
+    assert solo.output("sudo swapon --show=NAME --noheadings") == "/swap.img"
     gone = (swap.SWAP, swap.UNIT_FILE, oom.DROP_IN, oom.UNIT_FILE, clock.UNIT_FILE, clock.LINK, clock.MARK)
     assert solo.output(f"ls -d {' '.join(gone)} 2>/dev/null; true") == ""
     assert solo.output("tail -n 1 /var/tmp/smi") == "-rgc"

@@ -9,13 +9,13 @@ listed() { # its rows behind a word, without the blanks before them
   while read -r row; do if [ -n "$row" ]; then printf '%s %s\n' "$1" "$row"; fi; done
 }
 for f in /etc/ssh/sshd_config /etc/ssh/sshd_config.d/*.conf; do
-  [ -r "$f" ] || continue
+  [ -f "$f" ] || continue
   while read -r key value _; do
     case $key in [Pp][Oo][Rr][Tt]) case $value in '' | *[!0-9]*) ;; *) printf 'sshd %s\n' "$value" ;; esac ;; esac
   done <"$f"
 done
 if [ -e /sys/fs/cgroup/system.slice/firewalld.service ]; then echo 'other firewalld'; fi
-if [ -r /etc/ufw/ufw.conf ]; then
+if [ -f /etc/ufw/ufw.conf ]; then
   while read -r row; do case $row in ENABLED=[yY][eE][sS]) echo 'other ufw' ;; esac; done </etc/ufw/ufw.conf
 fi
 nft=$(command -v nft) || exit 0
@@ -32,7 +32,7 @@ done <<EOF
 $(timeout -k 2 10 "$nft" list chains)
 EOF
 if [ -n "$ours" ]; then timeout -k 2 10 "$nft" list table inet sparkrig | listed live; fi
-if [ -e "$1" ]; then
+if [ -f "$1" ]; then
   # shellcheck disable=SC2016
   timeout -k 2 10 unshare -n sh -c '"$1" -f "$2" && "$1" list table inet sparkrig' sparkrig "$nft" "$1" | listed file
 fi

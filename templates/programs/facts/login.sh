@@ -17,16 +17,16 @@ for f in "$home/.ssh/authorized_keys" "$home/.ssh/authorized_keys2"; do
   done <"$f"
 done
 printf 'keys %s\n' "$count"
-first=
-while read -r word path; do
-  case $word in '' | '#'*) continue ;; esac
-  case $word$path in [Ii]nclude/etc/ssh/sshd_config.d/\*.conf) first=1 ;; esac
-  break
-done </etc/ssh/sshd_config
-if [ -n "$first" ]; then echo reads; fi
+if [ -f /etc/ssh/sshd_config ]; then
+  while read -r word path; do
+    case $word in '' | '#'*) continue ;; esac
+    case $word$path in [Ii]nclude/etc/ssh/sshd_config.d/\*.conf) echo reads ;; esac
+    break
+  done </etc/ssh/sshd_config
+fi
 for f in /etc/ssh/sshd_config.d/*.conf; do
   case $f in */10-sparkrig.conf) break ;; esac
-  [ -r "$f" ] || continue
+  [ -f "$f" ] || continue
   while read -r word rest; do
     case $word in
       [Pp]assword[Aa]uthentication | [Kk]bd[Ii]nteractive[Aa]uthentication | [Aa]uthorized[Kk]eys[Ff]ile | [Mm]atch)
