@@ -21,7 +21,7 @@ from pyinfra.api.exceptions import DeployError
 from sparkrig import login, settings
 from sparkrig.checks import last_declaration, resources
 from sparkrig.cure import look_at, over_ssh, verb
-from sparkrig.fabric.io import witness
+from sparkrig.deploys import witnessed
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.resources import FACTS
 from sparkrig.facts.spark import Spark as SparkFact
@@ -191,21 +191,16 @@ def look(*, network: bool = True) -> Spark | None:
     refusals = judge(spark, absent=absent, network=network)
     if not refusals:
         remember(spark)
-        refusals = [*_twice(spark), *_cabling(spark), *(_unwitnessed(spark) if network else [])]
+        refusals = [*_twice(spark), *_cabling(spark), *(witnessed.refusals(spark) if network else [])]
     if refusals:
         refuse(refusals, fleet)
     return None if refusals else spark
 
 
-def _is_here(spark: Spark) -> bool:
-    """Whether a host is the machine that this runs on."""
-    return witness.is_here(inventory.get_host(spark.name), spark.found.identity.boot_id)
-
-
 def _twice(spark: Spark) -> list[Refusal]:
     """Why this machine cannot be two hosts: an inventory of one Spark that came to another one, say."""
-    others = [name for name, other in of_run(_Looked).items() if name != spark.name and _is_here(other)]
-    if not others or not _is_here(spark):
+    others = [name for name, other in of_run(_Looked).items() if name != spark.name and witnessed.is_here(other)]
+    if not others or not witnessed.is_here(spark):
         return []
     return [
         Refusal(
@@ -213,29 +208,6 @@ def _twice(spark: Spark) -> list[Refusal]:
             "give @here/ in the inventory to the Spark that you type this on, and ssh_hostname to each other one",
         )
     ]
-
-
-def _unwitnessed(spark: Spark) -> list[Refusal]:
-    """Why the network of the Spark that this runs on cannot be changed: no other one proves what this one cannot.
-
-    Asked once all members were looked at, and only where something changes that can strand it.
-    """
-    group = {each.name: each for each in spark.group}
-    names = spark.fleet.group(spark.name)
-    own = [each.name for each in group.values() if _is_here(each)]
-    if len(group) < len(names) or not own or not any(group[name].guarded_moves for name in own):
-        return []
-    try:
-        witness.proof(
-            {name: inventory.get_host(name) for name in names},
-            own,
-            own,
-            allowed=any(spark.fleet[name].allow_unwitnessed for name in own),
-            patience=max(spark.fleet[name].patience for name in names),
-        )
-    except Refusal as refusal:
-        return [refusal]
-    return []
 
 
 def _cabling(spark: Spark) -> list[Refusal]:
@@ -339,7 +311,8 @@ def judge(spark: Spark, *, absent: Sequence[str], network: bool = True) -> list[
         )
         for peer in absent
     ]
-    if network and not spark.peers and _is_here(spark) and spark.guarded_moves and not mine.allow_unwitnessed:
+    alone_here = network and not spark.peers and witnessed.is_here(spark)
+    if alone_here and spark.guarded_moves and not mine.allow_unwitnessed:
         refusals.append(unwitnessed(spark.name))
     return [*refusals, *resources.refusals(spark.subject)]
 

@@ -48,7 +48,6 @@ def carry_out(
     """Carry the plans out, the network first, for it alone can fail and be back where it was.
 
     Returns the plans as they were carried out, with what was not put back; the journals keep that, too.
-
     run: the undo itself; hosts: both hosts of a pair; settings: the settings of one of them, for its deadlines.
     Raises Refusal where nothing was done, RolledBack where the network is as it was and nothing else was done,
     Failed or Lost where it broke off: the same again goes on from there.
