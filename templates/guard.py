@@ -297,6 +297,7 @@ def commit(guard: Guard) -> None:
             if guard.files:
                 verify_files(guard)
                 sync_files(guard)
+                note_files(guard)
             else:
                 destroy_checkpoint(text(guard.folder / "checkpoint"))
                 make_permanent(order)
@@ -564,6 +565,26 @@ def change_files(guard: Guard) -> list[str]:
     heed(guard, "live")
     verify_files(guard)
     return []
+
+
+def note_files(guard: Guard) -> None:
+    """In the run's folder what it wrote, for an undo, as templates/programs/runs/journal_keeps.sh notes it."""
+    wrote = guard.folder.parent / "wrote"
+    rows = []
+    for path in paths(guard):
+        here = ROOT / path
+        if here.is_file():
+            (wrote / "files" / path).parent.mkdir(parents=True, exist_ok=True)
+            copy_owned(here, wrote / "files" / path)
+            found = here.stat()
+            owner = f"{here.owner()}:{here.group()}" if found.st_uid or found.st_gid else "root:root"
+            rows.append(f"file /{path} {found.st_mode & 0o7777:o} {owner} {digest(here)}\n")
+        else:
+            rows.append(f"file /{path} absent\n")
+    with (wrote / "state").open("a", encoding="utf-8") as state:
+        state.writelines(rows)
+        state.flush()
+        os.fsync(state.fileno())
 
 
 def place(file: dict[str, Any]) -> None:

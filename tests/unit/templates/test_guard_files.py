@@ -63,6 +63,14 @@ def test_files_are_applied_and_committed_without_a_word_to_networkmanager(host: 
     assert "Before=NetworkManager.service network-pre.target svc.service\n" in unit.read_text()
     host.program.commit(host.guard)
     assert told(host) == ("committed", "") and not unit.exists()
+    wrote = host.guard.folder.parent / "wrote"
+    rows = (wrote / "state").read_text().splitlines()
+    assert [row.split(" ")[:3] for row in rows] == [
+        ["file", f"/{NEW}", "600"],
+        ["file", f"/{OLD}", "644"],
+        ["file", f"/{GONE}", "absent"],
+    ], "an undo takes back what a run noted as its own"
+    assert (wrote / "files" / NEW).read_text() == "new"
     assert not [act for act in host.acts if "busctl" in act or "nmcli" in act]
 
 
