@@ -9,10 +9,7 @@ from tests.unit.sshd import free_ports
 def lost(hosts: list[Host]) -> list[Host]:
     """spark-b is down: a real address where nobody listens."""
     (port,) = free_ports(1)
-    way = {
-        "ssh_hostname": "127.0.0.1",
-        "ssh_port": port,
-        "ssh_connect_retries": 0,
-    }  # pyinfra waits 5 s before each
+    # pyinfra waits 5 s before it tries again
+    way = {"ssh_hostname": "127.0.0.1", "ssh_port": port, "ssh_connect_retries": 0}
     away = Host("spark-b", "", data={**hosts[1].data, **way})
     return [hosts[0], away]
