@@ -80,7 +80,7 @@ def test_keys_alone_get_in_a_hand_is_named_and_the_undo_gives_passwords_back(
     open_pair: Pair, inventory: str, key: Path, seen: Seen
 ) -> None:
     assert not gets_in(key)
-    done = deploy(inventory=inventory, file=FILE)
+    done = deploy(inventory=inventory)  # the whole, which keeps what was declared
     assert done.code == 0, done.stderr[-3000:]
     assert offers(open_pair) == KEYS_ALONE and gets_in(key) and open_pair.a.output("echo in") == "in"
     assert planned(inventory) == {}
