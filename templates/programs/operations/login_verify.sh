@@ -7,7 +7,7 @@ user=root shut='' keys=''
 while read -r word value rest; do
   case $word in
     Match) case $value in User) user=$rest ;; esac ;;
-    PasswordAuthentication) shut=1 ;;
+    PasswordAuthentication) if [ "$value" = no ]; then shut=1; fi ;; # else by another's hand, which an undo gives back
     AuthorizedKeysFile) keys=${rest##* } ;;
   esac
 done <"$drop_in"

@@ -93,6 +93,8 @@ def test_an_earlier_file_is_seen_before_and_after_a_change(ssh: Path) -> None:
     (ssh / "sshd_config.d/10-sparkrig.conf").write_text(written(FRESH, **SHUT)[DROP_IN])
     done = verified(ssh)
     assert done.returncode == 1 and "sshd takes passwords all the same" in done.stderr
+    (ssh / "sshd_config.d/10-sparkrig.conf").write_text("PasswordAuthentication yes\n")
+    assert verified(ssh).returncode == 0, "an undo gives back what a hand made of it"
     (ssh / "sshd_config.d/05-mine.conf").write_text("Match all\n  AuthorizedKeysFile /etc/other\n")
     text = written(FRESH, **ADDED)[DROP_IN].replace("/etc/ssh", str(ssh))
     (ssh / "sshd_config.d/10-sparkrig.conf").write_text(text)
