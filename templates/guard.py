@@ -581,7 +581,7 @@ def note_files(guard: Guard) -> None:
             rows.append(f"file /{path} {found.st_mode & 0o7777:o} {owner} {digest(here)}\n")
         else:
             rows.append(f"file /{path} absent\n")
-    with (wrote / "state").open("a", encoding="utf-8") as state:
+    with (wrote / "state").open("a", encoding="utf-8", errors="replace") as state:
         state.writelines(rows)
         state.flush()
         os.fsync(state.fileno())
