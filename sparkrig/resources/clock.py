@@ -17,10 +17,9 @@ from sparkrig.files import File, Managed
 from sparkrig.host.gpu import CAP_SLACK_MHZ
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
-from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Resource
-from sparkrig.text import listed
 from sparkrig.value import Value
 
 if TYPE_CHECKING:
@@ -82,15 +81,11 @@ class GpuClock(Resource[Clock]):
     def checks(self, subject: Subject) -> Iterator[Check]:
         cap = subject.settings.gpu_clock_max
         want = f"a cap of {cap} MHz" if cap else "no cap of ours"
-        try:
-            changes = self.changes(subject)
-        except Refusal as refusal:
-            yield refused("host.gpu-clock", want, refusal)
-            return
-        if cap or changes:
-            odd = file_diff.differences(changes.write, changes.remove, subject.found.files)
-            said = listed(odd) or _lack(subject) or want
-            yield check("host.gpu-clock", not changes, want, said, subject.apply)
+
+        def odd(changes: Changes) -> list[str]:
+            return file_diff.differences(changes.write, changes.remove, subject.found.files)
+
+        return self.sole_check(subject, want, declared=bool(cap), odd=odd, holds=_lack(subject))
 
     def explained(self, subject: Subject, check: Check) -> Check:
         """A clock under load that is low by the declared cap is as it should be; one above the cap is not."""

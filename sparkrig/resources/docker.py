@@ -15,7 +15,7 @@ from sparkrig.cure import on_host, quoted
 from sparkrig.files import File, Managed
 from sparkrig.parsing.grammar import USER
 from sparkrig.refusal import Refusal
-from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Edit, Resource
 from sparkrig.text import listed
@@ -88,14 +88,7 @@ class DockerGroup(Resource[Group]):
     def checks(self, subject: Subject) -> Iterator[Check]:
         names = subject.settings.docker_users
         want = f"{listed(names)} in the group docker" if names else "nobody of ours in the group docker"
-        try:
-            changes = self.changes(subject)
-        except Refusal as refusal:
-            yield refused("host.docker-group", want, refusal)
-            return
-        if names or changes:
-            odd = [edit.difference for edit in changes.edits] or [f"{path} differs" for path in changes.paths]
-            yield check("host.docker-group", not changes, want, listed(odd) or want, subject.apply)
+        return self.sole_check(subject, want, declared=bool(names), odd=lambda changes: changes.differences)
 
 
 DOCKER = DockerGroup()

@@ -15,7 +15,7 @@ from sparkrig import programs
 from sparkrig.cure import on_host
 from sparkrig.files import File, Managed
 from sparkrig.refusal import Refusal
-from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Edit, Resource
 from sparkrig.text import listed
@@ -100,15 +100,8 @@ class Headless(Resource[Screen]):
     def checks(self, subject: Subject) -> Iterator[Check]:
         on, seen = subject.settings.headless, self.seen(subject)
         want = "no desktop" if on else "no note of an earlier headless = True"
-        try:
-            changes = self.changes(subject)
-        except Refusal as refusal:
-            yield refused("host.headless", want, refusal)
-            return
-        if on or changes:
-            odd = [edit.difference for edit in changes.edits] or [f"{path} differs" for path in changes.paths]
-            stays = f"{TARGET}; {listed(seen.persons)} logged in on the desktop" if seen.persons else TARGET
-            yield check("host.headless", not changes, want, listed(odd) or stays, subject.apply)
+        stays = f"{TARGET}; {listed(seen.persons)} logged in on the desktop" if seen.persons else TARGET
+        return self.sole_check(subject, want, declared=on, odd=lambda changes: changes.differences, holds=stays)
 
 
 HEADLESS = Headless()

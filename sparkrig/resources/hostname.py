@@ -14,7 +14,7 @@ from sparkrig import programs
 from sparkrig.cure import advice, on_host
 from sparkrig.files import Managed
 from sparkrig.refusal import Refusal
-from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Edit, Resource
 from sparkrig.text import bare_name, listed
@@ -80,18 +80,7 @@ class OwnName(Resource[Hostname]):
         name = subject.settings.hostname
         if name is None:
             return
-        try:
-            changes = self.changes(subject)
-        except Refusal as refusal:
-            yield refused("host.hostname", name, refusal)
-        else:
-            yield check(
-                "host.hostname",
-                not changes,
-                name,
-                listed(edit.difference for edit in changes.edits) or name,
-                subject.apply,
-            )
+        yield from self.sole_check(subject, name, declared=True, odd=lambda changes: changes.differences)
 
 
 HOSTNAME = OwnName()

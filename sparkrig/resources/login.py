@@ -18,7 +18,7 @@ from sparkrig.parsing import public_key
 from sparkrig.parsing.grammar import USER
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
-from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Guard, Resource
 from sparkrig.text import listed, plain
@@ -112,14 +112,11 @@ class SshLogin(Resource[Login]):
         declared = bool(settings.login_keys) or not settings.login_passwords
         keys = f"{len(settings.login_keys)} declared keys" if settings.login_keys else "the user's own keys"
         want = f"{keys}{'' if settings.login_passwords else ', and no password'}"
-        try:
-            changes = self.changes(subject)
-        except Refusal as refusal:
-            yield refused("access.login", want, refusal)
-            return
-        if declared or changes:
-            odd = file_diff.differences(changes.write, changes.remove, subject.found.files)
-            yield check("access.login", not odd, want, listed(odd) or want, subject.apply)
+
+        def odd(changes: Changes) -> list[str]:
+            return file_diff.differences(changes.write, changes.remove, subject.found.files)
+
+        return self.sole_check(subject, want, declared=declared, odd=odd)
 
 
 LOGIN = SshLogin()

@@ -5,14 +5,16 @@ Derived from it: the fact, the refusals, the files that a deploy writes, the dep
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sparkrig import programs
 from sparkrig.files import File, Found, Managed, stale
-from sparkrig.resources.check import Check, Subject
+from sparkrig.refusal import Refusal
+from sparkrig.resources.check import Check, Subject, check, refused
 from sparkrig.resources.kind import Kind
+from sparkrig.text import listed
 
 if TYPE_CHECKING:
     from sparkrig.resources.state import State  # which has all resources
@@ -62,6 +64,11 @@ class Changes:
     def paths(self) -> tuple[str, ...]:
         """The files that are written, removed or edited."""
         return (*(file.path for file in self.write), *self.remove, *(edit.path for edit in self.edits))
+
+    @property
+    def differences(self) -> list[str]:
+        """In words: each edit that is due, else each file."""
+        return [edit.difference for edit in self.edits] or [f"{path} differs" for path in self.paths]
 
     @classmethod
     def of(
@@ -148,6 +155,22 @@ class Resource(Generic[T]):
     def checks(self, subject: Subject) -> Iterator[Check]:
         """What was found, beside what is declared."""
         raise NotImplementedError
+
+    def sole_check(
+        self, subject: Subject, want: str, *, declared: bool, odd: Callable[[Changes], list[str]], holds: str = ""
+    ) -> Iterator[Check]:
+        """Of one that has one kind: what a deploy would do, or refuse; none where nothing is declared or due.
+
+        odd: what differs, in words; holds: what is found where nothing does, in place of what is wanted.
+        """
+        id = self.kinds[0].name
+        try:
+            changes = self.changes(subject)
+        except Refusal as refusal:
+            yield refused(id, want, refusal)
+            return
+        if declared or changes:
+            yield check(id, not changes, want, listed(odd(changes)) or holds or want, subject.apply)
 
     def explained(self, subject: Subject, check: Check) -> Check:  # noqa: ARG002 - of one that explains none
         """A check of what nothing declares, as what is declared of this resource explains it; else as it was."""

@@ -14,7 +14,7 @@ from sparkrig import programs
 from sparkrig.cure import advice, deploy, on_host
 from sparkrig.files import File, Found, Managed
 from sparkrig.refusal import Refusal
-from sparkrig.resources.check import Check, Subject, check, refused
+from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
 from sparkrig.resources.resource import Changes, Edit, Resource
 from sparkrig.text import listed
@@ -114,14 +114,7 @@ class SwapFile(Resource[Swap]):
     def checks(self, subject: Subject) -> Iterator[Check]:
         size = subject.settings.swap_gib
         want = "no swap of ours" if size is None else _said(size) or "no swap"
-        try:
-            changes = self.changes(subject)
-        except Refusal as refusal:
-            yield refused("host.swap", want, refusal)
-            return
-        if size is not None or changes:
-            odd = [edit.difference for edit in changes.edits] or [f"{path} differs" for path in changes.paths]
-            yield check("host.swap", not changes, want, listed(odd) or want, subject.apply)
+        return self.sole_check(subject, want, declared=size is not None, odd=lambda changes: changes.differences)
 
 
 SWAP_FILE = SwapFile()
