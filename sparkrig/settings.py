@@ -442,9 +442,9 @@ class Settings(BaseModel):
     )
     allow_unwitnessed: bool = Field(
         False,
-        description="Let sparkrig change the network of the Spark that it runs on, although no other member of a "
-        "cluster proves that this Spark can still be reached. What a host proves by itself is proven all the "
-        "same, and the rollback is armed as for any other (docs/safety.md).",
+        description="Let sparkrig change the network, login and firewall of the Spark that it runs on, although "
+        "no other member of a cluster proves that this Spark can still be reached. What a host proves by itself "
+        "is proven all the same, and the rollback is armed as for any other (docs/safety.md).",
     )
     management_interface: NetdevName | None = Field(
         None,

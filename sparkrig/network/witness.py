@@ -21,7 +21,7 @@ ANSWER_S = 5  # for an ssh server to show its key
 ASK_S = 20  # for a witness to answer, times patience
 PORT = 22
 _KINDS = {"ssh-ed25519": "ed25519", "ssh-rsa": "rsa"}
-_CONSENT = "--data allow_unwitnessed=True"
+_CONSENT = "allow_unwitnessed set to True in the inventory"
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def unwitnessed(host: str) -> Refusal:
     """That a Spark has no witness."""
     return Refusal(
         f"sparkrig runs on {host} itself, and no other member of a cluster is there to prove that it can "
-        "still be reached once its network has changed",
+        "still be reached once its network, login or firewall has changed",
         f"the same from another machine; or, at the screen and keyboard of {host}, with {_CONSENT}",
     )
 

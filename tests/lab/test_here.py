@@ -16,6 +16,8 @@ import pytest
 
 from lab import ssh
 from lab.inventory import settings
+from sparkrig.resources.login import DROP_IN
+from tests.faults.record import Seen
 from tests.lab.carried import INSTALL, archive
 from tests.lab.commands import CLUSTER, LAB, run
 from tests.lab.guests import Guest, Pair
@@ -39,6 +41,14 @@ def _spark(last):
 _way = {"ssh_hostname": "OTHER", "ssh_user": "nvidia"}
 sparks = _checked([("@here/spark-a", _spark(11)), ("spark-b", {**_spark(12), **_way})], __file__)
 """
+LONE = """
+from sparkrig.inventory import checked as _checked
+
+sparks = _checked([("@here/spark-s", {"memory_gib": 121.7, **SETTINGS})], __file__)
+"""
+# what can shut out who is not at its screen, and what cannot
+DECLARED = {"login_passwords": False, "firewall_allow": ["ssh"], "headless": True, "docker_users": ["nvidia"]}
+CONSENT = {"allow_unwitnessed": True}
 OFF, ON = "sudo systemctl stop ssh.socket ssh.service", "sudo systemctl start ssh.service"
 PROFILES = "nmcli -g NAME connection show | grep sparkrig"
 
@@ -71,6 +81,19 @@ def here(both: Pair, carried: bytes) -> Guest:
     known = b.output("cat /etc/ssh/ssh_host_ed25519_key.pub")
     a.output(f"echo '{OTHER} {known}' >>~/.ssh/known_hosts")
     return a
+
+
+@pytest.fixture
+def lone(solo: Guest) -> Guest:
+    """The lone Spark with sparkrig on it, and an inventory with the consent beside one without."""
+    files = {"sparks.py": DECLARED, "consent.py": {**DECLARED, **CONSENT}}
+    packed = archive(
+        {name: LONE.replace("SETTINGS", repr({**settings(), **data})) for name, data in files.items()}
+    )
+    subprocess.run(ssh.command(solo.node, "tar x"), input=packed, check=True, capture_output=True, timeout=600)
+    solo.output(INSTALL.replace("EXTRA", "").replace("spark-a", solo.node), 1200)
+    solo.output("mv consent.py sparks/inventories/consent.py")
+    return solo
 
 
 def typed(here: Guest, line: str) -> ssh.Result:
@@ -118,3 +141,34 @@ def test_what_the_other_half_cannot_see_changes_nothing(both: Pair, here: Guest)
     for guest in both:
         assert guest.run(PROFILES).rc != 0
         assert guest.run("ls -d /var/lib/sparkrig/runs/*").rc != 0, "no run has begun"
+
+
+def test_a_lone_spark_deploys_itself_where_its_owner_consents(lone: Guest, seen: Seen) -> None:
+    left = f"sudo ls -d {DROP_IN} /etc/sparkrig /var/lib/sparkrig/runs/* 2>/dev/null; sudo nft list tables"
+    before = lone.output(f"{left}; true")
+    done = typed(lone, f"pyinfra -y {SPARKS} {CLUSTER}")
+    assert done.rc != 0 and "no other member of a cluster is there to prove" in done.stderr, done.stderr[-3000:]
+    assert lone.output(f"{left}; true") == before, "before the first change"
+    consent = "inventories/consent.py"
+    done = typed(lone, f"pyinfra -y {consent} {CLUSTER}")
+    assert done.rc == 0, done.stderr[-3000:]
+    assert "not proven from outside of spark-s" in done.stderr
+    ssh.hang_up(lone.node)  # a new connection, through the firewall and by key
+    assert lone.output("sudo nft list tables | grep sparkrig")
+    assert "passwordauthentication no" in lone.output("sudo sshd -T")
+    done = typed(lone, f"pyinfra --json --dry {consent} {CLUSTER}")
+    assert done.rc == 0, done.stderr[-3000:]
+    assert not any(
+        op["hosts_with_change"] or op["hosts_with_conditional_change"] for op in json.loads(done.stdout)["plan"]
+    )
+    done = typed(lone, f"sparkrig drift {consent}")
+    assert done.rc == 0, done.stdout[-3000:]
+    done = typed(lone, f"sparkrig undo {SPARKS} --yes")
+    assert done.rc != 0 and "allow_unwitnessed set to True" in done.stdout + done.stderr, done.stdout + done.stderr
+    assert lone.output("sudo nft list tables | grep sparkrig"), "nothing is undone without the consent"
+    done = typed(lone, f"sparkrig undo {consent} --yes")
+    assert done.rc == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    ssh.hang_up(lone.node)
+    assert "passwordauthentication yes" in lone.output("sudo sshd -T")
+    assert lone.run("sudo nft list tables | grep sparkrig").rc != 0
+    seen("refused without consent; with it deployed from itself, an empty second run, and undone")
