@@ -48,7 +48,10 @@ Lack = Literal[
     "", "it does not run", "another version of it runs", "it does not start with the host", "it still runs"
 ]
 Exporter = Literal["", "is not installed", "does not run"]
-_CALM = on_host("sudo systemctl start sparkrig-serve", "; sudo nvidia-smi -rgc lifts a cap")
+_CALM = on_host(
+    "sudo systemctl start sparkrig-serve",
+    "; sudo nvidia-smi -rgc lifts a cap, and sudo systemctl restart sparkrig-gpu-clock sets a declared one",
+)
 _PAGE = "docs/watching.md#the-black-box"
 
 

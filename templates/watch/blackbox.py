@@ -93,7 +93,8 @@ EARLY = 1.5  # steps less than it takes to see so many: the first has none befor
 SERVER = ("systemctl", "stop", "--no-block", "sparkrig-serve*.service")
 # systemd has a folder for each unit that runs; those that watch a server beside it begin so, too, and end with it
 RUNNING, SERVERS = "/sys/fs/cgroup/system.slice", "sparkrig-serve"
-CAP = ("nvidia-smi", "-lgc", "0,2000")  # as owners keep a pair cool [@miaai-146]
+CAP_MHZ = 2000  # as owners keep a pair cool [@miaai-146]
+DECLARED_CAP = "/run/sparkrig-gpu-clock/cap"  # in MHz, where gpu_clock_max is set; never raised
 MOST_ACTS = 8
 
 GPU = ("utilization.gpu", "clocks.sm", "power.draw", "temperature.gpu", "clocks_event_reasons.active")
@@ -600,7 +601,9 @@ class Guard:
             return []
         self.capped = True
         seen = f"it was at {HOT_C} C and more for {uptime() - self.hot + STEP_S:.0f} s, now at {warmest:.0f} C"
-        return [self.act("capped the GPU at 2000 MHz", seen, CAP)]
+        declared = read(DECLARED_CAP).strip()
+        mhz = min(CAP_MHZ, int(declared)) if declared.isdecimal() else CAP_MHZ
+        return [self.act(f"capped the GPU at {mhz} MHz", seen, ("nvidia-smi", "-lgc", f"0,{mhz}"))]
 
     def act(self, done: str, seen: str, words: tuple[str, ...]) -> str:
         """Do it, and keep what was done, and why; how it ended is looked at in the next steps."""

@@ -534,6 +534,13 @@ def test_the_guard_caps_the_clock_where_it_stays_hot(host: Host) -> None:
     )
 
 
+def test_the_guard_never_raises_a_lower_cap_that_is_declared(host: Host) -> None:
+    host.has("run/sparkrig-gpu-clock/cap", "1800\n")
+    guarded = Guarded(host)
+    guarded.steps(24, celsius=90)
+    assert guarded.did() == ["nvidia-smi -lgc 0,1800"]
+
+
 def test_the_guard_knows_the_zones_of_the_soc_that_the_doctor_knows(host: Host) -> None:
     assert health.SOC_ZONE.pattern == host.program.SOC_ZONE
     guarded = Guarded(host)
