@@ -90,8 +90,8 @@ def test_keys_alone_get_in_a_hand_is_named_and_the_undo_gives_passwords_back(
     assert found == {("spark-a", "access.login"): "host"}, found
     done = deploy(inventory=inventory, file=FILE)
     assert done.code == 0 and offers(open_pair) == KEYS_ALONE, done.stderr[-3000:]
-    for _ in range(2):
-        done = run("sparkrig", "undo", inventory, "--yes")
+    for all_of_it in ((), ("--all",)):  # the run that mended it; then the first one, and the hand's row with it
+        done = run("sparkrig", "undo", inventory, "--yes", *all_of_it)
         assert done.code == 0, done.stdout + done.stderr
     assert as_before(open_pair) and not gets_in(key)
     seen(
