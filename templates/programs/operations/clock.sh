@@ -30,7 +30,9 @@ if [ -e "$file" ]; then
     ;;
   esac
 else
-  systemctl stop "$unit" 2>/dev/null || timeout -k 2 60 nvidia-smi -rgc >/dev/null || :
-  rm -f "$link"
+  systemctl stop "$unit" 2>/dev/null || :
+  # systemd has forgotten the unit with its file, and with it what is due as it stops
+  timeout -k 2 60 nvidia-smi -rgc >/dev/null || :
+  rm -rf "$link" /run/sparkrig-gpu-clock
   systemctl daemon-reload
 fi
