@@ -38,11 +38,7 @@ LOGIN = (
     ("ssh_user", "Login on the Spark. It needs sudo without a password, or is root."),
     ("ssh_key", "Private key file. Where it is left out, the ssh agent and the usual files in ~/.ssh are tried."),
     ("ssh_known_hosts_file", "Where host keys are kept; ~/.ssh/known_hosts where it is left out."),
-    (
-        "ssh_strict_host_key_checking",
-        'Only "yes" is accepted: a host key that is not known yet, or has changed, is refused with words that say '
-        "how to compare and take it (docs/security.md).",
-    ),
+    ("ssh_strict_host_key_checking", 'Only "yes" is accepted (docs/security.md#host-keys).'),
     ("_sudo", "Run every command as root through sudo. The deploy refuses a host where it is not root."),
 )
 
