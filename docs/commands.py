@@ -37,8 +37,7 @@ sparkrig plan --help   # all of a verb, with an example
 - **[Exit codes](exit-codes.md)** are the same for all verbs.
 - If a host may be rebooting, sparkrig waits for it for 90 s, or for `SPARKRIG_WAIT_S` seconds (0 to 86400).
   `drift`, `doctor` and `plan` do not wait; they report that it is down.
-- A verb does not start if standard output is closed (`>&-`) or if the working folder no longer exists. If standard
-  output cannot be written, for example because a disk is full, the exit code is 1.
+- If standard output cannot be written, for example because a disk is full, the exit code is 1.
 """
 
 

@@ -72,15 +72,14 @@ SOURCES_HEAD = """\
 # Sources
 
 This page lists every public source that sparkrig cites, by its key. `models/sources.yaml` has the title and the
-date of each, and what its figures hold for. To find where one is cited:
+date of each. To find where one is cited:
 
 ```
 git grep docai-122b
 ```
 
-- Code, tests and pages cite a key as `[@docai-122b]`; the catalogue and the rules of lint in a field `source:`.
-- Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
-- A new source is a row in `models/sources.yaml`, a citation, and `make docs`.
+Code, tests and pages cite a key as `[@docai-122b]`; the catalogue and the rules of lint in a field `source:`.
+Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
 
 """
 
@@ -90,8 +89,8 @@ Spark can read. `secrets` says where secrets are found; [security.md](security.m
 
 ## How to log in
 
-These keys are pyinfra's. The whole list is in pyinfra's documentation, under its SSH connector and its global
-arguments. A password among them (`ssh_password`, `ssh_key_password`, `_sudo_password`, `_su_password`) is refused.
+These keys are pyinfra's, whose documentation has all of them. A password among them
+(`ssh_password`, `ssh_key_password`, `_sudo_password`, `_su_password`) is refused.
 """
 
 
