@@ -229,7 +229,7 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
     if schema["type"] == "array":
         return f"list of {type_in_words(schema['items'])}"
     if schema["type"] == "object":
-        (value,) = schema["patternProperties"].values()
+        value = schema.get("additionalProperties") or next(iter(schema["patternProperties"].values()))
         return f"mapping of text to {type_in_words(value)}"
     return (_FORMATS.get(schema.get("format", "")) or _WORDS[schema["type"]]) + _bounds(schema)
 

@@ -431,9 +431,9 @@ class Settings(BaseModel):
     )
     allow_unwitnessed: bool = Field(
         False,
-        description="Let sparkrig change the network of the Spark that it runs on, although no other member "
-        "proves that this Spark can still be reached (docs/safety.md#from-a-spark-itself). The rollback is "
-        "armed all the same.",
+        description="Let sparkrig change the network, login and firewall of the Spark that it runs on, although "
+        "no other member proves that this Spark can still be reached (docs/safety.md#from-a-spark-itself). The "
+        "rollback is armed all the same.",
     )
     management_interface: NetdevName | None = Field(
         None,
