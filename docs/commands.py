@@ -30,7 +30,8 @@ sparkrig --help        # the verbs by what you want
 sparkrig plan --help   # all of a verb, with an example
 ```
 
-- **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) has its settings.
+- **INVENTORY** is a file like `inventories/sparks.py`, which `onboard` writes; [settings.md](settings.md) has
+  its settings.
 - **Results** go to standard output, progress to standard error.
 - **`--json`** prints a document for programs, which names its [schema](schema). Later versions only add fields.
 - **`--yes`** (`-y`) asks nothing.

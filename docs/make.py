@@ -50,13 +50,13 @@ HEAD = """\
 This page lists every setting, with its type and default. A setting is plain pyinfra data:
 
 ```
-pyinfra inventories/pair.py deploys/cluster.py --data mtu=4200 --dry
+pyinfra inventories/sparks.py deploys/cluster.py --data mtu=4200 --dry
 ```
 
 The later place wins:
 
 1. `inventories/group_data/all.py`: the defaults below, for every host;
-2. `inventories/group_data/NAME.py`: for one inventory file (`pair.py` for `inventories/pair.py`) or one group;
+2. `inventories/group_data/NAME.py`: for one inventory file (`sparks.py` for `inventories/sparks.py`) or one group;
 3. the host's own entry in the inventory file;
 4. `--data NAME=VALUE` on pyinfra's command line, for one run.
 
