@@ -30,15 +30,15 @@ sparkrig --help        # the verbs by what you want
 sparkrig plan --help   # all of a verb, with an example
 ```
 
-- **INVENTORY** is a file like `inventories/pair.py`; [settings.md](settings.md) has its settings.
+- **INVENTORY** is a file like `inventories/sparks.py`, which `onboard` writes; [settings.md](settings.md) has
+  its settings.
 - **Results** go to standard output, progress to standard error.
 - **`--json`** prints a document for programs, which names its [schema](schema). Later versions only add fields.
 - **`--yes`** (`-y`) asks nothing.
 - **[Exit codes](exit-codes.md)** are the same for all verbs.
 - If a host may be rebooting, sparkrig waits for it for 90 s, or for `SPARKRIG_WAIT_S` seconds (0 to 86400).
   `drift`, `doctor` and `plan` do not wait; they report that it is down.
-- A verb does not start if standard output is closed (`>&-`) or if the working folder no longer exists. If standard
-  output cannot be written, for example because a disk is full, the exit code is 1.
+- If standard output cannot be written, for example because a disk is full, the exit code is 1.
 """
 
 

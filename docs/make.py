@@ -38,11 +38,7 @@ LOGIN = (
     ("ssh_user", "Login on the Spark. It needs sudo without a password, or is root."),
     ("ssh_key", "Private key file. Where it is left out, the ssh agent and the usual files in ~/.ssh are tried."),
     ("ssh_known_hosts_file", "Where host keys are kept; ~/.ssh/known_hosts where it is left out."),
-    (
-        "ssh_strict_host_key_checking",
-        'Only "yes" is accepted: a host key that is not known yet, or has changed, is refused with words that say '
-        "how to compare and take it (docs/security.md).",
-    ),
+    ("ssh_strict_host_key_checking", 'Only "yes" is accepted (docs/security.md#host-keys).'),
     ("_sudo", "Run every command as root through sudo. The deploy refuses a host where it is not root."),
 )
 
@@ -54,13 +50,13 @@ HEAD = """\
 This page lists every setting, with its type and default. A setting is plain pyinfra data:
 
 ```
-pyinfra inventories/pair.py deploys/cluster.py --data mtu=4200 --dry
+pyinfra inventories/sparks.py deploys/cluster.py --data mtu=4200 --dry
 ```
 
 The later place wins:
 
 1. `inventories/group_data/all.py`: the defaults below, for every host;
-2. `inventories/group_data/NAME.py`: for one inventory file (`pair.py` for `inventories/pair.py`) or one group;
+2. `inventories/group_data/NAME.py`: for one inventory file (`sparks.py` for `inventories/sparks.py`) or one group;
 3. the host's own entry in the inventory file;
 4. `--data NAME=VALUE` on pyinfra's command line, for one run.
 
@@ -76,15 +72,14 @@ SOURCES_HEAD = """\
 # Sources
 
 This page lists every public source that sparkrig cites, by its key. `models/sources.yaml` has the title and the
-date of each, and what its figures hold for. To find where one is cited:
+date of each. To find where one is cited:
 
 ```
 git grep docai-122b
 ```
 
-- Code, tests and pages cite a key as `[@docai-122b]`; the catalogue and the rules of lint in a field `source:`.
-- Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
-- A new source is a row in `models/sources.yaml`, a citation, and `make docs`.
+Code, tests and pages cite a key as `[@docai-122b]`; the catalogue and the rules of lint in a field `source:`.
+Man pages, RFCs and a program's own source are named where they are used. "Measured" means our own runs.
 
 """
 
@@ -94,8 +89,8 @@ Spark can read. `secrets` says where secrets are found; [security.md](security.m
 
 ## How to log in
 
-These keys are pyinfra's. The whole list is in pyinfra's documentation, under its SSH connector and its global
-arguments. A password among them (`ssh_password`, `ssh_key_password`, `_sudo_password`, `_su_password`) is refused.
+These keys are pyinfra's, whose documentation has all of them. A password among them
+(`ssh_password`, `ssh_key_password`, `_sudo_password`, `_su_password`) is refused.
 """
 
 
@@ -234,7 +229,7 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
     if schema["type"] == "array":
         return f"list of {type_in_words(schema['items'])}"
     if schema["type"] == "object":
-        (value,) = schema["patternProperties"].values()
+        value = schema.get("additionalProperties") or next(iter(schema["patternProperties"].values()))
         return f"mapping of text to {type_in_words(value)}"
     return (_FORMATS.get(schema.get("format", "")) or _WORDS[schema["type"]]) + _bounds(schema)
 

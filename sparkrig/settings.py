@@ -76,19 +76,19 @@ class Settings(BaseModel):
 
     pair: GroupName | None = Field(
         None,
-        description="Name of the pair this Spark belongs to; None for a Spark on its own. "
-        "Exactly two hosts share a name.",
+        description="Name of the pair that this Spark belongs to; exactly two hosts share it. None for a "
+        "Spark on its own.",
     )
     cluster: GroupName | None = Field(
         None,
-        description="Name of the cluster this Spark is one of, in place of `pair`: two to eight hosts share a "
-        "name, and are set up together. Of two it means what `pair` means.",
+        description="Name of its cluster, in place of `pair`: two to eight hosts share it, and are set up "
+        "together.",
     )
     topology: Literal["cable", "ring", "switch"] | None = Field(
         None,
-        description="What joins the hosts of a cluster: `cable` two, `ring` three by a cable between each two, "
-        "`switch` two to eight by one port each (docs/clusters.md). The same on all of them; None for `cable`, "
-        "and not enough for three and more.",
+        description="What joins the hosts of a cluster: a `cable` two, a `ring` of cables three, a `switch` "
+        "two to eight (docs/clusters.md). The same on all of them; None for `cable`, which three and more "
+        "cannot have.",
     )
     fabric: dict[NetdevName, IPv4Interface] = Field(
         {},
@@ -97,14 +97,12 @@ class Settings(BaseModel):
     )
     fabric_network: IPv4Network | None = Field(
         None,
-        description="Network that the addresses of a cluster are taken from, in place of `fabric`: two subnets of "
-        "/24, or six for a ring, from its first one on; host 11 of each is the first Spark of the inventory, 12 "
-        "the second (docs/clusters.md). The same on all of them; the plan shows each address.",
+        description="Network that the addresses of a cluster are taken from by a rule, in place of `fabric` "
+        "(docs/clusters.md#addresses). The same on all of them; the plan shows each address.",
     )
     fabric_cage: Literal["p0", "p1"] = Field(
         "p0",
-        description="Cage that has the plug, where the addresses are taken from `fabric_network`: `p0` is next to "
-        "the RJ45. A ring uses both.",
+        description="Cage that has the plug, with `fabric_network`: `p0` is next to the RJ45. A ring uses both.",
     )
     allow_non_spark: bool = Field(
         False, description="Go on although the host does not look like a DGX Spark (GB10)."
@@ -113,9 +111,9 @@ class Settings(BaseModel):
         BRANCH,
         ge=BRANCH,
         le=999,
-        description="Driver branch that is held; later ones are pinned away. Another one than 580 needs a recipe "
-        "of NVIDIA's on the Spark that has it, and `sparkrig update` goes there; no public one has (CUDAGraph "
-        "deadlock and memory leak reported from 590 on).",
+        description="Driver branch that is held; later ones are pinned away. Another one than 580 needs a "
+        "recipe of NVIDIA's on the Spark that has it "
+        "(docs/updating.md#when-a-release-brings-another-branch).",
     )
     mtu: int = Field(
         9000,
@@ -125,28 +123,26 @@ class Settings(BaseModel):
     )
     hostname: str | None = Field(
         None,
-        description="The host's own name, one label without a domain, in /etc/hostname and behind 127.0.1.1 in "
-        "/etc/hosts. What reaches the Spark by its old name, such as spark-1b3b.local, needs another one then. "
-        "None for the name that it has, which stays.",
+        description="The host's own name, one label without a domain, in /etc/hostname and /etc/hosts. What "
+        "reaches the Spark by its old name, such as spark-1b3b.local, needs the new one then. None for the "
+        "name that it has.",
     )
     ntp: list[str] = Field(
         [],
-        description="Time servers, by name or address, for the service that keeps this host's clock: "
-        "systemd-timesyncd asks them in place of those in /etc/systemd/timesyncd.conf, chrony beside those of "
-        "chrony.conf. Empty for what the host came with.",
+        description="Time servers, by name or address: systemd-timesyncd asks them in place of its own, "
+        "chrony beside its own. Empty for those that the host came with.",
     )
     firewall_allow: list[str] | None = Field(
         None,
-        description="What a firewall of sparkrig's own lets in on every network but the fabric: `8000` or "
-        "`51820/udp` for a port, `ssh`, `serve` (serve_port) or `metrics` (9100) by name, each for everyone or "
-        "`from` a network; `from` a network alone is every port. Ssh is open to everyone unless an entry limits "
-        "it. None for no firewall (docs/access.md#firewall).",
+        description="What a firewall lets in on every network but the fabric: `8000` or `51820/udp` for a "
+        "port, `ssh`, `serve` (serve_port) or `metrics` (9100) by name, each for everyone or `from` a "
+        "network; `from` a network alone is every port. None for no firewall (docs/access.md#firewall).",
     )
     toolkit_url: OneLine = Field(
         "https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH)",
         min_length=1,
-        description="Flat apt repository of nvidia-container-toolkit, used only where the toolkit is absent. "
-        "Set it to a mirror of yours where the hosts cannot reach NVIDIA's.",
+        description="Flat apt repository of nvidia-container-toolkit, used only where the toolkit is "
+        "absent; a mirror of yours where the hosts cannot reach NVIDIA's.",
     )
     toolkit_key_url: OneLine = Field(
         "https://nvidia.github.io/libnvidia-container/gpgkey",
@@ -167,58 +163,56 @@ class Settings(BaseModel):
     )
     login_keys: list[OneLine] = Field(
         [],
-        description="Public keys that log in as the user of the run, beside those in that user's authorized_keys. "
-        "Empty for the latter alone (docs/access.md#login).",
+        description="Public keys that log in as the user of the run, beside those in that user's "
+        "authorized_keys (docs/access.md#login).",
     )
     login_passwords: bool = Field(
         True,
-        description="Whether ssh takes passwords, from any user. False: keys alone. Refused if the run's own user "
-        "would have no way in; undone if no new connection gets in.",
+        description="Whether ssh takes passwords, from any user; False for keys alone (docs/access.md#login).",
     )
     docker_users: list[UserName] = Field(
         [],
-        description="Users of the host that are in the group docker, which is as good as root (docs/alone.md). A "
-        "user who is left out again goes from the group, unless another one had added them. Empty for the group "
-        "as it is.",
+        description="Users of the host in the group docker, which is as good as root (docs/alone.md). Empty "
+        "for the group as it is.",
     )
     socket_interface: Literal["fabric", "management"] = Field(
         "fabric",
-        description="Network of the NCCL, Gloo and Ray control sockets on a pair. Both are in use in the field; "
-        "a Spark without a fabric always uses management, and so does a ring, none of whose subnets reaches all.",
+        description="Network of the control sockets of NCCL, Gloo and Ray. A Spark without a fabric and a "
+        "ring always use management.",
     )
     merge_nics: bool | None = Field(
         None,
-        description="Whether NCCL merges the two ports of a NIC into one device (NCCL_IB_MERGE_NICS). None for "
-        "False in a ring, and for NCCL's own default elsewhere. In a ring it is contested (docs/clusters.md).",
+        description="Whether NCCL merges the two ports of a NIC into one device (NCCL_IB_MERGE_NICS). None "
+        "for False in a ring, where it is contested (docs/clusters.md), and for NCCL's own default "
+        "elsewhere.",
     )
     environment: dict[VariableName, OneLine] = Field(
         {},
-        description="More variables for the container environment file; one named here replaces ours. "
-        "No secrets: the file is for everyone to read.",
+        description="More variables for the container environment file; one named here replaces ours. No "
+        "secrets: everyone can read the file.",
     )
     nccl_conf: dict[VariableName, OneLine] = Field(
         {},
         description="More variables for /etc/nccl.conf, which NCCL reads on the host itself; one named here "
-        "replaces ours. Whatever else is added to that file by hand is overwritten. No secrets: the file is for "
-        "everyone to read.",
+        "replaces ours. What is added to that file by hand is overwritten. No secrets: everyone can read the "
+        "file.",
     )
     secrets: dict[VariableName, Source] = Field(
         {},
         description="Variables whose values are secret, as `NAME: source`; a source is `env:NAME` or "
-        "`file:/path` (or `file:~/path`) on the machine that runs pyinfra. They land in "
-        "/etc/sparkrig/secrets.env, for root alone (docs/security.md).",
+        "`file:/path` (or `file:~/path`) on the machine that runs pyinfra (docs/security.md#secrets).",
     )
     node_ssh: bool = Field(
         False,
-        description="Let the ssh user of each host of a pair or a cluster log in to the others over the fabric, "
-        "with a key that is made on each host and never leaves it (docs/security.md). Set it on all of them.",
+        description="Let the ssh user of each host of a cluster log in to the others over the fabric "
+        "(docs/security.md#from-one-spark-to-the-other). Set it on all of them.",
     )
     bandwidth_floor: float | None = Field(
         None,
         gt=0,
         allow_inf_nan=False,
         description="Least healthy RDMA write bandwidth of one rail alone, in Gb/s. None for the bands of a "
-        "ConnectX-7 cable (docs/fabric.md); set it for any other link, such as a virtual one.",
+        "ConnectX-7 cable (docs/fabric.md#the-bands); set it for any other link.",
     )
     bandwidth_path_mtu: Literal[1024, 2048, 4096] = Field(
         4096, description="Least RDMA path MTU that a bandwidth check accepts, in bytes."
@@ -228,77 +222,73 @@ class Settings(BaseModel):
     )
     nccl_image: ImageName | None = Field(
         None,
-        description="Container image with PyTorch that the bandwidth check runs NCCL's all_gather in. It must be "
-        "on all hosts already, and the same; None for no NCCL check.",
+        description="Container image with PyTorch in which the bandwidth check runs NCCL's all_gather; the "
+        "same must be on all hosts already. None for no NCCL check.",
     )
     model: ModelName | None = Field(
         None,
         description="Model that deploys/serve.py serves: a name or a checkpoint of the catalogue (sparkrig "
-        "models). None for what the host serves already, which stays as it is (docs/serving.md).",
+        "models). None for what the host serves already.",
     )
     recipe: RecipeName | None = Field(
         None,
-        description="File of a recipe that deploys/serve.py serves instead: of eugr/spark-vllm-docker, sparkrun "
-        "or vllm-project/recipes; FILE#VARIANT for one with variants. Settings serve_... win over it "
-        "(docs/serving.md).",
+        description="File of a recipe that deploys/serve.py serves instead; FILE#VARIANT for one with "
+        "variants. Settings serve_... win over it (docs/serving.md#recipes).",
     )
     serve_engine: Literal["vllm", "sglang", "llama.cpp"] = Field(
         "vllm",
-        description="Engine that serves it: vLLM, SGLang or llama.cpp. The last two need serve_image, and their "
-        "flags are not judged (docs/serving.md).",
+        description="Engine that serves it. SGLang and llama.cpp need serve_image, and their flags are not "
+        "judged (docs/serving-inside.md).",
     )
     serve_gguf: GgufName | None = Field(
         None,
-        description="File that llama.cpp serves, as OWNER/NAME/FILE.gguf below `weights`; of several parts the "
-        "first. It has to be there already; `model` is the one that it was made of.",
+        description="File that llama.cpp serves, as OWNER/NAME/FILE.gguf below `weights`, where it has to "
+        "be already; of several parts the first. `model` is the one that it was made of.",
     )
     serve_image: ImageName | None = Field(
         None,
         description="Container image to serve it with: name and tag, name and digest, or an image's own "
-        "sha256:ID. None for the one that the catalogue has with the model. It runs by its ID, the same on all "
-        "hosts.",
+        "sha256:ID. None for the one that the catalogue has with the model.",
     )
     serve_revision: Revision | None = Field(
         None,
         description="Commit of the checkpoint on the hub, 40 hexadecimal digits; weights of another one are "
-        "refused. None for those that are there, and for a download the newest, which is recorded beside them.",
+        "refused. None for those that are there, and for a download the newest.",
     )
     serve_nodes: Literal[1, 2, 3, 4, 5, 6, 7, 8] | None = Field(
         None,
-        description="Sparks that share the model; None for as many as the catalogue says that it needs, and in a "
-        "cluster of more than two for as many as its memory needs (docs/serving.md).",
+        description="Sparks that share the model; None for as many as it needs (docs/serving-several.md).",
     )
     serve_on: list[OneLine] = Field(
         [],
-        description="Hosts of the cluster that serve, by their names in the inventory: the first one answers the "
-        "API. The others of the cluster follow in the inventory's order where more are needed, and are left free "
-        "where not. Empty for the inventory's order.",
+        description="Hosts of the cluster that serve, by their names in the inventory: the first one "
+        "answers the API. Where more are needed, the others follow in the inventory's order. Empty for that "
+        "order.",
     )
     serve_form: Literal["ray", "multinode"] | None = Field(
         None,
-        description="How several Sparks become one server: by Ray, or by vLLM's own multi-node mode. None for Ray "
+        description="How several Sparks become one server: Ray, or vLLM's own multi-node mode. None for Ray "
         "where the image has it.",
     )
     serve_name: ServiceName = Field(
         "",
-        description="Name of the server, where a host has more than one: it has units, files and a record of its "
-        "own, and its ports must differ. Empty for the server without a name. Given by --data, the settings of "
-        "`model` and `serve_...` are those of --data and of its record alone (docs/serving.md).",
+        description="Name of the server, where a host has more than one "
+        "(docs/serving-several.md#more-than-one-server). Empty for the server without a name.",
     )
     serve_port: int = Field(
         8000, ge=1, le=65535, description="Port that answers the OpenAI-compatible API, where serve_listen says."
     )
     serve_listen: ListenPlace | None = Field(
         None,
-        description="Where it answers: `local` for its own host alone, `management` for the network that ssh came "
-        "in on, `all` for every address, or one address of the host; its own host always reaches it. None for "
-        "`management` where VLLM_API_KEY is among the secrets, and else for `local` (docs/serving.md).",
+        description="Where it answers: `local` for its own host alone, `management` for the network that "
+        "ssh came in on, `all` for every address, or one address of the host. None for `management` where "
+        "VLLM_API_KEY is among the secrets, and else for `local` (docs/serving.md#who-reaches-it).",
     )
     serve_trial_port: int = Field(
         18000,
         ge=1,
         le=65535,
-        description="Port that the engine itself listens on, reached from the host alone. A new configuration is "
+        description="Port that the engine itself listens on, for the host alone. A new configuration is "
         "tested there before serve_port leads to it.",
     )
     serve_flags: dict[FlagName, str | int | float | bool] = Field(
@@ -308,36 +298,35 @@ class Settings(BaseModel):
     )
     serve_draft: DraftName | None = Field(
         None,
-        description="Draft model that speculates for it. OWNER/NAME on the hub is downloaded, copied and mounted "
-        "as the weights are; a folder /srv/models/OWNER/NAME is taken as it lies on the first host. serve_flags "
-        "may add to its speculative-config. False (or `none`) for no draft at all; None for what the catalogue "
-        "has.",
+        description="Draft model that speculates for it: OWNER/NAME on the hub, or a folder "
+        "/srv/models/OWNER/NAME of the first host. False (or `none`) for no draft at all; None for what the "
+        "catalogue has (docs/serving-inside.md).",
     )
     serve_mods: Digest | None = Field(
         None,
-        description="Consent to what a recipe runs in its container before the server, by the digest of all that "
-        "text, which `sparkrig models show FILE` shows; None for none.",
+        description="Consent to what a recipe runs in its container before the server: the digest of all "
+        "that text, which `sparkrig models show FILE` shows. None for none.",
     )
     serve_seconds: int = Field(
         2700,
         ge=10,
         le=14400,
-        description="Seconds, times patience, in which a server must answer once it was started; a pair's first "
-        "start took 15 minutes, and a hung one was given up after 44 (docs/serving.md).",
+        description="Seconds, times patience, in which a server must answer once it was started; a pair's "
+        "first start took 15 minutes.",
     )
     serve_watch_seconds: int = Field(
         300,
         ge=0,
         le=86400,
-        description="Seconds after which an engine that stands still while requests run and the GPU idles is "
-        "restarted, once in an hour; the second time it is stopped (docs/serving.md). vLLM itself gives up a step "
-        "after 300. Not multiplied by patience. 0 for no watch.",
+        description="Seconds after which an engine that stands still while requests run is restarted, once "
+        "in an hour; the second time it is stopped (docs/serving.md#it-stays-up). Not multiplied by "
+        "patience. 0 for no watch.",
     )
     ray_image: ImageName | None = Field(
         None,
-        description="Container image of a standing Ray cluster of all hosts of the group: NAME@sha256:DIGEST, or "
-        "sha256:ID of one that is there, so that all have one version. Needs RAY_AUTH_TOKEN among the secrets. "
-        "None for no such cluster (docs/ray.md).",
+        description="Container image of a standing Ray cluster of all hosts of the group: "
+        "NAME@sha256:DIGEST, or sha256:ID of one that is there. Needs RAY_AUTH_TOKEN among the secrets. None "
+        "for no such cluster (docs/ray.md).",
     )
     ray_head: OneLine | None = Field(
         None, min_length=1, description="Host that leads the Ray cluster, by its name; None for the first one."
@@ -386,32 +375,31 @@ class Settings(BaseModel):
         2.0,
         ge=0,
         le=20,
-        description="Least memory to stay free, in percent; with less, or where the host waits for memory, the "
-        "server is restarted before the whole Spark hangs (docs/serving.md). 0 for no guard.",
+        description="Least memory to stay free, in percent; with less, the server is restarted before the "
+        "whole Spark hangs (docs/serving.md#it-stays-up). 0 for no guard.",
     )
     headless: bool = Field(
         False,
-        description="Start without a desktop (multi-user.target), and end the login screen now unless somebody is "
-        "logged in there; the desktop stays installed (docs/alone.md). False for how the host starts now.",
+        description="Start without a desktop, and end the login screen now unless somebody is logged in "
+        "there (docs/alone.md). False for how the host starts now.",
     )
     swap_gib: int | None = Field(
         None,
         ge=0,
         le=256,
-        description="GiB of swap in a file of its own, /swap.sparkrig; 0 for none. What becomes of swap that is "
-        "there already stands under `adopt`, by its path (docs/alone.md). None for the swap that the host has.",
+        description="GiB of swap in a file of its own, /swap.sparkrig; 0 for none. Swap that is there "
+        "already stands under `adopt`, by its path (docs/alone.md). None for the swap that the host has.",
     )
     oom: Literal["earlyoom"] | None = Field(
         None,
-        description="What ends a process before the memory does: `earlyoom`, of the distribution, the engines of "
-        "models first and sshd never (docs/alone.md). None for what the host has.",
+        description="What ends a process before the memory does: `earlyoom`, the engines of models first "
+        "(docs/alone.md). None for what the host has.",
     )
     gpu_clock_max: int | None = Field(
         None,
         ge=300,
         le=3003,
-        description="Most MHz of the GPU's clock, set now and at each start by nvidia-smi -lgc; a GB10 has up to "
-        "3003 (docs/alone.md). None for no cap.",
+        description="Most MHz of the GPU's clock, now and at each start (docs/alone.md). None for no cap.",
     )
     watch: bool = Field(
         False,
@@ -420,44 +408,45 @@ class Settings(BaseModel):
     )
     watch_guard: bool = Field(
         False,
-        description="Let the black box act: it stops the servers where the memory ends, and caps the GPU's clock "
-        "where the host stays at 88 C and more for 240 seconds (docs/watching.md). Needs `watch`.",
+        description="Let the black box act: it stops the servers where the memory ends, and caps the GPU's "
+        "clock where the host stays hot (docs/watching.md#the-guard). Needs `watch`.",
     )
     watch_metrics: bool = Field(
         False,
-        description="Hand the readings of the black box to Prometheus, through Debian's node exporter, which is "
-        "installed where it is absent and listens on port 9100 (docs/watching.md). Needs `watch`.",
+        description="Hand the readings of the black box to Prometheus, through Debian's node exporter on "
+        "port 9100 (docs/watching.md#metrics). Needs `watch`.",
     )
     adopt: dict[DefinitionName, Literal["adopt", "set-aside", "leave"]] = Field(
         {},
-        description="What becomes of a netplan file or NetworkManager profile that is not sparkrig's and defines "
-        "a fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a pattern. `adopt` "
-        "takes over the very address that stands there, `set-aside` lets the inventory win, both with a backup; "
-        "`leave` keeps it in charge and only checks the link. What is not named is refused (docs/adopting.md).",
+        description="What becomes of a netplan file or NetworkManager profile that is not sparkrig's and "
+        "defines a fabric netdev. The key is its name as the refusal shows it, its path or UUID, or a "
+        "pattern. `adopt` takes over its address, `set-aside` lets the inventory win, both with a backup; "
+        "`leave` keeps it in charge. What is not named is refused (docs/adopting.md).",
     )
     allow_management_interface: bool = Field(
         False,
-        description="Let the fabric name a netdev that SSH or the default route is on, or rides on (bond, bridge, "
-        "VLAN). For a Spark that you only reach over its QSFP cable; the rollback is armed as for any other.",
+        description="Let the fabric name a netdev that SSH or the default route is on, or rides on (bond, "
+        "bridge, VLAN): for a Spark that you only reach over its QSFP cable. The rollback is armed all the "
+        "same.",
     )
     allow_unwitnessed: bool = Field(
         False,
         description="Let sparkrig change the network, login and firewall of the Spark that it runs on, although "
-        "no other member of a cluster proves that this Spark can still be reached. What a host proves by itself "
-        "is proven all the same, and the rollback is armed as for any other (docs/safety.md).",
+        "no other member proves that this Spark can still be reached (docs/safety.md#from-a-spark-itself). The "
+        "rollback is armed all the same.",
     )
     management_interface: NetdevName | None = Field(
         None,
-        description="Netdev of the management network, which is never touched. None for the one that SSH came in "
-        "on; needed where a host cannot tell, as SSH ends on `lo` or on no netdev of it (a tunnel, a jump on the "
-        "host itself).",
+        description="Netdev of the management network, which is never touched. None for the one that SSH "
+        "came in on; needed where a host cannot tell, as behind a tunnel "
+        "(docs/safety.md#a-way-in-that-cannot-be-named).",
     )
     rollback_seconds: int = Field(
         90,
         ge=30,
         le=600,
-        description="Seconds after which a host takes back a network change that was not confirmed, whoever is "
-        "still alive (docs/safety.md).",
+        description="Seconds after which a host rolls back a network change that was not confirmed "
+        "(docs/safety.md#changing-the-network).",
     )
     patience: float = Field(
         1.0, ge=1, le=20, description="Factor on every deadline, for hosts that are slow (emulated ones)."

@@ -31,8 +31,7 @@ make faults                                    # runs all of it: hours under emu
 git grep -nE "fault.(.*, )?16[,)]" tests       # the tests of row 16; promise for P3
 ```
 
-`tests/faults/matrix.yaml` says how each fault is made, and `tests/faults/seen.json` what each test saw, when,
-and at which commit.
+`tests/faults/matrix.yaml` says how each fault is made, and `tests/faults/seen.json` what each test saw.
 
 """
 
@@ -40,9 +39,8 @@ MUTATIONS = """
 ## The mutations
 
 The code that guards a change is broken in one place at a time, and its fast tests must fail (T0, T1).
-`make mutate` breaks every condition, comparison, number, loop, call, return and handler of the modules that
-`tests/mutations/score.py` lists; `tests/mutations/mutations.yaml` has what it cannot make. *Explained*: no test
-can find it, and `tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
+`make mutate` does so everywhere in the modules that `tests/mutations/score.py` lists. *Explained*: no test can
+find it, and `tests/mutations/survivors.yaml` has the reason. *Open*: a test is missing.
 
 """
 
@@ -52,12 +50,12 @@ LOOP = """
 The deploy is interrupted in each of its steps, in three ways, and is then run again. *Held* means:
 
 - the second run ends with exit code 0;
-- both hosts are like after a deploy without an interruption: every file below /etc, /home, /root, /usr/local
-  and /var/lib/sparkrig (except Python's cache), packages, holds, profiles, links, routes and docker;
+- both hosts are like after a deploy without an interruption: files, packages, holds, profiles, links, routes,
+  docker;
 - no unit, timer, lock, guard or process is left over;
 - the plan of a third run is empty.
 
-The interrupted host alternates from step to step. Steps of which each cell is held are not listed.
+Steps of which each cell is held are not listed.
 """
 
 

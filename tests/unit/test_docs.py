@@ -11,10 +11,11 @@ from pathlib import Path
 
 import click
 import pytest
+from pydantic import TypeAdapter
 from pyinfra.connectors.ssh import connector_data_meta
 
 from docs import commands, picture
-from docs.make import EXPLAIN, FABRIC, GROUP_DATA, LOGIN, PAGE, page, with_bands, with_readers
+from docs.make import EXPLAIN, FABRIC, GROUP_DATA, LOGIN, PAGE, page, type_in_words, with_bands, with_readers
 from sparkrig.bandwidth.bands import BANDS
 from sparkrig.cli.docs import _headings, slug
 from sparkrig.cli.main import sparkrig
@@ -30,6 +31,10 @@ NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 def test_the_page_of_settings_is_current() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "make docs"
+
+
+def test_a_mapping_with_any_key_is_told_in_words() -> None:
+    assert type_in_words(TypeAdapter(dict[str, int]).json_schema()) == "mapping of text to whole number"
 
 
 def test_the_page_of_commands_is_current() -> None:

@@ -226,8 +226,7 @@ def test_the_list_says_how_old_it_is_and_marks_what_has_no_new_source() -> None:
 def test_the_example_of_the_page_is_what_is_shown() -> None:
     text = LINT.read_text(encoding="utf-8")
     shown = text[text.index("the command line: Qwen/Qwen3-30B-A3B") :].partition("```")[0]
-    words = "--moe-backend marlin --swap-space 16 -tp 2 --gpu-memory-utilization 0.87"
-    words += " --kv-cache-dtype fp8 --enforce-eager"
+    words = "--moe-backend marlin -tp 2 --gpu-memory-utilization 0.87 --kv-cache-dtype fp8 --enforce-eager"
     given = f"vllm serve Qwen/Qwen3-30B-A3B {words}"
     told = plain(on_a_terminal("lint", "--vllm", "0.24.0", given)).partition("\nTables are of ")[0]
     assert told.strip() == shown.strip()

@@ -26,6 +26,11 @@ def test_each_resource_has_its_checks_and_what_they_mean() -> None:
     assert len({each.name for each in RESOURCES}) == len(RESOURCES)
 
 
+def test_the_page_of_the_deploy_names_each_resource_that_is_its_own_step() -> None:
+    page = " ".join((ROOT / "docs" / "deploy.md").read_text(encoding="utf-8").split())
+    assert [each.title for each in RESOURCES if each.title and f"**{each.title}**" not in page] == []
+
+
 def test_each_file_of_the_room_is_registered() -> None:
     rooms = {file.stem for file in (ROOT / "sparkrig" / "resources").glob("*.py")}
     assert rooms - {each.name for each in RESOURCES} == {
