@@ -58,7 +58,7 @@ def main(folder: Path, *names: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for case in (case for case in CASES if not names or case.name in names):
         begin = time.monotonic()
-        with nodes(case, folder) as environment:
+        with nodes(case) as environment:
             text = "".join(job(size, environment) for size in case.sizes)
             if case.name == "p2p":
                 text += job(case.sizes[0], environment, submitted=True)
@@ -67,23 +67,26 @@ def main(folder: Path, *names: str) -> None:
 
 
 @contextmanager
-def nodes(case: Case, folder: Path) -> Iterator[dict[str, str]]:
+def nodes(case: Case) -> Iterator[dict[str, str]]:
     """The environment of a job beside the head, once both nodes live."""
     started = []
     with tempfile.TemporaryDirectory(prefix="ray") as state:
         try:
             for place in range(len(ADDRESSES)):
                 environment = {**os.environ, **BASE, "CUDA_VISIBLE_DEVICES": str(place), **case.environment}
-                with (folder / f"node.{case.name}.{place}.log").open("wb") as log:
+                with Path(state, f"node.{place}").open("wb") as log:
                     command = [*RAY, *words(place, state, case.gpus)]
                     started.append(subprocess.Popen(command, env=environment, stdout=log, stderr=log))
                 await_nodes(place + 1, environment)
             yield {**os.environ, **BASE, **case.environment}
+        except AssertionError:
+            print(*(log.read_text(errors="replace")[-3000:] for log in sorted(Path(state).glob("node.*"))))
+            raise
         finally:
             for node in reversed(started):
                 node.terminate()
             for node in started:
-                node.wait(timeout=60)
+                node.wait(timeout=120)
 
 
 def words(place: int, state: str, gpus: int) -> list[str]:
