@@ -141,8 +141,10 @@ def job(size: int, environment: Mapping[str, str], *, submitted: bool = False) -
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )
-    printed, how = done.stdout.replace(program, ""), " submitted" if submitted else ""
-    return f"{size} MiB{how}\n{printed}exit {done.returncode}\n"
+    last = "\n".join(
+        done.stdout.splitlines()[-6 if submitted else -40 :]
+    )  # a submitted job begins with its program
+    return f"{size} MiB{' submitted' if submitted else ''}\n{last}\nexit {done.returncode}\n"
 
 
 if __name__ == "__main__":
