@@ -15,8 +15,8 @@ _NAMES = {"nccl": "NCCL", "gloo": "gloo", "objects": "Ray's objects"}
 class Gathered:
     """One all_gather.
 
-    nodes: addresses; transport: the network that NCCL named, such as IB or Socket, else TCP; bytes: of all ranks;
-    seconds: of the slowest rank; wrong: ranks that got a wrong byte.
+    nodes: addresses; transport: what NCCL's channels go by, such as IB, Socket or P2P, else TCP; bytes: of all
+    ranks; seconds: of the slowest rank; wrong: ranks that got a wrong byte.
     """
 
     nodes: tuple[str, ...]
@@ -42,7 +42,8 @@ class Gathered:
 
     def __str__(self) -> str:
         size = f"{self.bytes / 2**20:.0f} MiB over {len(self.nodes)} nodes"
-        return f"all_gather of {size}: {self.busbw:.2f} GB/s by {_NAMES[self.backend]} over {self.transport}"
+        way = f"{_NAMES[self.backend]} over {self.transport or 'no network'}"
+        return f"all_gather of {size}: {self.busbw:.2f} GB/s by {way}"
 
 
 def parse(printed: str) -> Gathered | None:

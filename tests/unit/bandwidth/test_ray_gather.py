@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import pytest
+
+from sparkrig import programs
 from sparkrig.bandwidth.ray_gather import parse
 from tests.tables import each_row
 
@@ -21,12 +28,15 @@ def test_the_figure_is_that_of_nccl_tests() -> None:
     assert found and str(found) == "all_gather of 2048 MiB over 2 nodes: 10.74 GB/s by NCCL over IB"
     one = parse(row(nodes=["10.0.0.1"]))
     assert one and one.busbw == 0
+    silent = parse(row(nodes=["10.0.0.1"], transport=""))
+    assert silent and str(silent).endswith("over 1 nodes: 0.00 GB/s by NCCL over no network")
 
 
 def test_what_is_wrong_is_said() -> None:
     rows = {
         "good": ({}, ""),
         "sockets": ({"transport": "Socket"}, "NCCL went over Socket, and IB is expected"),
+        "one machine": ({"transport": "P2P"}, "NCCL went over P2P, and IB is expected"),
         "no transport": ({"transport": ""}, "NCCL went over an unknown network, and IB is expected"),
         "gloo": ({"backend": "gloo", "transport": "TCP"}, ""),
         "wrong": ({"wrong": 1}, "1 of 2 ranks got wrong bytes"),
@@ -46,3 +56,31 @@ def test_what_is_no_figure_is_none() -> None:
 
     rows = ["", "sparkrig-ray {", row()[:-60], row(nodes=[]), row(seconds=0), row(backend="ipc"), row(nodes=7)]
     each_row([(each,) for each in rows], holds)
+
+
+CHANNEL = "vm:1:1 [0] NCCL INFO Channel 00"
+NETWORK = f"{CHANNEL}/0 : 1[1] -> 0[0] [receive] via NET"
+
+
+def test_the_job_names_what_the_channels_of_nccl_go_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of NCCL 2.28.9 on two H200 of one machine; IB after NCCL's source."""
+    affinity = ModuleType("ray.util.scheduling_strategies")
+    affinity.NodeAffinitySchedulingStrategy = None  # type: ignore[attr-defined]
+    for stand_in in (ModuleType("ray"), ModuleType("ray.util"), affinity):
+        monkeypatch.setitem(sys.modules, stand_in.__name__, stand_in)
+    transport, log = runpy.run_path(str(programs.TEMPLATES / "ray_gather.py"))["transport"], tmp_path / "nccl"
+    assert transport(log) == ""
+
+    def holds(printed: str, expected: str) -> None:
+        log.write_text(f"vm:1:1 [0] NCCL INFO Using network Socket\n{printed}\n", encoding="utf-8")
+        assert transport(log) == expected
+
+    rows = {
+        "a link between GPUs": (f"{CHANNEL}/0 : 0[0] -> 1[1] via P2P/CUMEM", "P2P"),
+        "shared memory": (f"{CHANNEL} : 1[1] -> 0[0] via SHM/direct/direct", "SHM"),
+        "sockets": (f"{NETWORK}/Socket/0", "Socket"),
+        "verbs": (f"{NETWORK}/IB/0/GDRDMA", "IB"),
+        "one channel by sockets": (f"{NETWORK}/IB/0\n{NETWORK}/Socket/0", "Socket"),
+        "no channel": ("", ""),
+    }
+    each_row(rows, holds)
