@@ -15,6 +15,7 @@ from sparkrig import programs
 from sparkrig.bandwidth.ray_gather import parse
 from tests.tables import each_row
 
+RECORDED = Path(__file__).parents[2] / "fixtures" / "ray"
 GOOD = {"nodes": ["10.0.0.1", "10.0.0.2"], "backend": "nccl", "transport": "IB", "wrong": 0}
 FIGURES = {"bytes": 2 * 2**30, "seconds": 0.1}
 
@@ -30,6 +31,20 @@ def test_the_figure_is_that_of_nccl_tests() -> None:
     assert one and one.busbw == 0
     silent = parse(row(nodes=["10.0.0.1"], transport=""))
     assert silent and str(silent).endswith("over 1 nodes: 0.00 GB/s by NCCL over no network")
+
+
+def test_what_two_gpus_printed_is_read() -> None:
+    """Recorded through real Ray (tests/fixtures/ray)."""
+    for name, backend, transport, busbw in (
+        ("p2p", "nccl", "P2P", 191),
+        ("shm", "nccl", "SHM", 25),
+        ("socket", "nccl", "Socket", 3.8),
+        ("gloo", "gloo", "TCP", 0.43),
+    ):
+        found = parse((RECORDED / f"{name}.txt").read_text())
+        assert found and (found.backend, found.transport, found.wrong) == (backend, transport, 0)
+        assert found.busbw == pytest.approx(busbw, rel=0.02), name
+    assert parse((RECORDED / "too-large.txt").read_text()) is None
 
 
 def test_what_is_wrong_is_said() -> None:
