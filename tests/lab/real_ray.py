@@ -14,7 +14,7 @@ from tests.ray import environment
 
 NAME = "ray-real:1"
 _SITE = "/usr/lib/python3/dist-packages"  # of Debian's Python, in the stand-in's image too
-_DROPPED = ("jars", "rllib", "tune", "train", "data", "serve", "llm", "dashboard/client")  # no node reads these
+_DROPPED = ("jars", "rllib", "llm", "dashboard/client")  # no node reads these
 _PROGRAM = "#!/usr/bin/python3\nfrom ray.scripts.scripts import main\nmain()\n"
 
 # $1 the image to begin from, $2 the one to make, $3 the folder of packages; on stdin a tar archive of them.
@@ -31,11 +31,12 @@ find "$root$3" -type f \( -name '*.so*' -o -perm -100 \) -exec ldd {} + 2>/dev/n
     install -D "$(readlink -f "$file")" "$to"
   done
 docker rm -f making >/dev/null 2>&1 || :
-first='ray start --head --include-dashboard=true --port=6399; ray stop'
+first='RAY_DASHBOARD_STARTUP_TIMEOUT_S=240 ray start --head --include-dashboard=true --port=6399; ray stop'
 docker create --name making --entrypoint sh "$1" -c "$first" >/dev/null
 tar -C "$root" -c . | docker cp - making:/
 docker start -a making >&2 || :
-docker commit --change 'ENTRYPOINT []' making "$2"
+# how long a head waits for its dashboard, 60 s, times the patience of the lab
+docker commit --change 'ENTRYPOINT []' --change 'ENV RAY_DASHBOARD_STARTUP_TIMEOUT_S=240' making "$2"
 docker rm -f making >/dev/null
 """
 
