@@ -72,6 +72,10 @@ class World:
             self.depth -= 1
 
 
+# a flag behind `#` in a script of one line, which YAML has made of several (`>`)
+_COMMENTED = re.compile(r"[^\n]*?\s#\s[^\n]*?(?<!\S)(--[a-z][\w-]*)[^\n]*")
+
+
 class Shell:
     """One shell. source: of its launches, in words; given: the environment that it starts with."""
 
@@ -97,7 +101,12 @@ class Shell:
         except ValueError as error:
             raise Unreadable(str(error)) from None
         ray, vllm = "ray" in self.world.installs, "vllm" in self.world.installs
-        return [replace(launch, installs_ray=ray, installs_vllm=vllm) for launch in self.launches]
+        behind = _COMMENTED.fullmatch(text.strip())
+        lost = behind[1] if behind else ""
+        return [
+            replace(launch, installs_ray=ray, installs_vllm=vllm, commented=launch.commented or lost)
+            for launch in self.launches
+        ]
 
     def command(self, words: Sequence[str]) -> list[Launch]:
         """The launches of a command whose words another shell has parted."""
