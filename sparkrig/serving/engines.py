@@ -1,7 +1,7 @@
 """What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark.
 
-Each is known by its command and by the names of images (models/engines.yaml); the arguments of SGLang, llama.cpp and
-TensorRT-LLM are read, too.
+Each is known by its command and by the names of images (models/engines.yaml); the arguments of SGLang,
+llama.cpp and TensorRT-LLM are read, too.
 """
 
 from __future__ import annotations
