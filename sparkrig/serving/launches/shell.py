@@ -72,8 +72,11 @@ class World:
             self.depth -= 1
 
 
-# a flag behind `#` in a script of one line, which YAML has made of several (`>`)
-_COMMENTED = re.compile(r"[^\n]*?\s#\s[^\n]*?(?<!\S)(--[a-z][\w-]*)[^\n]*")
+def _commented(text: str) -> str:
+    """The first flag behind `#` in a script of one line, which YAML has made of several (`>`); else empty."""
+    words = text.split() if "\n" not in text.strip() else []
+    behind = words[words.index("#") :] if "#" in words else []
+    return next((word for word in behind if word.startswith("--")), "")
 
 
 class Shell:
@@ -101,8 +104,7 @@ class Shell:
         except ValueError as error:
             raise Unreadable(str(error)) from None
         ray, vllm = "ray" in self.world.installs, "vllm" in self.world.installs
-        behind = _COMMENTED.fullmatch(text.strip())
-        lost = behind[1] if behind else ""
+        lost = _commented(text)
         return [
             replace(launch, installs_ray=ray, installs_vllm=vllm, commented=launch.commented or lost)
             for launch in self.launches
