@@ -1,7 +1,7 @@
 """What serves a model: vLLM, which lint judges, and the other engines that people run on a Spark.
 
-Each is known by its command and by the names of images (models/engines.yaml); of those that are served here,
-SGLang and llama.cpp, the arguments are read, too.
+Each is known by its command and by the names of images (models/engines.yaml); the arguments of SGLang,
+llama.cpp and TensorRT-LLM are read, too.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Engine:
     modules: Sequence[str] = ()
     entrypoint: bool = False
     model: Sequence[str] = ()
+    positional: bool = False
+    switches: Sequence[str] = ()
     variables: Sequence[str] = ()
     short: Mapping[str, str] = field(default_factory=dict)
 
@@ -91,7 +93,7 @@ def served(words: Sequence[str]) -> Served | None:
     for place, word in enumerate(words):
         base = word.rsplit("/", 1)[-1]
         followed = f"{base} {words[place + 1]}" if place + 1 < len(words) else ""
-        taken = 1 + (followed in _COMMANDS and base not in _COMMANDS)
+        taken = 1 + (followed in _COMMANDS)
         module = _MODULES.get(word) or ("sglang" if word.endswith("sglang/launch_server.py") else "")
         if id := module or _COMMANDS.get(base) or _COMMANDS.get(followed):
             return Served(id, words[:place], words[place + (1 if module else taken) :])
@@ -109,16 +111,17 @@ def read(id: str, words: Sequence[str]) -> Arguments:
     flags: dict[str, Value] = {}
     extra: list[str] = []
     last = ""  # the flag that takes more words
-    for word in words if engine.model else ():
+    for word in words if engine.model or engine.positional else ():
         if word.startswith("-") and word != "--" and not _NEGATIVE.fullmatch(word):
             key, equals, value = word.partition("=")
             key = key.lstrip("-").replace("_", "-")
             last = engine.short.get(key, key)
             flags[last] = value if equals else True
-            last = "" if equals else last
+            last = "" if equals or last in engine.switches else last
         elif last:
             flags[last] = word if flags[last] is True else f"{flags[last]} {word}"
         else:
             extra.append(word)
-    model = next((str(flags[each]) for each in engine.model if isinstance(flags.get(each), str)), "")
-    return Arguments(model, flags, tuple(extra))
+    named = [str(flags[each]) for each in engine.model if isinstance(flags.get(each), str)]
+    placed = extra[: engine.positional]
+    return Arguments(next(iter(named + placed), ""), flags, tuple(extra[len(placed) :]))

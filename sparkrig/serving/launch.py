@@ -44,7 +44,7 @@ class Launch:
     programs of a recipe change the container first; unseen:
     whether it runs in a container that something else started; shells: the two words where a shell is given a
     shell's program as its script; serves_twice: whether an image that is `vllm serve` is given these words again;
-    engine: as sparkrig.serving.engines, whose
+    commented: the first flag that a comment swallows; engine: as sparkrig.serving.engines, whose
     flags are read as they were typed where it is not vLLM.
     """
 
@@ -69,6 +69,7 @@ class Launch:
     unseen: bool = False
     shells: str = ""
     serves_twice: bool = False
+    commented: str = ""
     engine: str = "vllm"
 
     def text(self, flag: str) -> str:

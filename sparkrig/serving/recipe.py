@@ -31,8 +31,9 @@ _NAMES = {
     "pipeline_parallel": "pipeline-parallel-size",
     "data_parallel": "data-parallel-size",
 }
-_HOLES = re.compile(r"\{\{|\}\}|\{(\w+)\}")
-_NAMED = re.compile(r"\{(\w+)\}")
+# by a name of defaults, of which some have dashes
+_HOLES = re.compile(r"\{\{|\}\}|\{([\w-]+)\}")
+_NAMED = re.compile(r"\{([\w-]+)\}")
 _FOLDER = re.compile(r"[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*")  # of a mod, so neither hidden nor `..`
 _SPARK_GB = 128
 _ROUNDS = 4  # a value may name another one
@@ -140,6 +141,8 @@ def _sparkrun_s(document: Mapping[str, Any]) -> Recipe:
     if not isinstance(defaults, dict) or not isinstance(variables, dict):
         raise Unreadable("defaults and env of the recipe are no names with values")
     model = _text(document, "model")
+    if not {"command", "defaults", "recipe_version", "container"} & {*document}:
+        raise Unreadable("the recipe has neither command nor defaults, so that another tool makes its launch")
     command = _text(document, "command") or _built(model, defaults)
     values = {str(name): _plain(each) for name, each in defaults.items()}
     fewest, most = _sparks(document)

@@ -72,6 +72,13 @@ class World:
             self.depth -= 1
 
 
+def _commented(text: str) -> str:
+    """The first flag behind `#` in a script of one line, which YAML has made of several (`>`); else empty."""
+    words = text.split() if "\n" not in text.strip() else []
+    behind = words[words.index("#") :] if "#" in words else []
+    return next((word for word in behind if word.startswith("--")), "")
+
+
 class Shell:
     """One shell. source: of its launches, in words; given: the environment that it starts with."""
 
@@ -97,7 +104,11 @@ class Shell:
         except ValueError as error:
             raise Unreadable(str(error)) from None
         ray, vllm = "ray" in self.world.installs, "vllm" in self.world.installs
-        return [replace(launch, installs_ray=ray, installs_vllm=vllm) for launch in self.launches]
+        lost = _commented(text)
+        return [
+            replace(launch, installs_ray=ray, installs_vllm=vllm, commented=launch.commented or lost)
+            for launch in self.launches
+        ]
 
     def command(self, words: Sequence[str]) -> list[Launch]:
         """The launches of a command whose words another shell has parted."""

@@ -258,6 +258,11 @@ def unseen(case: Case) -> Iterator[Hit]:
         yield Hit(f"the value of {listed(variables)} is not known")
 
 
+def flags_commented(case: Case) -> Iterator[Hit]:
+    if flag := case.launch.commented:
+        yield Hit(f"`#` makes a comment of the rest of the line: {flag} and what follows is not given")
+
+
 def other_engine(case: Case) -> Iterator[Hit]:
     if case.launch.engine != engines.VLLM:
         # of those that are only known by name nothing is served here

@@ -109,7 +109,7 @@ MORE = "  (-v: who says so, and who says otherwise)"
         (SERVE, 0, "✓ no rule is broken"),
         (serve(without="max-model-len"), 0, f"✓ 1 note{MORE}"),
         (f"{SERVE} --gpu-memory-utilization 0.87", 0, f"✓ 1 contested warning{MORE}"),
-        (f"{SERVE} --gpu-memory-utilization 0.93", 2, "~ 1 warning"),
+        (f"{SERVE} --gpu-memory-utilization 0.94", 2, "~ 1 warning"),
         (f"{SERVE} -tp 2", 2, "✗ 1 error"),
         (SCRIPT, 2, f"✗ 2 errors and 3 notes{MORE}"),
     ],
