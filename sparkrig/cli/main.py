@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gc
 import importlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -16,161 +17,16 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 
-@dataclass(frozen=True)
-class _Verb:
-    """Where a verb lives, what it is for, and how it is typed."""
+class _Verb(NamedTuple):
+    """What a verb is for, and how it is typed."""
 
-    module: str
     help: str
     example: str
 
 
 _GROUPS = {
-    "Begin": {
-        "init": _Verb(
-            "sparkrig.cli.init",
-            "Make a project folder: inventories, deploys, tests of the state.",
-            "sparkrig init sparks",
-        ),
-        "onboard": _Verb(
-            "sparkrig.cli.onboard",
-            "Take a new Spark from the box into an inventory, and set it up.",
-            "sparkrig onboard nvidia@spark-a.local",
-        ),
-        "plan": _Verb(
-            "sparkrig.cli.plan",
-            "Show what a deploy would change on each host.",
-            "sparkrig plan inventories/pair.py",
-        ),
-        "apply": _Verb(
-            "sparkrig.cli.apply",
-            "Make hosts match the inventory: plan, one question, deploy.",
-            "sparkrig apply inventories/pair.py",
-        ),
-        "lab": _Verb(
-            "lab.cli",
-            "Rehearse on virtual Sparks: no hardware is needed.",
-            "sparkrig lab up",
-        ),
-        "docs": _Verb(
-            "sparkrig.cli.docs",
-            "Show a page of the documentation, or list the pages.",
-            "sparkrig docs troubleshooting",
-        ),
-        "completion": _Verb(
-            "sparkrig.cli.completion",
-            "Print a script that completes verbs and files in your shell.",
-            "sparkrig completion bash",
-        ),
-    },
-    "Every day": {
-        "status": _Verb(
-            "sparkrig.cli.status",
-            "Show what each host is, who works on it, what was done last.",
-            "sparkrig status inventories/pair.py",
-        ),
-        "drift": _Verb(
-            "sparkrig.cli.drift",
-            "Show where hosts differ from the inventory, and the cure.",
-            "sparkrig drift inventories/pair.py",
-        ),
-        "update": _Verb(
-            "sparkrig.cli.update",
-            "Show what an update of driver, system and firmware would do.",
-            "sparkrig update inventories/pair.py --check",
-        ),
-        "storage": _Verb(
-            "sparkrig.cli.storage",
-            "Show what fills each disk, what needs it, and how the rest goes.",
-            "sparkrig storage inventories/pair.py",
-        ),
-        "undo": _Verb(
-            "sparkrig.cli.undo",
-            "Restore hosts to what they were before a run.",
-            "sparkrig undo inventories/pair.py --dry",
-        ),
-    },
-    "When something is wrong": {
-        "doctor": _Verb(
-            "sparkrig.cli.doctor",
-            "Check whether hosts are healthy: what is wrong, and the cure.",
-            "sparkrig doctor inventories/pair.py",
-        ),
-        "explain": _Verb(
-            "sparkrig.cli.explain",
-            "Explain what ib_write_bw, nvidia-smi, dmesg and others print.",
-            "sparkrig explain ib_write_bw.txt",
-        ),
-        "topology": _Verb(
-            "sparkrig.cli.topology",
-            "Show which cage reaches which, and every GID.",
-            "sparkrig topology inventories/pair.py",
-        ),
-        "bandwidth": _Verb(
-            "sparkrig.cli.bandwidth",
-            "Measure each rail; tell a faulty link from a healthy one.",
-            "sparkrig bandwidth inventories/pair.py",
-        ),
-        "blackbox": _Verb(
-            "sparkrig.cli.blackbox",
-            "Show the last minutes before a reset that nobody asked for.",
-            "sparkrig blackbox inventories/pair.py",
-        ),
-        "unlock": _Verb(
-            "sparkrig.cli.unlock",
-            "Release the lock that a dead run still holds on a host.",
-            "sparkrig unlock inventories/pair.py",
-        ),
-        "support": _Verb(
-            "sparkrig.cli.support",
-            "Write one archive to send, without what identifies you.",
-            "sparkrig support inventories/pair.py",
-        ),
-    },
-    "Serve models": {
-        "serve": _Verb(
-            "sparkrig.cli.serve",
-            "Serve a model: one that fits, one question, its address.",
-            "sparkrig serve inventories/pair.py --for coding --lan",
-        ),
-        "models": _Verb(
-            "sparkrig.cli.models",
-            "Show which models fit one Spark, a pair or more.",
-            "sparkrig models show qwen3.5-122b-a10b",
-        ),
-        "lint": _Verb(
-            "sparkrig.cli.lint",
-            "Find what a Spark cannot do in a launch of vLLM.",
-            "sparkrig lint -- vllm serve openai/gpt-oss-120b -tp 4",
-        ),
-        "startup": _Verb(
-            "sparkrig.cli.startup",
-            "Follow a model's start; say why it fails or hangs.",
-            "sparkrig startup inventories/pair.py",
-        ),
-        "bench": _Verb(
-            "sparkrig.cli.bench",
-            "Measure how fast a model answers, beside published figures.",
-            "sparkrig bench inventories/pair.py",
-        ),
-    },
-    "Fleet and CI": {
-        "accept": _Verb(
-            "sparkrig.cli.accept",
-            "Accept a failing check until a day, with a reason.",
-            "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
-        ),
-        "schedule": _Verb(
-            "sparkrig.cli.schedule",
-            "Run drift by a timer; send a notice when something changes.",
-            "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
-        ),
-        "mcp": _Verb(
-            "sparkrig.cli.mcp",
-            "Serve the read-only commands to agents (MCP).",
-            "sparkrig mcp inventories/pair.py",
-        ),
-    },
+    group: {name: _Verb(**row) for name, row in verbs.items()}
+    for group, verbs in tomllib.loads(Path(__file__).with_name("verbs.toml").read_text(encoding="utf-8")).items()
 }
 _VERBS = {name: verb for verbs in _GROUPS.values() for name, verb in verbs.items()}
 
@@ -217,11 +73,13 @@ class _Verbs(click.Group):
         verb = _VERBS.get(cmd_name)
         if verb is None:
             return None
+        module = f"sparkrig.cli.{cmd_name}"
         if cmd_name == "lab":
             from sparkrig.cli import extras
 
             extras.need_the_lab()
-        command: click.Command = getattr(importlib.import_module(verb.module), cmd_name)
+            module = "lab.cli"
+        command: click.Command = getattr(importlib.import_module(module), cmd_name)
         command.epilog = f"\b\nExample: {verb.example}"  # \b: not wrapped, so that it can be copied
         return command
 
