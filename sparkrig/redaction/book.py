@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from sparkrig.redaction.rows import words
 from sparkrig.redaction.sheet import hex_digits, spellings, squashed
 from sparkrig.redaction.words import Words
 
@@ -14,34 +15,13 @@ LONGEST = 200  # characters of what is learnt; where a longer value stands behin
 Forms = Callable[[str], Iterable[str]]
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
-# fmt: off
-ORDINARY = frozenset({
-    "a", "admin", "b", "box", "cluster", "computer", "debian", "default", "demo", "desktop", "dgx", "example",
-    "gb10", "gpu", "guest", "head", "home", "host", "lab", "linux", "local", "machine", "main", "master",
-    "name", "network", "node", "none", "nvidia", "office", "owner", "peer", "primary", "secondary", "server",
-    "spark", "sparks", "system", "test", "ubuntu", "unknown", "user", "wifi", "wlan", "worker", "workstation",
-    # what others offer
-    "api", "apt", "backup", "backups", "cache", "cdn", "cloud", "container", "containers", "data", "db", "dns",
-    "docker", "download", "downloads", "export", "exports", "file", "files", "firewall", "ftp", "gateway",
-    "git", "gitlab", "grafana", "hub", "image", "images", "internal", "intranet", "kernel", "login", "mail",
-    "media", "mirror", "model", "models", "monitor", "mount", "music", "nas", "net", "nfs", "ntp", "opt", "org",
-    "photos", "pictures", "pool", "private", "prometheus", "proxy", "public", "python", "ray", "registry",
-    "remote", "router", "samba", "scratch", "service", "services", "share", "shared", "shares", "site", "smb",
-    "smtp", "software", "srv", "ssh", "storage", "store", "switch", "tank", "time", "tmp", "torch", "usb",
-    "video", "videos", "vllm", "volume", "volumes", "vpn", "web", "wiki", "work", "wpad", "www",
-})
-# fmt: on
-"""Words that show nothing of an owner, where a host, a user or a Wi-Fi has one for its name."""
+ORDINARY = words("ordinary")
 
 HOME_DOMAINS = ("local", "lan", "home.arpa", "fritz.box", "internal")
 """Domains of a home network, which are the same everywhere."""
 
-SYSTEM_USERS = frozenset(
-    {"root", "daemon", "bin", "sys", "sync", "nobody", "messagebus", "syslog", "sshd", "_apt", "git"}
-)
-NO_MACHINES = frozenset(
-    ("localhost", "localhost.localdomain", "none", "null", "host", "hostname", "static", "transient", "using")
-)
+SYSTEM_USERS = words("system users")
+NO_MACHINES = words("no machines")
 
 _SECRET = re.compile(r"[^\n]{6,1000}")  # a shorter one would take syllables out of words
 

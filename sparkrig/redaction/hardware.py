@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from sparkrig.redaction.book import Book
+from sparkrig.redaction.rows import patterns
 from sparkrig.redaction.sheet import HEX, HEXADECIMAL, NO_HEX_RIGHT, Sheet, groups, hex_digits
 
 _BETWEEN = r"(?:\\?:|-|_|\.|%3[aA]|\\x3a)"
@@ -25,35 +26,9 @@ _QUADS = re.compile(r"[0-9A-Fa-f](?<![0-9A-Fa-f:].)[0-9A-Fa-f]{3}(?:\\?:[0-9A-Fa
 _SIXTEEN = re.compile(rf"{HEX}(?:(?<=0)x[0-9A-Fa-f]{{16}}|[0-9A-Fa-f]{{15}}){NO_HEX_RIGHT}")
 _IN_NAME = re.compile(rf"(?:en|wl|ww)x([0-9A-Fa-f]{{12}}){NO_HEX_RIGHT}")
 _EUI_TAIL = re.compile(r"(?i)(?<![0-9a-f])[0-9a-f]{1,4}:[0-9a-f]{0,2}ff:fe[0-9a-f]{2}:[0-9a-f]{1,4}(?![0-9a-f:])")
-# six bytes and no more: as a tool dumps them, as C and Python write them
-_BYTES = (
-    re.compile(
-        r"[0-9A-Fa-f](?<![0-9A-Za-z.:_-].)(?<!(?<![0-9A-Za-z])[0-9A-Fa-f]{2} .)[0-9A-Fa-f](?: [0-9A-Fa-f]{2}){5}"
-        r"(?! [0-9A-Fa-f]{2}(?![0-9A-Za-z]))(?![0-9A-Za-z:-])"
-    ),
-    re.compile(r"(?<![0-9A-Za-z,.])[0-9A-Fa-f]{2}(?:,[0-9A-Fa-f]{2}){5}(?![0-9A-Za-z,.])"),
-    re.compile(
-        r"(?i)(?<!0x[0-9a-f]{2}[, ])(?<!0x[0-9a-f]{2}, )0x[0-9a-f]{2}(?:(?:, ?| )0x[0-9a-f]{2}){5}(?![0-9a-z])"
-        r"(?!(?:, ?| )0x)"
-    ),
-    re.compile(r"(?i)(?<!\\x[0-9a-f]{2})\\x[0-9a-f]{2}(?:\\x[0-9a-f]{2}){5}(?!\\x)"),
-)
+_BYTES = patterns("hardware", "bytes")
 _BYTE = re.compile(r"(?i)(0x|\\x|)([0-9a-f]{2})")
-_BARE = (  # hex digits without colons, behind a label that shows that they are an address
-    re.compile(
-        rf"(?i)\b(?:mac|(?:hw|ch)_?addr|bssid|bd_?addr|lladdr|ether)[\w-]{{0,12}}[\"']?(?:[ \t]*[:=][ \t]*"
-        rf"|[ \t]+)[\"']?([0-9a-f]{{12}}){NO_HEX_RIGHT}"
-    ),
-    re.compile(
-        rf"(?i)\b(?:node|port|sys(?:tem)?_?image|sys)?[ _-]?guid[\"']?[ \t]*+[:=]?[ \t]*+[\"']?(?:0x)?"
-        rf"([0-9a-f]{{16}}){NO_HEX_RIGHT}"
-    ),
-    re.compile(
-        rf"(?i)\b(?:duid|client[ _-]?id(?:entifier)?)\b[^\n]{{0,40}}?(?<![0-9a-f])("
-        rf"[0-9a-f]{{14,64}}){NO_HEX_RIGHT}"
-    ),
-    re.compile(rf"(?i)\biaid[\"']?[ \t]*+[:=]?[ \t]*+[\"']?(?:0x)?([0-9a-f]{{8}}){NO_HEX_RIGHT}"),
-)
+_BARE = patterns("hardware", "bare")
 _SHORT_RUN = re.compile(r"(?i)(?<=client-id )[0-9a-f]{1,2}(?::[0-9a-f]{1,2}){6,}(?![\w:])")
 
 # DHCP's identifiers that end in a MAC: digits, and how they begin (RFC 2132 9.14, RFC 8415 11.2 and 11.4)

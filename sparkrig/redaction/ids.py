@@ -6,6 +6,7 @@ import hashlib
 import re
 
 from sparkrig.redaction.book import LONGEST, Book, is_serial
+from sparkrig.redaction.rows import patterns
 from sparkrig.redaction.sheet import EMPTY, HEX, HEXADECIMAL, MARK, NO_HEX_RIGHT, QUOTE, Sheet, hex_digits
 from sparkrig.redaction.words import anywhere
 
@@ -18,20 +19,7 @@ _BARE_ID = re.compile(rf"{HEX}[0-9a-fA-F]{{31}}{NO_HEX_RIGHT}")
 _ID_DIGEST = re.compile(r"(?m)^machine_id=([0-9a-f]{64})$")
 
 _DOCKER = re.compile(r"[A-Z2-7](?<![A-Z0-9:].)[A-Z2-7]{3}:(?:[A-Z2-7]{4}:){10}[A-Z2-7]{4}(?![A-Z0-9:])")
-_SHORT = (  # identifiers of fewer bits, behind a label that shows that they are such
-    re.compile(
-        r"(?i)(?:\buuid=[\"']?|by-uuid/|by\\+x2duuid-)([0-9a-f]{4}(?:-|\\+x2d)[0-9a-f]{4}|[0-9a-f]{16})(?![0-9a-f-])"
-    ),
-    re.compile(r"(?i)(?:\bpartuuid=[\"']?|by-partuuid/)([0-9a-f]{8}-[0-9a-f]{2})(?![0-9a-f-])"),
-    re.compile(
-        r"(?i)\b(?:node|cluster|service|task|network)[ ._-]?id[\"']?[ \t]*[:=][ \t]*[\"']?("
-        r"[a-z0-9]{25})(?![a-z0-9])"
-    ),
-    re.compile(r"\bNode ([a-z0-9]{25})(?=/)"),
-    re.compile(r"(?i)\bzerotier[^\n]{0,200}?\b([0-9a-f]{16})(?![0-9a-f])"),
-    re.compile(r"(?i)\bzerotier[^\n]{0,200}?\b([0-9a-f]{10})(?![0-9a-f])"),
-    re.compile(r"(?<![\w.-])zt([a-z2-7][a-z0-9]{7,9})(?![\w-])"),
-)
+_SHORT = patterns("ids", "short")
 
 
 def uuids(book: Book, sheet: Sheet) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 from sparkrig.redaction import servers
 from sparkrig.redaction.book import HOME_DOMAINS, LONGEST, SYSTEM_USERS, Book
-from sparkrig.redaction.sheet import BEGIN, MARK, Sheet
+from sparkrig.redaction.rows import patterns
+from sparkrig.redaction.sheet import MARK, Sheet
 from sparkrig.redaction.words import alone
 
 # --- machines and users
@@ -19,11 +20,7 @@ _UNIT = re.compile(
     r"|if\d+|(?:en|wl|ww|ib)[pPsox][a-zA-Z]*+\d[\w.]*+|(?:eth|bond|docker|br|team)\d[\w.]*|roce[pP]\w+|mlx5_\w+)\.?"
 )
 _HOME = re.compile(r"/(?:home|Users|media)/([^/\s:;,\"'\\)\]}>]+)")
-_HOMES = (
-    re.compile(r"(?i)(?:%2Fhome%2F|\\Users\\|/crontabs/|/var/mail/|/spool/mail/)([\w.+-]{1,64})"),
-    re.compile(r"(?<![\w.])-home-([a-z_][\w.]{0,32})(?=-|\s|$)"),
-    re.compile(r"(?<![\w./-])home-([\w.\\-]{1,64}?)(?=\.(?:auto)?mount\b)"),
-)
+_HOMES = patterns("names", "homes")
 # The makers' forms, as in sparkrig.onboarding.candidates: their last digits are those of a MAC or a serial number
 _FACTORY = re.compile(
     r"(?i)(?<![a-z0-9])(?:spark|gx10|gb10|promax-?gb10|thinkstation-?pgx|pgx|zgx(?:-nano)?|gn100|edgexpert"
@@ -35,42 +32,9 @@ _LOCAL = re.compile(
     r"(?i)(?<![\w./-])(?!rc\b|settings\b)([a-z0-9][a-z0-9-]*)"
     rf"(?=\.(?:{'|'.join(map(re.escape, HOME_DOMAINS))})\b(?![./\w]))"
 )
-_HOST_LABELS = (
-    re.compile(r"""(?i)(?:static |pretty |transient )?host-?_?name["']?[ \t]*[:=][ \t]*["']?([\w.-]+)"""),
-    re.compile(r"(?m)^name ([\w.-]+)$"),
-    re.compile(r"(?m)^(?:\w{3} [ \d]\d [\d:]{8}|\d{4}-\d\d-\d\dT[\d:.+-]+Z?) ([\w.-]+) [\w./()-]+(?:\[\d+\])?: "),
-)
-_USER_LABELS = (
-    re.compile(r"(?:\bSUDO_USER|\bUSER|\bLOGNAME|\bUSERNAME|\busername|\bruser)=[\"']?([\w.-]+)"),
-    re.compile(r"(?<![\w.-])([\w.-]+)\(uid=\d+\)"),
-    re.compile(r"\bfor (?:invalid user )?([\w.-]+) from "),
-    re.compile(r"(?i)(?:\buser|--user)(?:name)?=[\"']?([\w.-]+)"),
-    re.compile(r"\bsudo(?:\[\d+\])?: +([\w.-]+) : "),
-    re.compile(r"(?m)^(?:user|private \d+) ([\w.-]+)$"),
-    re.compile(r"(?im)(?:^[ \t]*user|\blocaluser)[ \t]+([\w.-]+)[ \t]*$"),
-    re.compile(
-        r"\b(?:of|from|authenticating|invalid|for) user ([\w.-]*\w)(?=\.?(?:$|[\"'\\])|\.? (?:\d|b"
-        r"y\b|from\b)|[(,])",
-        re.M,
-    ),
-    re.compile(rf"\b(?:of|from|authenticating|invalid|for) user ([\w.-]*\w)(?= {MARK})"),
-    re.compile(r"\b[ug]id=\d+\(([\w.-]+)\)"),
-    re.compile(r"(?:\bgroups=|(?<=\),))\d+\(([\w.-]+)\)"),
-    re.compile(rf"{BEGIN}([a-z_][\w.-]*):[x*!]?:\d+:\d+:"),
-    re.compile(rf"{BEGIN}[bcdlps-](?:[r-][w-][xsStT-]){{3}}[.+@]?[ \t]+\d+ ([\w.+-]+) "),
-    re.compile(
-        rf"{BEGIN}[bcdlps-](?:[r-][w-][xsStT-]){{3}}[.+@]?[ \t]+\d+ (?:[\w.+-]+|{MARK})[ \t]+([a-z_][\w.+-]*) "
-    ),
-    re.compile(r"(?<![\w.+/-])([A-Za-z_][\w.+-]{0,64})@(?=\s)"),
-    re.compile(r"\(([a-z_][\w.-]*)\) (?:CMD|RELOAD|LIST|REPLACE|BEGIN|END)\b"),
-    re.compile(r"(?i)\b(?:user_?name|owner|login)(?:=|: ?)[\"']?([a-z_][\w.-]{2,})(?=[\s,;\"']|$)"),
-    re.compile(r"\blogin ([\w.-]+)(?= password)"),
-    re.compile(rf"(?<=@)(?:[\w.-]+|{MARK}):([\w.-]+)/"),
-)
-_PERSON = (  # the name of a person, before an address or in passwd(5)
-    re.compile(rf"(?<![\w<])([^\W\d_][\w'.-]{{0,40}}(?: [^\W\d_][\w'.-]{{0,40}}){{1,3}}) <(?:{MARK}|[\w.+-]+)@"),
-    re.compile(rf"{BEGIN}(?:{MARK}|[a-z_][\w.-]*):[x*!]?:\d{{4,}}:\d+:([^:,\n]+)"),
-)
+_HOST_LABELS = patterns("names", "host labels")
+_USER_LABELS = patterns("names", "user labels")
+_PERSON = patterns("names", "person")
 _INSTANCE = re.compile(r"(?<![\w.@-])([A-Za-z][\w.-]*)@([^\s@\"',;)]+?)(?=\.(?:service|socket|timer|path)\b)")
 # units whose instance is a device, a number or a module
 _OF_DEVICES = re.compile(

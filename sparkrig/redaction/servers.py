@@ -10,32 +10,11 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.redaction.book import HOME_DOMAINS, NO_MACHINES, Book
-from sparkrig.redaction.sheet import BEGIN, INNER, LABEL, MARK, NAME, START, Sheet
+from sparkrig.redaction.rows import patterns, words
+from sparkrig.redaction.sheet import INNER, LABEL, MARK, NAME, Sheet
 
-# fmt: off
-_EVERYONES = frozenset({
-    "amd.com", "anaconda.com", "anaconda.org", "apache.org", "apple.com", "archlinux.org", "arm.com",
-    "canonical.com", "cloudflare.com", "cmake.org", "debian.org", "docker.com", "docker.io", "example.com",
-    "example.net", "example.org", "freedesktop.org", "gcr.io", "ghcr.io", "gitlab.com", "github.com",
-    "github.io", "githubusercontent.com", "gnome.org", "gnu.org", "google.com", "googleapis.com", "grafana.com",
-    "hf.co", "huggingface.co", "intel.com", "k8s.io", "kernel.org", "launchpad.net", "letsencrypt.org",
-    "linux.com", "linux.org", "mellanox.com", "microsoft.com", "mozilla.org", "netplan.io", "ntp.org",
-    "nvcr.io", "nvidia.cn", "nvidia.com", "opencontainers.org", "openssl.org", "pypi.org", "python.org",
-    "pythonhosted.org", "pytorch.org", "pyinfra.com", "quay.io", "ray.io", "readthedocs.io", "realtek.com",
-    "redhat.com", "samba.org", "snapcraft.io", "sourceforge.net", "sourceware.org", "spdx.org", "systemd.io",
-    "ubuntu.com", "vllm.ai", "w3.org", "wikipedia.org", "zx2c4.com",
-})
-# Ends of names of machines. Those that files and settings have, too (in, id, pl, py, sh, so), are not among them:
-# such a name is found in a URL.
-_ENDS = frozenset((
-    *HOME_DOMAINS, "box",
-    "ai", "app", "at", "au", "be", "biz", "br", "ca", "ch", "cl", "cloud", "cn", "co", "com", "corp", "cz",
-    "de", "dev", "dk", "edu", "ee", "es", "eu", "fi", "fr", "gov", "gr", "hk", "home", "hr", "hu", "ie", "il",
-    "intra", "intranet", "io", "it", "jp", "kr", "lan", "local", "localdomain", "localnet", "lt", "lu", "lv",
-    "mil", "mx", "net", "nl", "no", "nz", "online", "org", "priv", "private", "pt", "ro", "ru", "se", "sg",
-    "si", "sk", "tech", "tr", "tv", "tw", "ua", "uk", "vn", "xyz", "za",
-))
-# fmt: on
+_EVERYONES = words("everyones")
+_ENDS = words("ends") | {*HOME_DOMAINS}
 _END = re.compile(rf"\.(?i:{'|'.join(sorted(_ENDS))})(?![\w-])")
 _FULL = re.compile(
     rf"(?<![\w.$%-]){LABEL}(?:\.{LABEL}){{0,7}}\.(?i:{'|'.join(sorted(_ENDS))})(?=[.]?(?![\w-]|\.\w))"
@@ -51,21 +30,7 @@ _NO_NAME = (
 _NETWORK_FS = r"(?:nfs[34]?|fuse\.sshfs|sshfs|ceph|glusterfs|lustre|beegfs|cifs|smb3)"
 _SIZE = r"[ \t]+[\d.,]+[KMGTPi]*[ \t]+[\d.,]+[KMGTPi]*[ \t]"
 
-# Where a machine and what is taken from it stand together, in groups of those names.
-_SOURCES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?<![\w./:-])(?P<host>{_PEER}):(?P<path>{_PATH})(?=[^\n]{{0,400}}?[ \t,]{_NETWORK_FS}\b)",
-        rf"(?<![\w./-])(?P<host>{_PEER}):(?P<path>{_PATH})(?={_SIZE})",
-        rf"(?i)\b(?:mount\w*|nfs\w*|sshfs|automount)\b[^\n]{{0,120}}?[\s=#@\"'](?P<host>{_PEER}):(?!//)(?P<path>{_PATH})",
-        r"(?<![\w./:@-])(?P<host>(?:\d{1,3}\.){3}\d{1,3}):(?P<path>/[^\s,;\"'()<>]{1,300})",
-        rf"sshfs#(?:[\w.-]+@)?(?P<host>{_PEER}):(?P<path>[^\s,;\"']{{1,300}})",
-        rf"(?i)\b(?:cifs|smb)\b[^\n]{{0,200}}?\\{{2,8}}(?P<host>{_HOST}|(?:\d{{1,3}}\.){{3}}\d{{1,3}})(?:\\{{1,4}}(?P<path>[^\s\"',;]{{1,300}}))?",
-        rf"(?<![\w\\:])\\{{2}}(?P<host>{_HOST})\\(?P<path>[^\s\\\"',;]+(?:\\[^\s\\\"',;]+)*)",
-        rf"(?<![\w:/.])//(?P<host>{_HOST})/(?P<path>[^\s\"',;]{{1,300}})",
-        rf"(?i)\b(?:smb|cifs|nfs|sftp|ftps?|rsync|afp|davs?|s3|gs)://(?:[^\s/@]{{0,100}}@)?(?P<host>{_HOST})(?::\d+)?(?:/(?P<path>[^\s\"'<>]+))?",
-    )
-)
+_SOURCES = patterns("servers", "sources", HOST=_HOST, NETWORK_FS=_NETWORK_FS, PATH=_PATH, PEER=_PEER, SIZE=_SIZE)
 _WEB = re.compile(
     rf"\b(?:https?|git|ssh)://(?:[^\s/@]{{0,100}}@)?({NAME})(?::\d+)?/((?!(?:v\d|api|metrics|health)\b)[^\s\"'<>\\]{{1,300}})"
 )
@@ -80,10 +45,7 @@ _MOUNT_POINT = re.compile(
     rf"(?<![\w.-])(?:/(?:mnt|net|nfs|Volumes)/|/media/(?:[\w.-]+|{MARK})/)([^/\s\"',:;()\]}}>]+)"
 )
 _MOUNT_UNIT = re.compile(r"(?<![\w/.-])(?:mnt|net|nfs|media|srv)-(\S{1,200}?)(?=\.(?:auto)?mount\b)")
-_OWN_LABELS = (
-    re.compile(r"(?i)(?m:^|(?<=\]: ))([ \t]*)labels:[ \t]*\n((?:\1[ \t]+[^\s=]+=[^\n]*\n?){1,50})"),
-    re.compile(r"(?i)\"labels\"\s*:\s*(\[[^\]\[\n]{0,2000}\])"),
-)
+_OWN_LABELS = patterns("servers", "own labels")
 _LABEL_VALUE = re.compile(r"=([^\n\"',]+)")
 
 
@@ -148,68 +110,15 @@ def shares(book: Book, sheet: Sheet) -> None:
         sheet.within(region, _LABEL_VALUE, word)
 
 
-# fmt: off
-_COMMON_LABELS = frozenset((
-    "root", "boot", "efi", "esp", "swap", "writable", "cloudimg-rootfs", "uefi", "system-boot", "rootfs",
-    "sys_root", "volume1", "disk", "usb", "ssd", "hdd", "nvme",
-))
-# fmt: on
+_COMMON_LABELS = words("common labels")
 
 # --- names of machines
 
 _ITEM = re.compile(rf"(?<![\w./:-])\.?({NAME})(?=\.?(?![\w-]))")
-_LISTS = (
-    re.compile(
-        r"(?i)[\"']?\b(?:(?:registry-mirrors|insecure-registries|dns-search|no[_-]?proxy|no proxy|"
-        r"domain_(?:name|search)"
-        r"|workgroup)[\"']?[ \t]*(?:[:=]|=>)|(?:fallback)?ntp=|domains=|(?:dns|search) domains?:"
-        r"|ip[46]\.(?:domain|searches)\[\d+\]:)[ \t]*"
-        r"(\[[^\]\[]{0,2000}\]|[^\n]{1,500})"
-    ),
-    re.compile(
-        r"(?i)(?m:^|(?<=\]: ))([ \t]*)(?:registry mirrors|insecure registries):[ \t]*\n((?:\1"
-        r"[ \t]+\S[^\n]*\n?){1,50})"
-    ),
-    re.compile(rf"{START}(?:search|domain)[ \t]+(\S[^\n]*)"),
-    re.compile(rf"{BEGIN}([\w.,:\[\]{INNER}-]+) (?:ssh-\w+|ecdsa-sha2-\S+|sk-\S+) AAAA"),
-    re.compile(rf"{BEGIN}([\w.,:\[\]{INNER}-]+) (?:ssh-\w+|ecdsa-sha2-\S+|sk-\S+) {MARK}"),
-    re.compile(r"(?i)\"auths\"\s*:\s*(\{[^\n]{0,4000})"),
-)
+_LISTS = patterns("servers", "lists")
 _OPTION = r"(?:host_name|domain_name|domain_search|fqdn\w*|nis_\w+|netbios_\w+|tftp_server_name|ntp_servers|wpad)"
 _NAMED = rf"{_NO_NAME}{NAME}"
-_PLACES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?i)\b(?:nfs\w*|lockd|statd|rpc\w*|state manager|mount\.\w+|cifs|smb)\b[^\n]{{0,160}}?\b"
-        rf"server:? [\"']?({_NAMED})",
-        rf"\boption {_OPTION}[ \t]*=>[ \t]*'({_NAMED})'",
-        rf"(?i)\b(?:lookup|look up) ({_NAMED}) on ",
-        rf"(?i)\bcould not resolve (?:host|proxy|server)(?:name)?:? [\"']?({_NAMED})",
-        rf"(?i)\bresolve (?:server|host(?:name)?|address) [\"']?({_NAMED})",
-        rf"(?i)\bconnect(?:ing)? to (?:host|server|address) ({_NAMED})",
-        rf"(?i)\bconnection to ({_NAMED})(?= failed| closed| refused| timed| lost|:\d)",
-        rf"(?i)\bsuitable address for ({_NAMED})",
-        rf"(?i)\bset hostname to <({_NAMED})>",
-        rf"(?i)\bhostname changed from \"({_NAMED})\"",
-        rf"(?i)\bhostname changed from \S+ to \"({_NAMED})\"",
-        rf"\bportal: ({_NAMED}),\d",
-        rf"\bip-({_NAMED}):\d+-(?:iscsi|nvme|fc|ssh|lun)",
-        rf"\b(?:server|pool|peer) ({_NAMED})(?= iburst| prefer)",
-        rf"\bip=(?:[^:\s]{{0,60}}:){{4}}({_NAMED}):",
-        rf"(?i)\boriginalhost ({_NAMED})",
-        rf"{START}(?:Host|HostName)[ \t]+({_NAMED})[ \t]*(?m:$)",
-        rf"(?i)\bsys(?:tem)?[_ -]?name[\"']?[ \t]*[:=][ \t]*[\"']?({_NAMED})",
-        rf"{START}Name: ({_NAMED})(?=\n[ \t]*ID: )",
-        rf"(?<![\w./:@-])((?>{_NAMED})):\d{{3,5}}/[a-z]",
-        rf"(?i)\b(?:image|from|pull(?:ing)?|push)[\"']?[:= ]+[\"']?({_NAMED})(?=/[\w./{INNER}-]+[:@])",
-        rf"(?<![\w./:@-])(?=[\w.-]++/)({NAME}\.[A-Za-z]{{2,}})(?=/[\w./{INNER}-]+(?::[\w.-]+|[ \t]+\S+)?[ \t]+"
-        rf"[0-9a-f]{{12}}\b)",
-        rf"(?i)(?<![a-z])(?!file|unix|npipe|fd|about|data)[a-z][a-z0-9+.-]{{1,20}}://(?:{MARK}@)?({_NAMED})(?=[:/?#\s\"'>)\]}},;\\]|$)",
-        rf"\bhost=[\"']?({_NAMED})",
-        r"(?<![^\s\"'@/])([^\s\"'@/]{1,63}?)\._[a-z0-9-]{1,20}\._(?:tcp|udp)\b",
-        rf"\b(?:smb|cifs)[^\n]{{0,200}}?\bdomain=({_NAMED})",
-    )
-)
+_PLACES = patterns("servers", "places", NAMED=_NAMED, OPTION=_OPTION)
 _CERTIFICATE = re.compile(r"(?i)\b(?:subject|issuer)\b[ \t]*[=:][ \t]*([^\n]+)")
 _CN = re.compile(r"(?:^|[ ,/])(?:CN|OU?|ST|L|emailAddress)[ \t]?=[ \t]?([^,/\n\"]+)")
 
@@ -269,7 +178,7 @@ def domains(book: Book, sheet: Sheet) -> None:
     sheet.known(known, lambda word: f"domain-{book.number('machine', book.meant('telling', word), 'domain')}")
 
 
-_NO_HOSTS = frozenset(("https", "http", "true", "false", "all", "workgroup", "tcp", "udp", "insecure"))
+_NO_HOSTS = words("no hosts")
 
 
 def _telling(book: Book, domain: str) -> Iterable[str]:

@@ -9,11 +9,10 @@ import re
 from collections.abc import Iterable
 
 from sparkrig.redaction.book import LONGEST, Book
+from sparkrig.redaction.rows import patterns
 from sparkrig.redaction.sheet import (
     EMPTY,
     MARK,
-    QUOTED,
-    START,
     Sheet,
     plainly,
     spellings,
@@ -21,49 +20,9 @@ from sparkrig.redaction.sheet import (
 )
 
 _ID = rf"(?:[0-9a-fA-F-]{{36}}|{MARK})"
-_LABELS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"""(?i)(?<![a-z])e?ssid(?:-hex)?\]?["']?[ \t]*[:=][ \t]*({QUOTED}|[^"'\s,;][^,\n"']*)""",
-        rf"(?i)(?<![a-z])ssid[ \t]+({QUOTED})",
-        rf"(?i)'ssid' value ({QUOTED})",
-        rf"(?i){START}ssid[ \t]+(\S[^\n]*)",
-        r"(?i)ssid - hexdump[^\n:]{0,40}:\s*([^\n]+)",
-        rf"(?i)access[ -]points?\s*+:?\s*+({QUOTED})",
-        r"(?i)access-points:[ \t]*\n[ \t]+([^\s\"'][^:\n]*):",
-        rf"(?i)access-points\"?:\s*\{{\s*({QUOTED})",
-        rf"\((?:wl|wifi|p2p)[\w-]*\)[^\n]{{0,160}}?(?:connection|profile|network) ({QUOTED})",
-        rf"(?i)\b(?:wi-?fi|wireless) network ({QUOTED})",
-        rf"\bset ({QUOTED}) \((?:wl|wifi|p2p)",
-        rf"\brequest for ({QUOTED})/802-11",
-        rf"netplan-(?:NM-{_ID}|wl\w{{1,20}})-([^\n/]{{1,200}}?)\.nmconnection",
-        r"(?m)\bwl\w+: connected to (\S[^\n]*)$",
-        rf"{START}(\S[^\n]{{0,100}}?)[ \t]{{2,80}}{_ID}[ \t]+(?:wifi|802-11-wireless|vpn|wireguard|bluetooth)\b",
-        rf"{START}(?:wl|p2p-dev-)\S+[ \t]+(?:wifi|wifi-p2p)[ \t]+connect\w+(?: \([^)\n]*\))?[ \t]+"
-        rf"(?!--)(\S(?:[^\n]*\S)?)[ \t]*(?m:$)",
-        r"GENERAL\.TYPE:[ \t]+wifi\n(?:[^\n]+\n){0,20}?[ \t]*GENERAL\.CONNECTION:[ \t]+(?!--)(\S[^\n]*)",
-        r"/iwd/(?:\d+/){0,3}([0-9a-f]{2,64})_(?:psk|open|8021x)",
-        rf"\bDevice (?:(?:[0-9A-F]{{2}}:){{5}}[0-9A-F]{{2}}|{MARK}) (?!\()(\S[^\n]*)",
-        r"\binput: (\S[^\n]{0,100}?) as /devices/[^\n]{0,300}(?:uhid|bluetooth)",
-    )
-)
-# A connection of any kind: in journals nothing beside its name shows whether it is a Wi-Fi.
-_CONNECTIONS = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"\b(?:starting|auto-activating|for) connection ({QUOTED})",
-        rf"\bop=\"connection-[^\n]{{0,300}}? name=({QUOTED})",
-        rf"\[0x[0-9a-f]+,{_ID},({QUOTED})",
-        r"system-connections/([^\n\"/]{1,200}?)\.nmconnection",
-    )
-)
-_WIRED = (
-    re.compile(rf"\((?!wl|wifi|p2p)[\w.-]+\): Activation: starting connection ({QUOTED})"),
-    re.compile(
-        rf"(?m)^(\S[^\n]{{0,100}}?)[ \t]{{2,80}}{_ID}[ \t]+"
-        r"(?!wifi|802-11-wireless|vpn|wireguard|bluetooth)[a-z][\w-]*"
-    ),
-)
+_LABELS = patterns("wifi", "labels", ID=_ID)
+_CONNECTIONS = patterns("wifi", "connections", ID=_ID)
+_WIRED = patterns("wifi", "wired", ID=_ID)
 _NO_WIFI = re.compile(
     rf"(?i)(?:lo|wired connection.*|(?:sparkrig|netplan)-(?!wl|NM).*|netplan-NM-{_ID}|ethernet.*|cloud-init.*"
     r"|(?:en|eth|ib|br|bond|docker|veth|virbr|vxlan|tun|tap|roce|mlx)[\w.-]*)"
