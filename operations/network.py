@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gevent.event import AsyncResult, Event
@@ -152,19 +152,14 @@ def _change(host: Host, group: Sequence[str], fleet: Fleet, step: str) -> bool:
         orders = _orders(hosts, fleet, step, own)
         pings = {name: _pings(fleet, name) for name in hosts}
         if orders:
-            outside = witness.proof(
-                hosts, own, orders, allowed=_unwitnessed(fleet, own), patience=settings.patience
-            )
+            allowed = any(fleet[name].allow_unwitnessed for name in own)
+            outside = witness.proof(hosts, own, orders, allowed=allowed, patience=settings.patience)
             bench = Bench(hosts, orders, pings, journal.current().folder, settings.patience, host.log, outside)
             guard.carry_out(bench)
     except (Refusal, RolledBack) as error:
         say(host, str(error))
         return False
     return True
-
-
-def _unwitnessed(fleet: Fleet, own: Collection[str]) -> bool:
-    return any(fleet[name].allow_unwitnessed for name in own)
 
 
 def _orders(hosts: Mapping[str, Host], fleet: Fleet, step: str, own: set[str]) -> dict[str, Order]:

@@ -85,7 +85,8 @@ def _goes_on(
     if asked.back:
         at.back = True
         at.turn_back(pending)
-    return sorted(pending, key=lambda name: (-len(pending[name].steps), name in own, _serves(pending[name])))
+    serving = {name for name, each in pending.items() if each.record and each.record.served}
+    return sorted(pending, key=lambda name: (-len(pending[name].steps), name in own, name in serving))
 
 
 def _the_same(at: Updating, pending: Mapping[str, Standing]) -> None:
@@ -106,10 +107,6 @@ def _command(at: Updating, standing: Standing, *more: str) -> str:
     """The command that an open update goes on by."""
     assert standing.record is not None
     return replace(at, to=standing.record.to, parts=standing.record.parts, back=standing.back).again(*more)
-
-
-def _serves(standing: Standing) -> bool:
-    return bool(standing.record and standing.record.served)
 
 
 # --- a new one

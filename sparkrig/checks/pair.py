@@ -150,9 +150,9 @@ def _pair(subject: Subject) -> dict[str, State]:
 
 def _of_its_own(subject: Subject, group: Mapping[str, State]) -> Iterator[Check]:
     shared = clones.clones(subject.name, group)
-    here = subject.found
+    here, new_id = subject.found, clones.NEW_MACHINE_ID.for_host
     for id, want, own, others, cure in (
-        ("pair.machine-id", "a machine-id of its own", here.identity.machine_id, shared.machine_id, _new_id),
+        ("pair.machine-id", "a machine-id of its own", here.identity.machine_id, shared.machine_id, new_id),
         ("pair.host-keys", "ssh host keys of its own", here.trust.host_keys, shared.host_keys, _new_keys),
     ):
         if one := [name for name in others if clones.are_one(here, group[name])]:
@@ -177,10 +177,6 @@ def _later(name: str, others: Sequence[str], group: Mapping[str, State]) -> str:
 def _one_name(names: Sequence[str]) -> str:
     where = "compare their addresses in the inventory (ssh_hostname) and in ~/.ssh/config"
     return f"{where}: {listed(sorted(names))} lead to one Spark"
-
-
-def _new_id(host: str) -> str:
-    return clones.NEW_MACHINE_ID.for_host(host)
 
 
 def _new_keys(host: str) -> str:

@@ -13,9 +13,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, product
+from operator import attrgetter
 
 from sparkrig import clusters
-from sparkrig.fabric import cabling_judge, neighbours, switch_judge
+from sparkrig.fabric import cabling_judge, switch_judge
 from sparkrig.fabric.cabling import Cable, Cage, End, Evidence, Host, State, Topology, Twin, Way
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.switch_judge import Signs
@@ -132,7 +133,7 @@ def _signs(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Signs:
             for end, netdev in owners.get(row.mac, [])
             if end.host != name and _one_size(sizes, (end.host, netdev), (name, row.netdev))
         }
-        for rows in (_small, _large)
+        for rows in (attrgetter("heard"), attrgetter("heard_long"))
     )
     return Signs(
         passed=frozenset(passed & asked),
@@ -141,14 +142,6 @@ def _signs(hosts: Sequence[str], seen: Mapping[str, Seen | None]) -> Signs:
         sharing=dict(_sharing(read)),
         lost=_lost(read),
     )
-
-
-def _small(heard: Neighbours) -> Sequence[neighbours.Heard]:
-    return heard.heard
-
-
-def _large(heard: Neighbours) -> Sequence[neighbours.Heard]:
-    return heard.heard_long
 
 
 def _one_size(sizes: Mapping[tuple[str, str], int], one: tuple[str, str], other: tuple[str, str]) -> bool:

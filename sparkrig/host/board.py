@@ -212,7 +212,8 @@ def rj45(board: Board) -> Verdict:
             return Verdict("degraded", "rj45-slow", evidence, "take another cable, or another port of the switch")
         if port.lost >= LOST_LINKS:
             return _unsteady(port)
-    return Verdict("healthy", evidence=listed([_linked(port) for port in ports if port.speed > 0]))
+    linked = [f"{port.name} has {port.speed} Mb/s by {plain(port.driver)}" for port in ports if port.speed > 0]
+    return Verdict("healthy", evidence=listed(linked))
 
 
 def _unsteady(port: Port) -> Verdict:
@@ -221,10 +222,6 @@ def _unsteady(port: Port) -> Verdict:
         return Verdict("degraded", "rj45-unsteady", evidence, "take another cable, or another port of the switch")
     cure = on_host(f"sudo ethtool --set-eee {quoted(port.name)} eee off", ", which lasts until the next boot")
     return Verdict("degraded", "rj45-unsteady", f"{evidence}, with EEE {plain(port.eee)}", cure)
-
-
-def _linked(port: Port) -> str:
-    return f"{port.name} has {port.speed} Mb/s by {plain(port.driver)}"
 
 
 def wifi(board: Board) -> Verdict:

@@ -61,9 +61,10 @@ def of(nodes: int, given: Mapping[str, object]) -> Layout:
         return usual(nodes)
     name = TENSOR if tensor else STAGES
     if nodes % one:
+        divisors = [each for each in range(1, nodes + 1) if nodes % each == 0]
         raise Refusal(
             f"--{name} is {one}, and {nodes} Sparks are to share the model, which it does not divide",
-            advice(f"--{name} of {_either(_divisors(nodes))} in serve_flags, or another serve_nodes"),
+            advice(f"--{name} of {_either(divisors)} in serve_flags, or another serve_nodes"),
         )
     return Layout(one, nodes // one) if tensor else Layout(nodes // one, one)
 
@@ -100,10 +101,6 @@ def _instead(shape: Shape, nodes: int) -> str:
     if nodes > shape.depth:
         return with_setting("serve_nodes", shape.depth)
     return with_setting("serve_flags", {TENSOR: 1, STAGES: nodes})
-
-
-def _divisors(number: int) -> list[int]:
-    return [each for each in range(1, number + 1) if number % each == 0]
 
 
 def _size(name: str, value: object) -> int:

@@ -260,14 +260,12 @@ class _Drawn:
             told = self.glyphs.signs["healthy"], STYLES["healthy"]
             yield Text.assemble(told, " fixed: ", "; ".join(said if self.everything else _few(said)))
 
-    def _in_spec(self) -> int:
-        return sum(host.exit == 0 for host in self.report.hosts)
-
     def _footer(self) -> Iterator[Text]:
         counts, started = self.report.counts, self.report.started
+        in_spec = sum(host.exit == 0 for host in self.report.hosts)
         parts: list[tuple[str, str]] = [
             (_count(counts.hosts, "host"), "bold"),
-            *([(f"{self._in_spec()} in spec", "green")] if counts.hosts > _FLEET else []),
+            *([(f"{in_spec} in spec", "green")] if counts.hosts > _FLEET else []),
             (f"{counts.ok} ok", "green" if counts.ok else ""),
             (f"{counts.drift} drift", "red" if counts.drift else ""),
             (f"{counts.accepted} accepted", "yellow" if counts.accepted else ""),
