@@ -1,9 +1,7 @@
 """How far a served model is on its way up: what each node and vLLM logged, as phases with their times.
 
-The log is that of the unit (facts/startup.py), with the time of each line by the journal. Its lines are of
-templates/serving/start.sh (`sparkrig: phase NAME`), of the engine and of Ray. Words of vLLM: its source and logs
-of 0.8 to 0.23 (docs/startup.md names them); a phase whose line a version words differently ends with the next
-one.
+The log is that of the unit (facts/startup.py), with the time of each line by the journal. Its lines stand in
+models/vllm/startup.yaml; a phase whose line a version words differently ends with the next one.
 """
 
 from __future__ import annotations
@@ -11,10 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 from sparkrig.host.images import Image, known
-from sparkrig.parsing import bounds
+from sparkrig.parsing import bounds, safe_yaml
 from sparkrig.serving.runtimes import RUNTIMES
 from sparkrig.serving.served import Event, events_of, usable
 from sparkrig.value import Value
@@ -103,62 +102,18 @@ class Startup:
         return next((phase for phase in self.phases if phase.state == "now"), None)
 
 
-MEANINGS: dict[Name, str] = {
-    "cluster": "cluster formed",
-    "engine": "engine begun",
-    "weights": "weights loaded",
-    "compile": "compiled, graphs captured",
-    "api": "API up",
-    "answer": "first answer",
-}
-
-DOING: dict[Name, str] = {
-    "cluster": "forming the cluster",
-    "engine": "starting the engine",
-    "weights": "loading weights",
-    "compile": "compiling, capturing graphs",
-    "api": "starting the API",
-    "answer": "waiting for the first answer",
-}
-
-# What start.sh announces, in words.
-_ANNOUNCED: dict[str, str] = {
-    "start": "the container runs",
-    "head-up": "the head is up, and waits for the other node",
-    "formed": "the nodes are joined",
-    "server": "the engine starts; sparkrig startup shows how far it is",
-    "ready": "the API is up",
-    "answered": "it answered",
-}
-
-# The line with which a phase ends. Of several (one a rank, one of the draft model) the newest counts.
-_ENDS: dict[Name, str] = {
-    "cluster": r"sparkrig: phase formed|in world size \d+ is assigned as",
-    "engine": r"Starting to load model|Loading model from scratch|Loading safetensors checkpoint shards",
-    "weights": r"Model loading took|Loading (?:model )?weights took",
-    "compile": r"Graph capturing finished|init engine \(profile",
-    "api": r"sparkrig: phase ready|Application startup complete",
-    # a model that embeds has no completions, which start.sh asks for
-    "answer": r"sparkrig: phase answered|sparkrig: trouble no-answer .*HTTPError (?:400|404|501)",
-}
+_FILE = Path(__file__).parents[1] / "models" / "vllm" / "startup.yaml"  # which says what its fields are
+_TABLE: Mapping[str, Any] = safe_yaml.load(_FILE.read_text(encoding="utf-8"), safe_yaml.FAST)
+_PHASES: Mapping[Name, Mapping[str, Any]] = _TABLE["phases"]
+_JOINED: str = _TABLE["joined"]
+_ANNOUNCED: Mapping[str, str] = _TABLE["announced"]
+MEANINGS: Mapping[Name, str] = {name: row["meaning"] for name, row in _PHASES.items()}
+DOING: Mapping[Name, str] = {name: row["doing"] for name, row in _PHASES.items()}
+_ENDS: Mapping[Name, str] = {name: row["ends"] for name, row in _PHASES.items()}
+_FIGURES: Mapping[Name, list[list[str]]] = {name: row.get("figures", []) for name, row in _PHASES.items()}
 # the same of the other engines
 _ENDS_OF_OTHERS: dict[Name, list[str]] = {
     name: [words for runtime in RUNTIMES.values() for words in runtime.ends.get(name, ())] for name in MEANINGS
-}
-# A worker of Ray has no log of vLLM: that is the head's.
-_JOINED = r"Ray runtime started"
-
-# The figures that vLLM logs of a phase, and how they are written here.
-_FIGURES: dict[Name, tuple[tuple[str, str], ...]] = {
-    "weights": (
-        (r"Checkpoint size: ([\d.]+ GiB)", "checkpoint {}"),
-        (r"Loading (?:model )?weights took ([\d.]+) s", "{} s"),
-        (r"Model loading took ([\d.]+ GiB)", "{} resident"),
-    ),
-    "compile": (
-        (r"torch\.compile \w+ ([\d.]+) s", "torch.compile {} s"),
-        (r"Graph capturing finished in (\d+) s", "graphs {} s"),
-    ),
 }
 
 _PAIR, _SOLO = ("Qwen3-235B-A22B-GPTQ-Int4", "conselara-hardware"), ("Qwen3.5-122B-A10B-NVFP4", "docai-122b")
@@ -177,29 +132,8 @@ REFERENCES: dict[bool, dict[Name, Reference]] = {
 """By whether several nodes serve. Each is in the catalogue, too (models/, `startup s`)."""
 TOTALS = {True: Reference(900, *_PAIR), False: Reference(720, *_SOLO)}
 
-# What the host's grep lets through; a log of days is megabytes, and may hold private text.
 WANTED = (
-    *(
-        "sparkrig: ",
-        "NCCL INFO NET/",
-        " via NET/",
-        "Using network",
-        "NCCL WARN",
-        "set by environment",
-        "libibverbs",
-    ),
-    *("Ray runtime started", "Local node IP", "to GCS"),
-    *("in world size", "Starting to load model", "Loading model from scratch", "Loading safetensors checkpoint"),
-    *("Checkpoint size", "weights took", "Model loading took", "torch.compile", "Graph capturing finished"),
-    *("init engine (profile", "Application startup complete", "placement group"),
-    *("local Ray instance", "Version mismatch", "resolve hostname", "connectFullMesh"),
-    *("GPU memory utilization", "cache blocks", "KV cache is needed", "out of memory"),
-    *("cudaErrorMemoryAllocation", "Not enough memory", "no kernel image", "ptxas fatal", "nvcc fatal"),
-    *("ddress already in use", "EngineCore failed", "Engine core initialization failed", "shm_broadcast"),
-    *("EngineDeadError", "scheduler died", "unique IP address", "no GPU available", "number of available GPUs"),
-    *("Tensor parallel size", "LocalEntryNotFoundError", "cannot find the requested files"),
-    *("memory pressure (OOM)", "exceptions.OutOfMemoryError", "running low on memory", "memory usage threshold"),
-    *("Unable to find address", "Cannot find any model weights", "does not appear to have a file"),
+    *_TABLE["wanted"],
     *(words for runtime in RUNTIMES.values() for ends in runtime.ends.values() for words in ends),
 )
 
