@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterable
 
 
 def path(word: str) -> str:
@@ -26,3 +27,11 @@ def path(word: str) -> str:
 def of(text: str) -> list[str]:
     """The rows of what a host printed. A character that str.splitlines takes (U+2028) may be part of a name."""
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def told(lines: Iterable[str], *known: str) -> list[tuple[str, str]]:
+    """The first word of each row, and the rest of it. Raises ValueError where a row begins with another word."""
+    rows = [line.partition(" ")[::2] for line in lines]
+    if unknown := {word for word, _ in rows} - {*known}:
+        raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+    return rows

@@ -14,6 +14,7 @@ from sparkrig import programs
 from sparkrig.cure import on_host, quoted
 from sparkrig.files import File, Managed
 from sparkrig.parsing.grammar import USER
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -60,9 +61,7 @@ class DockerGroup(Resource[Group]):
     )
 
     def parse(self, lines: Iterable[str]) -> Group:
-        words = dict(line.partition(" ")[::2] for line in lines)
-        if unknown := words.keys() - {"members", "users"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+        words = dict(told(lines, "members", "users"))
         members = tuple(filter(None, words["members"].split(","))) if "members" in words else None
         return Group(members, tuple(words.get("users", "").split()))
 

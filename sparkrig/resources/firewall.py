@@ -22,6 +22,7 @@ from sparkrig.host.apt import install_past_the_hold
 from sparkrig.network import openings
 from sparkrig.network.openings import Opening
 from sparkrig.parsing import bounds
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused
@@ -128,9 +129,7 @@ class OwnFirewall(Resource[Firewall]):
     )
 
     def parse(self, lines: Iterable[str]) -> Firewall:
-        rows = [line.partition(" ")[::2] for line in lines]
-        if unknown := {word for word, _ in rows} - {"sshd", "other", "nft", "closed", "live", "file"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+        rows = told(lines, "sshd", "other", "nft", "closed", "live", "file")
         words = dict(rows)
         live = [rest for word, rest in rows if word == "live"]
         if (other := words.get("other", "")) not in ("", *_OTHERS):

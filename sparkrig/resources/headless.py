@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sparkrig import programs
 from sparkrig.cure import on_host
 from sparkrig.files import File, Managed
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -72,9 +73,7 @@ class Headless(Resource[Screen]):
     )
 
     def parse(self, lines: Iterable[str]) -> Screen:
-        rows = [line.partition(" ")[::2] for line in lines]
-        if unknown := {word for word, _ in rows} - {"target", "display", "bytes", "person"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+        rows = told(lines, "target", "display", "bytes", "person")
         words, held = dict(rows), [int(rest) for word, rest in rows if word == "bytes"]
         persons = tuple(rest for word, rest in rows if word == "person")
         return Screen(words.get("target", ""), words.get("display", ""), sum(held) if held else None, persons)

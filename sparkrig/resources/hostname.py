@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from sparkrig import programs
 from sparkrig.cure import advice, on_host
 from sparkrig.files import Managed
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -62,9 +63,7 @@ class OwnName(Resource[Hostname]):
     )
 
     def parse(self, lines: Iterable[str]) -> Hostname:
-        words = dict(line.partition(" ")[::2] for line in lines)
-        if unknown := words.keys() - {"name", "static", "hosts"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+        words = dict(told(lines, "name", "static", "hosts"))
         return Hostname(words.get("name", "").strip(), words.get("static", "").strip(), "hosts" in words)
 
     def changes(self, subject: Subject) -> Changes:

@@ -16,6 +16,7 @@ from sparkrig.cure import as_root, on_host
 from sparkrig.files import File, Managed
 from sparkrig.parsing import public_key
 from sparkrig.parsing.grammar import USER
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject
@@ -78,10 +79,8 @@ class SshLogin(Resource[Login]):
     )
 
     def parse(self, lines: Iterable[str]) -> Login:
-        rows = [line.partition(" ")[::2] for line in lines]
+        rows = told(lines, "user", "keys", "reads", "password", "keyboard", "files", "before", "shut")
         words = dict(rows)
-        if unknown := words.keys() - {"user", "keys", "reads", "password", "keyboard", "files", "before", "shut"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
         return Login(
             user=USER.held(words["user"]) if words.get("user") else "",
             keys=int(words.get("keys", "0")),

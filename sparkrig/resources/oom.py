@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkrig import programs
 from sparkrig.files import Beside, File, Managed
+from sparkrig.parsing.rows import told
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check
 from sparkrig.resources.kind import Kind
@@ -73,9 +74,7 @@ class EarlyEnd(Resource[Early]):
     )
 
     def parse(self, lines: Iterable[str]) -> Early:
-        words = dict(line.partition(" ")[::2] for line in lines)
-        if unknown := words.keys() - {"runs"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+        words = dict(told(lines, "runs"))
         return Early(words.get("runs", "").strip())
 
     def changes(self, subject: Subject) -> Changes:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from sparkrig import programs
 from sparkrig.cure import advice, deploy, on_host
 from sparkrig.files import File, Found, Managed
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -77,9 +78,7 @@ class SwapFile(Resource[Swap]):
     )
 
     def parse(self, lines: Iterable[str]) -> Swap:
-        rows = [line.partition(" ")[::2] for line in lines]
-        if unknown := {word for word, _ in rows} - {"swap", "available", "root"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
+        rows = told(lines, "swap", "available", "root")
         words, swaps = dict(rows), [rest.rsplit(" ", 3) for word, rest in rows if word == "swap"]
         used = tuple(Used(path, kind, int(size), int(holds)) for path, kind, size, holds in swaps)
         return Swap(used, int(words.get("available", 0)), words.get("root", ""))

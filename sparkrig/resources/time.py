@@ -16,6 +16,7 @@ from sparkrig.cure import Cure, on_host, quoted
 from sparkrig.files import File, Managed
 from sparkrig.host.preflight import SKEW_WARN_S
 from sparkrig.parsing.grammar import SERVER
+from sparkrig.parsing.rows import told
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
 from sparkrig.resources.check import Check, Subject, check, refused
@@ -86,10 +87,8 @@ class TimeServers(Resource[Time]):
     )
 
     def parse(self, lines: Iterable[str]) -> Time:
-        rows = [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
+        rows = told(lines, "service", "running", "synchronised", "asks", "servers")
         words = dict(rows)
-        if unknown := words.keys() - {"service", "running", "synchronised", "asks", "servers"}:
-            raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
         service = next((each for each in SERVICES if each == words.get("service")), None)
         if "service" in words and service is None:
             raise ValueError(f"{words['service'][:60]!r} is no service that keeps a clock")

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from sparkrig.host.blackbox import Act, BlackBox, Lines, Process, Reset, Step, Zone
 from sparkrig.host.nvidia_smi import from_fields
 from sparkrig.parsing import bounds
+from sparkrig.parsing.rows import told
 from sparkrig.text import plain
 
 T = TypeVar("T")
@@ -42,10 +43,8 @@ def parse(lines: Iterable[str]) -> BlackBox:
 
     Raises ValueError or LookupError where the others make none.
     """
-    rows = [(word, rest) for word, _, rest in (line.partition(" ") for line in lines)]
+    rows = told(lines, "now", "up", "runs", "zone", "row", "act")
     first = dict(reversed(rows))
-    if unknown := first.keys() - {"now", "up", "runs", "zone", "row", "act"}:
-        raise ValueError(f"no row begins with {min(unknown)[:60]!r}")
     kept = [rest for word, rest in rows if word == "row"]
     clock = _clock(_seconds(first["now"].partition(" ")[0]), first.get("up", ""))
     acts = _each(lambda row: _act(row, clock), [rest for word, rest in rows if word == "act"])
