@@ -1,6 +1,7 @@
-"""What redaction.yaml has: patterns of values by the words around them, and words that identify nobody."""
+"""What redaction.yaml has: patterns of values by the words around them, and words by what they tell of a value."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 from sparkrig.parsing import safe_yaml
@@ -10,12 +11,18 @@ _ROWS = safe_yaml.load(Path(__file__).with_name("redaction.yaml").read_text(enco
 _PART = re.compile(r"@\{(\w+)\}")
 
 
-def words(table: str) -> frozenset[str]:
-    """Those of a table."""
-    return frozenset(_ROWS["words"][table].split())
+def table(name: str) -> Mapping[str, str]:
+    """A table of words by their names."""
+    rows: Mapping[str, str] = _ROWS[name]
+    return rows
 
 
-def patterns(module: str, table: str, **parts: str) -> tuple[re.Pattern[str], ...]:
+def words(name: str) -> frozenset[str]:
+    """Those that identify nobody."""
+    return frozenset(table("words")[name].split())
+
+
+def patterns(module: str, name: str, **parts: str) -> tuple[re.Pattern[str], ...]:
     """parts: what their names in braces stand for, beside the names of sheet.py."""
-    known, rows = vars(sheet) | parts, _ROWS["patterns"][module][table]
+    known, rows = vars(sheet) | parts, _ROWS["patterns"][module][name]
     return tuple(re.compile(_PART.sub(lambda part: known[part[1]], row)) for row in rows)

@@ -7,67 +7,15 @@ import unicodedata
 from functools import lru_cache
 from itertools import pairwise
 
-# fmt: off
-# These count wherever they stand in a name, and behind any other word: HF_TOKEN_2, DBPASSWORD.
-_WORDS_FOR_ONE = (
-    "PASSWORD", "PASSWORT", "KENNWORT", "CONTRASENA", "PASSWD", "PASSPHRASE", "PASSCODE", "SECRET", "CREDENTIAL",
-)
-_ANYWHERE = (*_WORDS_FOR_ONE, "TOKEN")
-# A value of these may have blanks in it.
-_PHRASES = (*_WORDS_FOR_ONE, "CRED", "PSK", "PWD", "PASS", "PW", "PHRASE", "MNEMONIC")
-# These count as the last word: KEY, but not KEY_LENGTH; and joined with one of _HEADS alone: PGPASS, not BYPASS.
-_LAST = (
-    *("KEY", "AUTH", "PASS", "PWD", "PW", "PAT", "PSK", "CRED", "JWT", "AUTHORIZATION", "BEARER", "COOKIE"),
-    *("OTP", "TOTP", "MNEMONIC", "PIN", "PHRASE", "COMMUNITY"),
-)
-# These count behind one of those words alone, apart or joined: SIM_PIN, and no `Pin:` of apt's preferences.
-_ONLY_BEHIND = {
-    "PIN": frozenset(("BT", "CARD", "DEVICE", "LOGIN", "PAIRING", "SIM", "SO", "TOKEN", "TPM", "USER", "WPS")),
-    "PHRASE": frozenset(("BACKUP", "RECOVERY", "SEED")),
-    "COMMUNITY": frozenset(("RO", "RW", "SNMP", "TRAP")),
-}
-_OF_KEYS = (
-    "API", "ACCESS", "AUTH", "SECRET", "PRIVATE", "PRESHARED", "SHARED", "SIGNING", "ENCRYPTION", "ACCOUNT",
-)
-_HEADS = (
-    *_OF_KEYS, "ADMIN", "APP", "AWS", "AZURE", "BOT", "CLI", "CLIENT", "DB", "DEPLOY", "DOCKER", "FTP", "GCP",
-    "GH", "GIT", "GITHUB", "GITLAB", "GL", "GPG", "HF", "HTTP", "HUB", "KEY", "LDAP", "LICENSE", "LLAMA", "LOGIN",
-    "MAIL", "MASTER", "MONGO", "MQTT", "MY", "MYSQL", "NGC", "NV", "NVIDIA", "O", "OPENAI", "PG", "POSTGRES",
-    "PASS", "PRE", "PRIV", "PROXY", "RAY", "REDIS", "REDISCLI", "REGISTRY", "ROOT", "SERVER", "SESSION", "SMB",
-    "SMTP", "SQL", "SSH", "STORAGE", "STORE", "SUDO", "TAILSCALE", "TS", "USER", "VLLM", "VNC", "VPN", "WANDB",
-    "WEP", "WG", "WIFI", "WPA", "X",
-)
-# Words before it that make another thing of it.
-_SWITCH = frozenset((
-    "ALLOW", "DISABLE", "DUPLICATE", "ENABLE", "EXPECTED", "EXTRA", "HAS", "IGNORE", "INVALID", "IS", "MISSING",
-    "NO", "NUM", "REQUIRE", "SKIP", "SUPPORTED", "UNEXPECTED", "UNKNOWN", "USE", "VALID",
-))
-_OTHERS = {
-    "KEY": frozenset((
-        "AUTHORIZED", "CACHE", "DICT", "FOREIGN", "HOST", "HOT", "L", "P", "PARTITION", "PRIMARY", "PUB",
-        "PUBLIC", "Q", "R", "SORT",
-    )),
-    "PASS": frozenset(("FIRST", "MULTI", "ONE", "SECOND", "SINGLE", "TWO")),
-    # tokens of text (models/vllm/flags.yaml; --speculative-token-map [@sglang-source])
-    "TOKEN": frozenset((
-        "ADDED", "ALL", "AUDIO", "BATCHED", "BOS", "CACHE", "CACHED", "CLS", "COMPLETION", "CONTEXT", "DECODE",
-        "DRAFT", "EOS", "EVERY", "FAS", "FIRST", "GENERATED", "GENERATION", "IMAGE", "INPUT", "ITERATION", "KV",
-        "LAST", "LOST", "MASK", "MAX", "MIN", "NEW", "NEXT", "OF", "OUTPUT", "PAD", "PER", "PREFILL", "PROMPT",
-        "REASONING", "SEP", "SPEC", "SPECIAL", "SPECULATIVE", "STOP", "THINKING", "TOTAL", "UNK", "VIDEO",
-    )),
-}
-# Words behind it that make another thing of a token.
-_COUNTED = frozenset((
-    "AS", "BUDGET", "BUDGETS", "CLASSIFY", "COUNT", "COUNTS", "DETAILS", "EMBED", "EMBEDDING", "EMBEDDINGS",
-    "IDS", "LEN", "LENGTH", "LIMIT", "MAP", "ONLY", "PARALLEL", "PER", "PROB", "PROBS", "RATE", "SIZE",
-    "THRESHOLD", "TOTAL", "TREE", "TYPE", "TYPES", "USAGE",
-))
-# Where a secret lies, or what it is like, is none.
-_ABOUT = frozenset((
-    "DIR", "DIRECTORY", "ENDPOINT", "FILE", "FILES", "FLAGS", "FOLDER", "FOLDERS", "LENGTH", "MANAGER", "NAME",
-    "NAMES", "PATH", "PATHS", "POLICY", "REF", "STORE", "TTL", "TYPE", "URI", "URL",
-))
-# fmt: on
+from sparkrig.redaction.rows import table
+
+_NAMES = {name: tuple(words.split()) for name, words in table("names").items()}
+_WORDS_FOR_ONE, _LAST, _OF_KEYS = _NAMES["anywhere"], _NAMES["last"], _NAMES["of keys"]
+_ANYWHERE, _PHRASES = (*_WORDS_FOR_ONE, "TOKEN"), (*_WORDS_FOR_ONE, *_NAMES["phrases"])
+_HEADS = (*_OF_KEYS, *_NAMES["heads"])
+_SWITCH, _COUNTED, _ABOUT = (frozenset(_NAMES[name]) for name in ("switch", "counted", "about"))
+_ONLY_BEHIND = {mark: frozenset(words.split()) for mark, words in table("only behind").items()}
+_OTHERS = {mark: frozenset(words.split()) for mark, words in table("others").items()}
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINED = re.compile(rf"(?:{'|'.join(sorted(_HEADS, key=len, reverse=True))}){{1,3}}")
 _LONGEST = 128
