@@ -10,8 +10,5 @@ class Blackbox(Noun[blackbox.BlackBox]):
     """Whether it runs, and the rows before the last end that was not asked for."""
 
     parse = staticmethod(blackbox_rows.parse)
+    default = blackbox.BlackBox
     script = programs.text("facts/blackbox.sh")
-
-    @staticmethod
-    def default() -> blackbox.BlackBox:
-        return blackbox.BlackBox()

@@ -44,12 +44,9 @@ class Evidence(Noun[dict[str, archive.Part]]):
         """Without what a host adds to it, whose name would be that of a file."""
         return {name: part for name, part in archive.parts(lines).items() if name in (*TOOLS, *JOURNALS)}
 
+    default = dict
     script = _command({**TOOLS, **JOURNALS})
     limit = (archive.PART_BYTES * 4 // 3 + 200) * (len(TOOLS) + len(JOURNALS))  # in base64
-
-    @staticmethod
-    def default() -> dict[str, archive.Part]:
-        return {}
 
 
 class Identifiers(Noun[archive.Identifiers]):

@@ -9,8 +9,5 @@ class Files(Noun[dict[str, files.Found]]):
     """Content, mode and owner of each file of ours that exists."""
 
     parse = staticmethod(files.parse)
+    default = dict
     script = f"set -- {' '.join(OWNED)}\n{programs.text('facts/files.sh')}"
-
-    @staticmethod
-    def default() -> dict[str, files.Found]:
-        return {}

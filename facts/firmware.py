@@ -9,8 +9,5 @@ class Firmware(Noun[firmware.Board]):
     """What the board, the kernel and fwupd tell of the firmware, without serial numbers; nothing is fetched."""
 
     parse = staticmethod(firmware.parse)
+    default = firmware.Board
     script = programs.text("facts/firmware.sh")
-
-    @staticmethod
-    def default() -> firmware.Board:
-        return firmware.Board()

@@ -12,8 +12,5 @@ class Nics(Noun[dict[str, nic.Nic]]):
     """
 
     parse = staticmethod(nic.parse)
+    default = dict
     script = programs.text("facts/nic.sh")
-
-    @staticmethod
-    def default() -> dict[str, nic.Nic]:
-        return {}

@@ -14,6 +14,7 @@ class Pings(Noun[dict[str, tuple[ping.Ping, ...]]]):
     """Pings that must not be cut, all targets at once; needs root, for it binds them to a netdev."""
 
     parse = staticmethod(ping.parse)
+    default = dict
     script = programs.text("facts/ping.sh")
 
     def command(self, *targets: Target) -> str:
@@ -21,7 +22,3 @@ class Pings(Noun[dict[str, tuple[ping.Ping, ...]]]):
         words = [str(ping.COUNT), str(ping.REPLY_S)]
         words += [word for target in targets for word in (target.netdev, str(target.address), str(target.size))]
         return f"{PREAMBLE}\nset -- {shlex.join(words)}\n{self.script}"
-
-    @staticmethod
-    def default() -> dict[str, tuple[ping.Ping, ...]]:
-        return {}

@@ -13,11 +13,8 @@ class Serving(Noun[served.Serving]):
     """All of it. weights: the folder that the settings name, empty for the one of a host that serves."""
 
     parse = staticmethod(served.parse)
+    default = served.Serving
     script = programs.text("facts/serving.sh")
 
     def command(self, weights: str = "") -> str:
         return f"{PREAMBLE}\nweights={shlex.quote(weights)}\n{self.script}"
-
-    @staticmethod
-    def default() -> served.Serving:
-        return served.Serving()
