@@ -8,7 +8,7 @@ This model is the one place that knows names, types, defaults and meaning; `docs
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from ipaddress import IPv4Interface, IPv4Network
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from pydantic import (
 from sparkrig.host.branches import BRANCH
 from sparkrig.network import openings
 from sparkrig.network.links import ROCE_HEADERS, in_one_subnet
-from sparkrig.parsing import public_key
+from sparkrig.parsing import bounds, public_key
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.redaction.secret_names import names_a_secret
@@ -467,7 +467,7 @@ class Settings(BaseModel):
     def _plain_text(cls, values: Any) -> Any:
         """A line break would add a line of its own to a unit or a file, and an escape would move the terminal."""
         for name, value in values.items() if isinstance(values, Mapping) else ():
-            if any(_CONTROL.search(text) for text in _texts(value)):
+            if any(_CONTROL.search(text) for text in bounds.texts(value)):
                 raise ValueError(
                     f"setting {name}: text without control characters is expected (line breaks, tabs, escapes)"
                 )
@@ -692,16 +692,6 @@ class Settings(BaseModel):
                 f"{needed} or more is expected"
             )
         return self
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Each text in a setting: names and values of a mapping, members of a list."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from (text for pair in value.items() for part in pair for text in _texts(part))
-    elif isinstance(value, list | tuple | set):
-        yield from (text for part in value for text in _texts(part))
 
 
 def _fits(kind: Any, value: Any) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 NOUN_CHARS = 2_097_152  # the log of a served model is the longest, with up to 900,000
@@ -77,16 +77,21 @@ def _of_text(text: str, found: Any) -> Any:
 
 def judge_text(found: Any) -> None:
     """Raises ValueError where a text in lists and mappings has half of a surrogate pair."""
+    if any(map(_HALF.search, texts(found))):
+        raise ValueError("half of a surrogate pair in it is no text")
+
+
+def texts(found: Any) -> Iterator[str]:
+    """Each text in lists and mappings. What YAML's aliases repeat comes once: nine of nine of nine are no time."""
     seen: set[int] = set()
     left = [found]
     while left:
         each = left.pop()
         if isinstance(each, str):
-            if _HALF.search(each):
-                raise ValueError("half of a surrogate pair in it is no text")
-        elif isinstance(each, (dict, list, tuple, set)) and id(each) not in seen:
+            yield each
+        elif isinstance(each, (Mapping, list, tuple, set)) and id(each) not in seen:
             seen.add(id(each))
-            left.extend([*each, *each.values()] if isinstance(each, dict) else each)
+            left.extend([*each, *each.values()] if isinstance(each, Mapping) else each)
 
 
 def _integer(text: str) -> int:

@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from sparkrig.cure import quoted_path
+from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
 from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, taken_tables, vllm_flags
 from sparkrig.serving.io.taken_tables import Set, TakenRecord
@@ -66,24 +66,11 @@ def offer(source: str) -> Offer:
 def _judge_text(folder: Path, content: Mapping[str, bytes]) -> None:
     """Raises Refusal for what a terminal would obey, written as it is or as an escape of YAML."""
     for name in content:
-        for text in _texts(catalogue_files.read(folder / name)):
+        for text in bounds.texts(catalogue_files.read(folder / name)):
             if plain(text) != text.replace("\n", " "):
                 raise Refusal(
                     f"{name}: {plain(text)[:60]!r} has a character that cannot be shown", "another SOURCE"
                 )
-
-
-def _texts(found: Any) -> Iterator[str]:
-    """Each text in it. What YAML's aliases repeat is looked at once: nine of nine of nine are no time."""
-    seen: set[int] = set()
-    left = [found]
-    while left:
-        each = left.pop()
-        if isinstance(each, str):
-            yield each
-        elif isinstance(each, (dict, list)) and id(each) not in seen:
-            seen.add(id(each))
-            left += [*each, *each.values()] if isinstance(each, dict) else each
 
 
 def _judge_age(offered: Tables, source: str) -> None:
