@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from sparkrig.parsing import bounds
 from sparkrig.refusal import Refusal
 from sparkrig.serving import tables
 from sparkrig.serving.io import catalogue_files, table_archive, table_update
@@ -45,7 +46,7 @@ def test_a_bomb_of_aliases_is_looked_at_once() -> None:
     bomb: Any = "x"
     for _ in range(60):
         bomb = [bomb, bomb]
-    assert sorted(table_update._texts({"a": bomb})) == ["a", "x", "x"]
+    assert sorted(bounds.texts({"a": bomb})) == ["a", "x", "x"]
 
 
 def test_every_image_that_comes_is_named() -> None:
