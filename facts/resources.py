@@ -19,11 +19,7 @@ def of_resource(resource: Resource[T]) -> type[Noun[T]]:
         parse = staticmethod(resource.parse)
         script = resource.script
         shared = resource.shared
-
-        @staticmethod
-        def default() -> T:
-            absent: T = resource.absent
-            return absent
+        default = staticmethod(lambda: resource.absent)
 
     Fact.__name__ = Fact.__qualname__ = resource.name.capitalize()
     return Fact
