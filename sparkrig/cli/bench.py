@@ -54,10 +54,10 @@ def bench(inventory_file: Path, names: tuple[str, ...], as_json: bool, **asked: 
     if as_json:
         files.print_json(report)
     else:
-        from sparkrig.serving.render.bench import Page
+        from sparkrig.serving.render.bench import Measurements
         from sparkrig.terminal.screen import Screen
 
-        Screen().print(Page(report), soft_wrap=True)
+        Screen().print(Measurements(report), soft_wrap=True)
     raise SystemExit(report.exit)
 
 

@@ -127,7 +127,7 @@ def _show(judged: Nodes, unread: Mapping[str, str]) -> None:
 
     console = Screen()
     for node, each in judged.items():
-        console.print(picture.Node(_called(*node), each))
+        console.print(picture.Phases(_called(*node), each))
         console.print()
     told = [Finding(_called(*node), each.verdict) for node, each in judged.items()]
     lost = [Finding(name, Verdict("unknown", "unread", why)) for name, why in unread.items()]

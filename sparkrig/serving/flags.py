@@ -207,18 +207,18 @@ class Knowledge:
 # --- the file
 
 
-class _Strict(BaseModel):
+class _OfFile(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
 
-class _ReleaseRow(_Strict):
+class _ReleaseRow(_OfFile):
     version: str
     released: date
     sha256: str
     opposites: bool = False
 
 
-class _FlagRow(_Strict):
+class _FlagRow(_OfFile):
     """A flag over all versions. What changed is a mapping of spans (`from 0.24`, `0.20 to 0.22`) to what held."""
 
     spans: str | None = Field(None, alias="in")
@@ -248,7 +248,7 @@ class _FlagRow(_Strict):
         )
 
 
-class File(_Strict):
+class File(_OfFile):
     """models/vllm/flags.yaml. variables: the spans of each, none for all versions."""
 
     read: date
@@ -261,7 +261,7 @@ class File(_Strict):
         return Knowledge(self.read, dict(sorted(releases.items())), self.flags, self.variables)
 
 
-class Images(_Strict):
+class Images(_OfFile):
     """The version of vLLM in images whose tag does not show it.
 
     nvidia: by the year and month of its tag.

@@ -32,7 +32,7 @@ from sparkrig.runs.journal import Journal
 from sparkrig.serving.budget import Use
 from sparkrig.serving.client import Client
 from sparkrig.serving.render import models
-from sparkrig.serving.render.startup import Node
+from sparkrig.serving.render.startup import Phases
 from sparkrig.serving.startup_report import judged
 from sparkrig.status.render import status
 from sparkrig.storage.render import storage
@@ -100,7 +100,7 @@ def _explain(console: Console) -> None:
 def _startup(console: Console) -> None:
     for name, half in ((A, "head"), (B, "worker")):
         for node in judged(surveys.surveyed().fleet, {name: seen(recorded(f"pair-{half}"))}).values():
-            console.print(Node(name, node))
+            console.print(Phases(name, node))
 
 
 def _findings(console: Console) -> None:

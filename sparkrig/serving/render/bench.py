@@ -30,7 +30,7 @@ _MEANING = (
 )
 
 
-class Page:
+class Measurements:
     """All of a report."""
 
     def __init__(self, report: Report) -> None:

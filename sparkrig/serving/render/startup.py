@@ -20,7 +20,7 @@ _ROOMY = 70  # columns, from where the phases are a table
 _STATES = {"absent": "no unit", "starting": "starting for", "serving": "up after", "failed": "ended"}
 
 
-class Node:
+class Phases:
     """One node: a line on what it is, its phases, and whose figures stand beside them."""
 
     def __init__(self, name: str, found: Startup) -> None:

@@ -73,7 +73,7 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
 
 
 @dataclass(frozen=True)
-class _Row:
+class _Line:
     """What is said of a part. style: of its line; None where it is fine, and needs none of its own."""
 
     label: str
@@ -81,39 +81,39 @@ class _Row:
     style: Literal["yellow", ""] | None = ""
 
 
-def _fine(text: str) -> _Row:
-    return _Row("", text, None)
+def _fine(text: str) -> _Line:
+    return _Line("", text, None)
 
 
-def _rows(prospect: Prospect) -> Iterator[_Row]:
+def _rows(prospect: Prospect) -> Iterator[_Line]:
     yield _release(prospect)
     if prospect.left_out:
         left = (f"{file} left out: {why}" for file, why in sorted(prospect.left_out.items()))
-        yield _Row("recipes", "; ".join(left), "yellow")
+        yield _Line("recipes", "; ".join(left), "yellow")
     if prospect.plan:
         driver = prospect.plan.driver
-        yield _Row("driver", _moved(driver)) if driver.moves else _fine(f"driver {driver.before or 'none'}")
+        yield _Line("driver", _moved(driver)) if driver.moves else _fine(f"driver {driver.before or 'none'}")
         yield _kernel(prospect.plan)
     if prospect.waits:
-        yield _Row("reboot", f"due: {prospect.waits}")
+        yield _Line("reboot", f"due: {prospect.waits}")
     if prospect.plan:
         yield from _packages(prospect.plan, prospect.lists_s)
         yield from _amiss(prospect)
         yield from _way_back(prospect.plan)
     yield from _firmware(prospect.parts)
     if prospect.notes:
-        yield _Row("open", "; ".join(prospect.notes))
+        yield _Line("open", "; ".join(prospect.notes))
 
 
-def _release(found: Prospect) -> _Row:
+def _release(found: Prospect) -> _Line:
     dgx_os = f"DGX OS {found.identity.dgx_os}" if found.identity and found.identity.dgx_os else ""
     if not found.standing:
-        return _Row("release", " · ".join(filter(None, (dgx_os, "it knows of no release of NVIDIA's"))))
+        return _Line("release", " · ".join(filter(None, (dgx_os, "it knows of no release of NVIDIA's"))))
     has, ahead = found.standing.has, found.standing.ahead
     what = f"has {has.shown}" if has else "has no release as a whole"
     if not ahead:
         return _fine(f"{what}, the newest that it knows of")
-    return _Row("release", " · ".join(filter(None, (dgx_os, what, f"{len(ahead)} behind {ahead[-1].shown}"))))
+    return _Line("release", " · ".join(filter(None, (dgx_os, what, f"{len(ahead)} behind {ahead[-1].shown}"))))
 
 
 def _moved(move: Move) -> str:
@@ -121,12 +121,12 @@ def _moved(move: Move) -> str:
     return f"{before} -> {after}" if move.moves else f"{before}, stays"
 
 
-def _kernel(plan: Plan) -> _Row:
+def _kernel(plan: Plan) -> _Line:
     if plan.unknown:
         before = f"{plan.kernel.before or 'unknown'} -> " if plan.core else ""
-        return _Row("kernel", f"{before}unknown: {plan.unknown}", "yellow")
+        return _Line("kernel", f"{before}unknown: {plan.unknown}", "yellow")
     if plan.amiss or plan.kernel.moves or not plan.boot.kernel:
-        return _Row("kernel", f"{_moved(plan.kernel)} · {_modules(plan)}", "yellow" if plan.amiss else "")
+        return _Line("kernel", f"{_moved(plan.kernel)} · {_modules(plan)}", "yellow" if plan.amiss else "")
     return _fine(f"kernel {plan.kernel.before}, {_modules(plan)}")
 
 
@@ -140,54 +140,54 @@ def _modules(plan: Plan) -> str:
     return "with its nvidia.ko" if plan.reboots else "its nvidia.ko is there"
 
 
-def _packages(plan: Plan, lists_s: int | None) -> Iterator[_Row]:
+def _packages(plan: Plan, lists_s: int | None) -> Iterator[_Line]:
     if plan.idle:
         yield _fine("nothing to install")
     else:
         counts = [(plan.upgraded, "to upgrade"), (plan.new, "new"), (plan.removed, "to remove")]
         said = ", ".join(f"{len(names)} {what}" for names, what in counts if names)
-        yield _Row("packages", f"{said} · {size(plan.bytes)} to download")
+        yield _Line("packages", f"{said} · {size(plan.bytes)} to download")
     if lists_s is None:
-        yield _Row("lists", "no package lists: run sudo apt-get update there", "yellow")
+        yield _Line("lists", "no package lists: run sudo apt-get update there", "yellow")
     elif lists_s > _OLD_S:
-        yield _Row("lists", f"fetched {ago(lists_s)}: run sudo apt-get update there first", "yellow")
+        yield _Line("lists", f"fetched {ago(lists_s)}: run sudo apt-get update there first", "yellow")
     else:
         yield _fine(f"lists fetched {ago(lists_s)}")
 
 
-def _amiss(prospect: Prospect) -> Iterator[_Row]:
+def _amiss(prospect: Prospect) -> Iterator[_Line]:
     """What is not as a user may expect it."""
     if prospect.plan and prospect.plan.removed:
-        yield _Row("remove", _some(prospect.plan.removed), "yellow")
+        yield _Line("remove", _some(prospect.plan.removed), "yellow")
     if prospect.plan and prospect.plan.kept:
-        yield _Row("kept back", _some(prospect.plan.kept), "yellow")
+        yield _Line("kept back", _some(prospect.plan.kept), "yellow")
     if prospect.absent:
-        yield _Row("no offer", f"{_some(prospect.absent)}, of the release", "yellow")
+        yield _Line("no offer", f"{_some(prospect.absent)}, of the release", "yellow")
     if prospect.held:
-        yield _Row("held", f"{_some(prospect.held)}, by others, and stays")
+        yield _Line("held", f"{_some(prospect.held)}, by others, and stays")
     if prospect.behind and prospect.behind.removed:
         yield _fine(f"without {_some(prospect.behind.removed)}, which its owner removed")
 
 
-def _way_back(plan: Plan) -> Iterator[_Row]:
+def _way_back(plan: Plan) -> Iterator[_Line]:
     """What leads back; nothing where nothing changes."""
     before = plan.kernel.before
     if plan.lost:
-        yield _Row("way back", f"closed: {_lost(plan.lost)} cannot be had again", "yellow")
+        yield _Line("way back", f"closed: {_lost(plan.lost)} cannot be had again", "yellow")
     elif plan.core and (before in plan.bare or not plan.kernel.moves):
         alone = f"; {before} alone would have no nvidia.ko of the driver" if before in plan.bare else ""
-        yield _Row("way back", f"driver, modules and kernel go back as one set{alone}")
+        yield _Line("way back", f"driver, modules and kernel go back as one set{alone}")
     elif plan.core:
-        yield _Row("way back", f"{before} stays the default until the new one is proven, with its nvidia.ko")
+        yield _Line("way back", f"{before} stays the default until the new one is proven, with its nvidia.ko")
     elif not plan.idle:
-        yield _Row("way back", "nothing of driver and kernel changes")
+        yield _Line("way back", "nothing of driver and kernel changes")
 
 
 def _lost(versions: Sequence[str]) -> str:
     return some((name.partition("=")[0] for name in versions), 2)
 
 
-def _firmware(parts: Sequence[Part]) -> Iterator[_Row]:
+def _firmware(parts: Sequence[Part]) -> Iterator[_Line]:
     """A row for each part, but for those that are as released: their names in one."""
     released = [part.which for part in parts if part.state in ("as-released", "already-on")]
     if released:
@@ -196,7 +196,7 @@ def _firmware(parts: Sequence[Part]) -> Iterator[_Row]:
         if part.state == "newer":
             yield _fine(f"{part.which} {part.board}, newer than released")
         elif part.which not in released:
-            yield _Row(part.which, _of_part(part), "yellow" if part.state == "failed" else "")
+            yield _Line(part.which, _of_part(part), "yellow" if part.state == "failed" else "")
 
 
 def _of_part(part: Part) -> str:
