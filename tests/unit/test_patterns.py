@@ -28,7 +28,7 @@ TABLES: dict[str, Any] = {
     "sparkrig/parsing/grammar.py re.fullmatch(self.pattern, text, re.ASCII)": [],  # each Grammar is found
     "sparkrig/redaction/credentials.py re.compile(either)": [],  # escaped words, as the next one
     "sparkrig/redaction/ids.py re.compile('|'.join(made))": [],
-    "sparkrig/redaction/rows.py re.compile(_PART.sub(lambda part: known[part[1]], row))": [],  # each tuple is found
+    "sparkrig/redaction/rows.py re.compile(_PART.sub(lambda part: known[part[1]], row))": [],  # from a table
     "sparkrig/serving/engines.py re.compile('|'.join(row['images']), re.IGNORECASE)": [
         each.images.pattern for each in engines.OTHERS.values()
     ],
