@@ -14,6 +14,7 @@ from sparkrig.facts.files import Files
 from sparkrig.facts.resources import FACTS
 from sparkrig.files import Found
 from sparkrig.host import images
+from sparkrig.host.ray import UNIT
 from sparkrig.operations import files, unit
 from sparkrig.operations import plan as plans
 from sparkrig.operations.again import again
@@ -45,7 +46,7 @@ def node(changes: ray.RayChanges, subject: Callable[[], Subject], patience: floa
         host.noop("the node is as it should be")
         return
     mine = subject()
-    lack = [Change("service", ray.UNIT, changes.lack, "runs" if changes.wanted else None)] if changes.lack else []
+    lack = [Change("service", UNIT, changes.lack, "runs" if changes.wanted else None)] if changes.lack else []
     gone = [Change("file", path, "not declared", None) for path in changes.remove]
     plans.report([*of_files(changes.write, mine.found.files), *gone, *lack])
     if changes.wanted and state.is_executing:

@@ -11,6 +11,10 @@ from typing import Any
 from sparkrig.parsing import bounds
 from sparkrig.value import Value
 
+UNIT = "sparkrig-ray"  # and its container
+STATE = "/var/lib/sparkrig/ray"  # sessions and what is spilled; the path is as short as sockets need it
+PORT = 6379
+
 _UNITS = ("ActiveState", "UnitFileState", "NRestarts")
 _ROWS = frozenset({"unit", "image", "container", "version", "nodes", "usage", "groups", "jobs"})
 _GIB = 2**30

@@ -16,6 +16,7 @@ import pytest
 from lab import pair as lab
 from lab import ssh
 from lab.standin_image import RAY, build
+from sparkrig.host.ray import PORT, STATE, UNIT
 from sparkrig.resources import ray
 from tests.faults.record import Seen
 from tests.lab.commands import assert_state, deploy, run
@@ -59,9 +60,9 @@ def carry(pair: Pair) -> None:
 def left(guest: Guest) -> str:
     """What of Ray is there: units, processes, sockets, shared memory, files."""
     return guest.output(
-        f"ls -d {ray.UNIT_FILE} /etc/systemd/system/*.wants/{ray.UNIT}.service {ray.STATE} /tmp/ray 2>/dev/null; "
-        f"sudo docker ps -aq --filter name={ray.UNIT}; pgrep -f '[r]ay start'; sudo ls /dev/shm; "
-        f"systemctl list-units --all --plain --no-legend '{ray.UNIT}*'; sudo ss -Hltn '( sport = :{ray.PORT} or "
+        f"ls -d {ray.UNIT_FILE} /etc/systemd/system/*.wants/{UNIT}.service {STATE} /tmp/ray 2>/dev/null; "
+        f"sudo docker ps -aq --filter name={UNIT}; pgrep -f '[r]ay start'; sudo ls /dev/shm; "
+        f"systemctl list-units --all --plain --no-legend '{UNIT}*'; sudo ss -Hltn '( sport = :{PORT} or "
         f"sport = :{ray.DASHBOARD_PORT} )'; true"
     )
 
@@ -82,7 +83,7 @@ def test_a_pair_gets_its_cluster_and_undo_leaves_nothing(declared: str, deployed
     done = deploy(inventory=declared, file=DEPLOY)
     assert done.code == 0, done.stderr[-3000:]
     for guest in deployed:
-        assert unit(guest, ray.UNIT) == "active"
+        assert unit(guest, UNIT) == "active"
         assert TOKEN not in guest.output(f"cat {ray.UNIT_FILE}; ps -eo args")
     rows = {id for _, id in wrong(declared)[1]}
     assert not {id for id in rows if id.startswith("ray.")}, rows
@@ -130,12 +131,12 @@ def test_a_rail_that_is_cut_is_found_and_keeps_a_node_from_starting(
     end = time.monotonic() + JOIN_S
     while "spark-b is missing" not in run("sparkrig", "drift", declared, "--json").stdout:
         assert time.monotonic() < end
-    deployed.b.output(f"sudo systemctl stop {ray.UNIT}")
+    deployed.b.output(f"sudo systemctl stop {UNIT}")
     done = deploy(inventory=declared, file=DEPLOY)
     assert done.code == 1 and "Ray is not started" in done.stderr, done.stderr[-3000:]
     lab.cable("spark-a", "p0", plugged=True)
     wait_for_carrier(deployed.b, "p0", "1")
-    deployed.b.output(f"sudo systemctl start {ray.UNIT}")
+    deployed.b.output(f"sudo systemctl start {UNIT}")
     until_whole(declared)
     seen("a cut rail: spark-b was missing, no node was started, and it joined once the cable was back")
 
@@ -153,8 +154,8 @@ def test_two_images_are_refused_and_one_that_runs_in_the_place_of_the_declared_i
     two = inventory(tmp_path / "two", each, tmp_path / "token")
     done = deploy(inventory=two, file=DEPLOY)
     assert done.code == 1 and "and a Ray cluster has one" in done.stderr, done.stderr[-3000:]
-    hand = f"sudo docker run -d --name {ray.UNIT} --entrypoint sleep {other} 600"
-    deployed.b.output(f"sudo docker rm -f {ray.UNIT}; {hand}")
+    hand = f"sudo docker run -d --name {UNIT} --entrypoint sleep {other} 600"
+    deployed.b.output(f"sudo docker rm -f {UNIT}; {hand}")
     assert ("spark-b", "ray.unit") in wrong(declared)[1]
     seen("two images: refused before any change; another one that runs: named by drift")
 

@@ -13,7 +13,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.bandwidth import ray_gather as gather
 from sparkrig.fleet import Fleet
-from sparkrig.host.ray import Ray
+from sparkrig.host.ray import PORT, STATE, Ray
 from sparkrig.operations.ray import JOINED
 from sparkrig.operations.subject import subject
 from sparkrig.resources import ray
@@ -56,7 +56,7 @@ class Standing:
     def start(self, name: str, **environment: str) -> Node:
         text = ray.unit_text(host(name))
         (command,) = (line for line in text.splitlines() if line.startswith("ExecStart="))
-        words = shlex.split(command.partition(IMAGE)[2].replace(ray.STATE, "/mnt/ray"))
+        words = shlex.split(command.partition(IMAGE)[2].replace(STATE, "/mnt/ray"))
         if name == A:
             self._write("etc/systemd/system/sparkrig-ray.service", text)
             self._write("etc/sparkrig/secrets.env", f"RAY_AUTH_TOKEN={TOKEN['RAY_AUTH_TOKEN']}\n")
@@ -64,7 +64,7 @@ class Standing:
 
     @property
     def address(self) -> Mapping[str, str]:
-        return {"RAY_ADDRESS": f"{FABRIC[A]}:{ray.PORT}"}
+        return {"RAY_ADDRESS": f"{FABRIC[A]}:{PORT}"}
 
     def _write(self, path: str, text: str) -> None:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ import pytest
 from sparkrig.cure import Cure
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host.ray import Held, Node, Ray
+from sparkrig.host.ray import STATE, Held, Node, Ray
 from sparkrig.operations.ray import FETCH, JOINED
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
@@ -282,10 +282,10 @@ def test_what_is_settled(tmp_path: Path) -> None:
     failed = machine.sh(ray.SETTLE)
     assert failed.returncode == 1 and "journalctl -u sparkrig-ray.service" in failed.stderr
     machine.at(ray.UNIT_FILE).unlink()
-    machine.has(f"{ray.STATE}/spill/x", "")
+    machine.has(f"{STATE}/spill/x", "")
     machine.prints(ray.SETTLE)
     assert {"systemctl stop sparkrig-ray.service", "docker rm -f sparkrig-ray"} <= {*machine.did}
-    assert not machine.at(ray.STATE).exists()
+    assert not machine.at(STATE).exists()
 
 
 def test_the_wait_ends_with_those_that_live(tmp_path: Path) -> None:
