@@ -347,6 +347,8 @@ class Server:
 
     def told(self) -> Iterator[str]:
         """What a person should know before it is so; of the host that answers. Raises Refusal."""
+        if self.standing:
+            yield standing.NOTE
         yield from plan.told(self.wish, self.lint(None))
         yield from listen.warnings(self.mine, self.record, self.at())
 

@@ -19,6 +19,8 @@ from sparkrig.settings import Settings
 if TYPE_CHECKING:
     from sparkrig.resources.state import State
 
+NOTE = "it runs on the standing Ray cluster, and starts again with sparkrig-ray (sparkrig docs ray)"
+
 
 def is_meant(wish: Wish, mine: Settings, hosts: int) -> bool:
     """Whether such a server runs there. hosts: of the group, which it takes whole: of fewer Ray picks any."""

@@ -7,7 +7,7 @@ addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
@@ -27,7 +27,7 @@ from sparkrig.resources.resource import Changes, Resource
 from sparkrig.resources.time import TIME
 from sparkrig.serving import last_deploy
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB
-from sparkrig.serving.served import ASIDE
+from sparkrig.serving.served import ASIDE, STANDING, Service
 from sparkrig.serving.unit_files import cached, command_line, unit_word
 from sparkrig.serving.wish import MODELS
 from sparkrig.text import bare_name, listed
@@ -36,6 +36,7 @@ UNIT_FILE = f"/etc/systemd/system/{UNIT}.service"
 NODE_PORT, OBJECT_PORT, DASHBOARD_PORT = 6380, 6381, 8265
 SETTLE = programs.text("operations/ray_settle.sh")
 
+_TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 - its name
 _KEPT_DAYS = 7
 _FULL = "0.9"  # of the disk: nothing is spilled beyond it (RAY_local_fs_capacity_threshold, ray_config_def.h)
 _WORKER_PORTS = ("11000", "11999")  # Ray's own, from 10002 on, would take ports that servers have here
@@ -107,7 +108,7 @@ class RayCluster(Resource[Ray]):
         on, found = subject.settings.ray_image is not None, self.seen(subject)
         wanted = [File(UNIT_FILE, unit_text(subject))] if on else []
         made = Changes.of(wanted, subject.found.files, self.files)
-        lack = _lack(found) if on else "it still runs" if found.unit.get("ActiveState") == "active" else ""
+        lack = (_lack(found) or _other_token(subject)) if on else "it still runs" if found.up else ""
         reload = (UNIT_FILE,) if made or lack else ()
         fetch = bool(made.write) or not found.image
         return RayChanges(made.wanted, made.write, made.remove, reload, lack=lack, fetch=on and fetch)
@@ -306,6 +307,19 @@ def _bytes(gib: float) -> int:
 
 
 # --- what is there
+
+
+def _other_token(subject: Subject) -> str:
+    """That a deploy writes another token before it comes to the node, which reads it when it starts."""
+    value = subject.secrets.get(_TOKEN) if isinstance(subject.secrets, Mapping) else None
+    other = RAY.seen(subject).up and value is not None and not subject.found.secrets.holds(_TOKEN, value)
+    return "the declared token is another one" if other else ""
+
+
+def on_it(subject: Subject) -> list[str]:
+    """The units of the servers that run on the cluster, as this host has a part in them."""
+    records = last_deploy.records(subject.found.files, subject.found.serving)
+    return [Service(name).unit for name, record in records.items() if record.form == STANDING]
 
 
 def _lack(found: Ray) -> str:

@@ -201,7 +201,7 @@ class Own:
     the container's, by its ID; since: when it began to run; bound: ADDRESS:PORT that the public port is open on,
     as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was not asked;
     trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where there is
-    none that root alone may read; events: what the watch did, as long as it counts; part: whether Ray alone has it.
+    none that root alone may read; events: what the watch did, as long as it counts; part: whether Ray has it.
     """
 
     unit: Mapping[str, str] = field(default_factory=dict)

@@ -317,6 +317,7 @@ def _docker(asked: Wish, chosen: Chosen, how: str, mine: Settings) -> list[str]:
 
 def _description(asked: Wish, node: Node) -> str:
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
+    where = "on the standing Ray cluster" if node.standing else where
     return f"{asked.runtime.name} serves {asked.gguf or asked.checkpoint.id} ({where})"
 
 
