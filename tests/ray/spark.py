@@ -175,8 +175,17 @@ class Sparks:
         self.nodes.append(Node(name, process, log))
         return self.nodes[-1]
 
-    def start(self, name: str, *words: str | Path, beside: Node | None = None, **settings: str) -> Node:
+    def start(self, name: str, *words: str | Path, **settings: str) -> Node:
         """Run start.sh on one as a part of a Ray cluster. settings: SPARKRIG_X by x, and others by name."""
+        return self._part(name, words, settings)
+
+    def start_beside(self, node: Node, *words: str | Path, **settings: str) -> Node:
+        """The same in a container that shares what another one has."""
+        return self._part(node.name, words, settings, node)
+
+    def _part(
+        self, name: str, words: Sequence[str | Path], settings: dict[str, str], beside: Node | None = None
+    ) -> Node:
         meeting = self.cluster.meeting
         told = {
             **{"form": "ray", "port": "8000", "nodes": str(len(meeting)), "head": self.cluster.head},

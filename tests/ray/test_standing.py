@@ -68,7 +68,7 @@ class Standing:
 
     def serve(self, head: Node, **environment: str) -> Node:
         """Start a server on the cluster, beside its head, as its container would."""
-        return self.pair.start(A, *SERVER, beside=head, form="standing", **{**TOKEN, **environment})
+        return self.pair.start_beside(head, *SERVER, form="standing", **{**TOKEN, **environment})
 
     def _write(self, path: str, text: str) -> None:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
