@@ -126,7 +126,8 @@ def formed(address, wanted, seconds, gpus):
         if len(works) >= int(wanted) and free >= int(gpus):
             return
         if time.monotonic() > end:
-            say("trouble", "not-formed", "after " + seconds + " s Ray has " + state)
+            cause = "not-formed" if len(works) < int(wanted) else "placement"
+            say("trouble", cause, "after " + seconds + " s Ray has " + state)
             sys.exit(1)
 
 
