@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from sparkrig.files import File
+from sparkrig.resources.ray import UNIT_FILE
 from sparkrig.serving import served
 from sparkrig.serving.wish import Sizing
 from tests.plan.conftest import Deploy, Host, Run
@@ -119,3 +121,17 @@ def test_drift_and_status_name_an_image_that_is_not_the_cluster_s(tmp_path: Path
         done = Desk(tmp_path / "desk").has(standing(on_it("a"), on_it("b"), *rows, model=BOTH)).drift()
         ids = {id for ids in done.wrong.values() for id in ids if id.startswith("serve.")}
         assert ids == expected, done.wrong
+
+
+def test_what_starts_the_nodes_again_names_the_server_and_what_removes_them_is_refused(deploy: Deploy) -> None:
+    run = deploy(standing(on_it("a"), on_it("b")), "--dry", file="deploys/ray.py")
+    assert run.code == 0 and run.stderr.count("sparkrig-serve: runs on it -> starts again after it") == 2, tail(
+        run
+    )
+    unit = File(UNIT_FILE, "[Unit]\n")
+    a, b = (on_it(letter) for letter in "ab")
+    for each in (a, b):
+        each.files.append(unit)
+    run = deploy(standing(a, b, ray_image=None), "-y", file="deploys/ray.py")
+    assert run.code == 1 and not on(run, "systemctl stop"), tail(run)
+    assert "sparkrig-serve runs on the standing Ray cluster, which ray_image declares no more" in run.stderr
