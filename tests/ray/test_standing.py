@@ -93,6 +93,7 @@ class Standing:
         end = time.monotonic() + DEADLINE_S
         while (found := self.look()).alive != {*addresses}:
             assert time.monotonic() < end, [found, *(node.printed[-2000:] for node in self.pair.nodes[:2])]
+            time.sleep(1)  # each look asks Ray five times, which keeps a busy machine from starting it
         return found
 
     def checks(self, found: Ray) -> dict[str, Check]:
