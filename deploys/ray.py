@@ -11,6 +11,7 @@ import gevent
 from pyinfra import inventory, state
 from pyinfra.api import deploy
 
+from sparkrig.deploys import secrets
 from sparkrig.deploys.spark import Spark, alone
 from sparkrig.operations import ray as operations
 from sparkrig.operations.subject import subject
@@ -59,4 +60,10 @@ def _all_looked_at(spark: Spark) -> None:
         gevent.sleep(0.1)
 
 
-alone(__name__, apply, network=False)
+def _with_token(spark: Spark) -> None:
+    """A node reads its token when it starts, so that comes first."""
+    secrets.apply(spark=spark)
+    apply(spark=spark)
+
+
+alone(__name__, _with_token, network=False)

@@ -21,7 +21,8 @@ RAY = "ray-standin:1"
 _STANDIN, _RAY = (Path(__file__).with_name(name) for name in ("standin.py", "standin_ray.py"))
 _BUILD_S = 600
 
-# $1 name, $2 the options of the stand-in, $3 its entrypoint in JSON, $4 the engine; on stdin the stand-in
+# $1 name, $2 the options of the stand-in, $3 its entrypoint in JSON, $4 the engine, $5 of Ray the vLLM beside it;
+# on stdin the stand-in
 _BUILD = r"""
 set -e
 root=$(mktemp -d); trap 'rm -rf "$root"' EXIT
@@ -57,11 +58,18 @@ sglang)
   to=$root$library/sglang/launch_server.py
   : >"$to"
   ;;
-ray) to=$root/usr/bin/ray; : >"$to" ;;
+ray)
+  to=$root/usr/bin/ray
+  : >"$to"
+  echo "$5" | base64 -d >"$root/usr/bin/vllm"
+  chmod 755 "$root/usr/bin/vllm"
+  mkdir -p "$root$library/ray"
+  ;;
 *) to=$root/usr/bin/vllm; : >"$to" ;;
 esac
 [ "$engine" = llama.cpp ] || ln -s "$(basename "$python")" "$root/usr/bin/python3"
 base64 -d >>"$to"; chmod 755 "$to"
+if [ "$engine" = ray ]; then cp "$to" "$root$library/ray/__init__.py"; fi
 if [ "$engine" = sglang ]; then cp "$to" "$root$library/sglang/bench_serving.py"; fi
 mkdir -p "$root/opt/nvidia"
 printf '#!/bin/sh\necho "== stand-in for the entrypoint of NVIDIA =="; export CUDA_COMPAT=set; exec "$@"\n' \
@@ -95,8 +103,9 @@ def build(node: str, told: str = "", name: str = "", entrypoint: str = "", engin
     told: options of the stand-in (lab/standin.py); name: of the image, empty for that of its engine; entrypoint:
     in JSON, such as that of NVIDIA's images; engine: as `serve_engine` has it, or `ray` for nodes of a cluster.
     """
-    given = base64.b64encode((_RAY if engine == "ray" else _STANDIN).read_bytes()).decode()
-    words = (name or NAMES.get(engine, RAY), told, entrypoint, engine)
+    vllm = base64.b64encode(_STANDIN.read_bytes()).decode()
+    given = base64.b64encode(_RAY.read_bytes()).decode() if engine == "ray" else vllm
+    words = (name or NAMES.get(engine, RAY), told, entrypoint, engine, *([vllm] if engine == "ray" else []))
     return _root(node, f"echo {given} | ", _BUILD, *words).splitlines()[-1]
 
 

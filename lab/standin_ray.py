@@ -4,6 +4,8 @@
     ray start --head --port=6379 --node-ip-address=A --dashboard-host=127.0.0.1 --dashboard-port=8265 ...
     ray start --address=A:6379 --node-ip-address=B ...
 
+As the module `ray` it is as much of a driver as start.sh has: every node that lives does its task.
+
 A node holds a connection to the head, with the token of RAY_AUTH_TOKEN, and ends when that is lost; the head calls
 a node alive as long as it hears of it. The dashboard has those documents of Ray 2.60 that sparkrig reads. Real Ray
 is in tests/ray; this is small enough for an emulated guest.
@@ -12,6 +14,7 @@ is in tests/ray; this is small enough for an emulated guest.
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import signal
@@ -19,6 +22,7 @@ import socket
 import sys
 import threading
 import time
+import types
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -129,5 +133,57 @@ def main() -> None:
     lead(cluster, asked.node_ip_address, asked.port, asked.num_gpus)
 
 
+# --- the module, beside the head
+
+
+def init(**_: object) -> None:
+    pass
+
+
+def nodes() -> list[dict[str, Any]]:
+    asked = http.client.HTTPConnection("127.0.0.1", 8265, timeout=20)
+    asked.request("GET", "/api/v0/nodes", headers={"Authorization": f"Bearer {TOKEN}"})
+    found = json.load(asked.getresponse())["data"]["result"]["result"]
+    return [{"NodeID": row["node_ip"], "NodeManagerAddress": row["node_ip"], "Alive": True} for row in found]
+
+
+def available_resources() -> dict[str, float]:
+    return {"GPU": float(len(nodes()))}
+
+
+class Task:
+    """One that each node does at once."""
+
+    def options(self, scheduling_strategy: str) -> Task:
+        self.node = scheduling_strategy
+        return self
+
+    def remote(self) -> str:
+        return self.node
+
+
+def remote(**_: object) -> Any:
+    return lambda _: Task()
+
+
+def wait(tasks: list[str], timeout: float, **_: object) -> tuple[list[str], list[str]]:
+    time.sleep(timeout)
+    return tasks, []
+
+
+def get(_: str) -> None:
+    pass
+
+
+def affinity(node: str, *, soft: bool) -> str:  # noqa: ARG001 - Ray's own word
+    return node
+
+
 if __name__ == "__main__":
     main()
+elif __name__ == "ray":
+    exceptions, util = types.ModuleType("ray.exceptions"), types.ModuleType("ray.util")
+    exceptions.RayError = OSError  # type: ignore[attr-defined]
+    strategies = types.ModuleType("ray.util.scheduling_strategies")
+    strategies.NodeAffinitySchedulingStrategy = affinity  # type: ignore[attr-defined]
+    sys.modules |= {each.__name__: each for each in (exceptions, util, strategies)}

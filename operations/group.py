@@ -51,6 +51,11 @@ class Group:
         return [server.host.name for server in self.busy]
 
     @property
+    def units(self) -> list[str]:
+        """Those of them that run a unit of it."""
+        return [server.host.name for server in self.servers if server.has_unit]
+
+    @property
     def all(self) -> list[str]:
         return [server.host.name for server in self.servers]
 

@@ -9,16 +9,18 @@ from pyinfra import host, state
 from pyinfra.api import StringCommand, operation
 
 from sparkrig import programs
-from sparkrig.cure import on_host, quoted
+from sparkrig.cure import deploy, on_host, quoted
 from sparkrig.facts.files import Files
 from sparkrig.facts.resources import FACTS
 from sparkrig.files import Found
 from sparkrig.host import images
+from sparkrig.host.ray import UNIT
 from sparkrig.operations import files, unit
 from sparkrig.operations import plan as plans
 from sparkrig.operations.again import again
 from sparkrig.operations.journal import recorded
 from sparkrig.operations.refusal import Commands, refusing
+from sparkrig.refusal import Refusal
 from sparkrig.resources import ray
 from sparkrig.resources.check import Subject
 from sparkrig.runs.change import Change, of_files
@@ -45,9 +47,16 @@ def node(changes: ray.RayChanges, subject: Callable[[], Subject], patience: floa
         host.noop("the node is as it should be")
         return
     mine = subject()
-    lack = [Change("service", ray.UNIT, changes.lack, "runs" if changes.wanted else None)] if changes.lack else []
+    servers = ray.on_it(mine)
+    if servers and not changes.wanted:
+        raise Refusal(
+            f"{servers[0]} runs on the standing Ray cluster, which ray_image declares no more",
+            deploy("serve", {"serve_form": "multinode"}).then(", then the same again"),
+        )
+    lack = [Change("service", UNIT, changes.lack, "runs" if changes.wanted else None)] if changes.lack else []
+    again_after = [Change("service", name, "runs on it", "starts again after it") for name in servers]
     gone = [Change("file", path, "not declared", None) for path in changes.remove]
-    plans.report([*of_files(changes.write, mine.found.files), *gone, *lack])
+    plans.report([*of_files(changes.write, mine.found.files), *gone, *lack, *again_after])
     if changes.wanted and state.is_executing:
         files_now: dict[str, Found] = again(Files)
         now = replace(mine.found, files=files_now, rdma=again(FACTS["rdma"]))

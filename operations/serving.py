@@ -67,7 +67,7 @@ def server(group: Group) -> None:
     leader, ids = group.leader, _ids(group)
     chosen = _chosen(group, ids)
     plan.refuse(leader.lint(chosen))
-    leader.meets(unit_files.form(group.wish, chosen, group.mine))
+    leader.meets(leader.form(chosen))
     wanted = {
         each.host.name: each.files(replace(chosen, id=ids.get(each.host.name, ""))) for each in group.servers
     }
@@ -79,7 +79,7 @@ def server(group: Group) -> None:
         _start_again(group)
         return
     restarts = _restarts(group)
-    if stale or token or len(restarts) < len(group.names):
+    if stale or token or len(restarts) < len(group.units):
         _place(group, wanted, token)
         restarts = {}
     _try(group, restarts)
@@ -104,7 +104,7 @@ def _restarts(group: Group) -> dict[str, str]:
 
 def _token(group: Group, chosen: Chosen) -> str:
     """A new one for the nodes of Ray; empty where they need none, or have one that is the same on all."""
-    needed = served.makes_token(unit_files.form(group.wish, chosen, group.mine), group.mine.secrets)
+    needed = served.makes_token(group.leader.form(chosen), group.mine.secrets)
     if not needed or served.one_token(each.found for each in group.busy):
         return ""
     return served.token(token_hex(32))
@@ -163,12 +163,12 @@ def _probe(group: Group, id: str) -> Chosen:
 
 def _start_again(group: Group) -> None:
     """What stopped, or is not started with the host any more, although it is as it should be."""
-    late = [each.host.name for each in group.busy if not each.found.runs]
+    late = [each.host.name for each in group.busy if each.has_unit and not each.found.runs]
     restarts = _restarts(group)
     on_all(group.names, lambda at: remote.shell(at, group.service.of(PLACED), seconds=group.seconds(STEP_S)))
     tell(group, f"start it on {', '.join(late)} ..." if late else "wait until it answers ...")
     on_all(late, lambda at: remote.shell(at, group.service.of(START), seconds=group.seconds(STEP_S)))
-    reason = _until_it_answers(group, group.names, group.mine.serve_trial_port, restarts)
+    reason = _until_it_answers(group, group.units, group.mine.serve_trial_port, restarts)
     if reason:
         raise Refusal(
             f"{group.wish.model.name} was started and {reason}",
@@ -195,7 +195,7 @@ def _place(group: Group, wanted: Mapping[str, list[File]], token: str) -> None:
 
     try:
         on_all(group.all, place)
-        on_all(group.names, lambda at: remote.shell(at, group.service.of(START), seconds=limit))
+        on_all(group.units, lambda at: remote.shell(at, group.service.of(START), seconds=limit))
     except (Failed, Lost) as error:
         _roll_back(group, f"broke off ({error})")
 
@@ -204,7 +204,7 @@ def _try(group: Group, restarts: Mapping[str, str]) -> None:
     """Ask what is on trial, and keep it or take it back. Raises RolledBack."""
     try:
         port = group.mine.serve_trial_port
-        reason = _until_it_answers(group, group.names, port, restarts) or _asked(group)
+        reason = _until_it_answers(group, group.units, port, restarts) or _asked(group)
     except (Failed, Lost) as error:
         reason = f"could not be asked ({error})"
     if reason:
@@ -332,9 +332,7 @@ def _roll_back(group: Group, reason: str) -> None:
         raise RolledBack(_partly_back(group, tried, lost))
     try:
         left = {name: last_deploy.load(files.get(group.service.record)) for name, files in _files(group).items()}
-        nodes = sorted(
-            (record.rank, name) for name, record in left.items() if record and record.rank != served.ASIDE
-        )
+        nodes = sorted((record.rank, name) for name, record in left.items() if record and record.unit)
         old = left[nodes[0][1]] if nodes else None
         late = _until_it_answers(group, [name for _, name in nodes], old.trial_port) if old else None
     except (Failed, Lost) as error:

@@ -169,7 +169,7 @@ def _host(run: Run, at: Host, plan: Plan, patience: float, told: Told, restart_d
         )
         plan = undo_outcome.left(plan, said)
     if reloads := plan.reloads:
-        step("services", "\n".join(("set -e", *reloads)), seconds=60)
+        step("services", "\n".join(("set -e", *reloads)), seconds=180)  # Ray stops after a server on it
     for service in plan.serving:
         step(f"server{f' of {service.name}' if service.name else ''}", service.of(undo.SERVE), seconds=180)
     if words := plan.holds():

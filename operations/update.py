@@ -63,13 +63,14 @@ def back(at: Host, patience: float) -> None:
     remote.shell(at, BACK, seconds=int(STEP_S * patience))
 
 
-def drain(at: Host, services: Sequence[str], patience: float) -> None:
+def drain(at: Host, services: Sequence[str], patience: float, *, node: bool) -> None:
     """Stop servers by name, `-` for the one without, until they are started again. Raises Failed or Lost.
 
+    node: whether the host's node of Ray stops after them, until the next boot or deploy.
     Nothing is noted: a host that has no update open drains, too.
     """
     units = [Service("" if name == "-" else name).unit for name in services]
-    remote.shell(at, DRAIN, *units, seconds=int(DRAIN_S * patience))
+    remote.shell(at, DRAIN, "ray" if node else "-", *units, seconds=int(DRAIN_S * patience))
 
 
 def close(at: Host, patience: float, only: str = "") -> None:

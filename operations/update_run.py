@@ -138,10 +138,15 @@ def _begun(at: Updating, asked: Asked, standings: Mapping[str, Standing]) -> lis
         return None
     id = applying.now()
     seen = {name: _foreseen(found[name]) for name in due}
-    records = {
-        name: updating.record(id, at.again(), asked.to, asked.parts, seen[name], made[name]) for name in due
+    serving = {name: _foreseen(each).seen.serving for name, each in found.items()}
+    at.serving = {
+        name: updating.served(mine, [serving[peer] for peer in at.fleet.peers(name) if peer in serving])
+        for name, mine in serving.items()
     }
-    at.serving = {name: tuple(updating.running(_foreseen(each).seen.serving)) for name, each in found.items()}
+    records = {
+        name: updating.record(id, at.again(), asked.to, asked.parts, seen[name], made[name], at.serving[name])
+        for name in due
+    }
     at.begin(records, {name: seen[name].asked.limits for name in due}, standings)
     return due
 

@@ -256,7 +256,7 @@ class Updating:
             patience = self.fleet[at.name].patience
             theirs = served if at.name == name else self._agreed(name, at.name, update.look(at, patience))
             if both := [service for service in served if service in theirs]:
-                update.drain(at, both, patience)
+                update.drain(at, both, patience, node=at.name == name)
 
         wait_s = BACK_S * self.fleet[name].patience
         try:

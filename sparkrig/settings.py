@@ -267,8 +267,8 @@ class Settings(BaseModel):
     )
     serve_form: Literal["ray", "multinode"] | None = Field(
         None,
-        description="How several Sparks become one server: Ray, or vLLM's own multi-node mode. None for Ray "
-        "where the image has it.",
+        description="How several Sparks become one server: by Ray, or by vLLM's own multi-node mode. None for Ray "
+        "where the image has it, or a standing Ray cluster is declared (docs/ray.md).",
     )
     serve_name: ServiceName = Field(
         "",

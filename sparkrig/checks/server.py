@@ -12,6 +12,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Interface
 from typing import TYPE_CHECKING, Protocol
 
+from sparkrig.checks import standing
 from sparkrig.clusters import serving_order
 from sparkrig.files import File, Found, stale
 from sparkrig.fleet import Fleet
@@ -19,6 +20,7 @@ from sparkrig.host import targets
 from sparkrig.host.images import Image, one
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
+from sparkrig.resources.ray import leads
 from sparkrig.serving import last_deploy, listen, neighbours, plan, served, service_settings, sizing, unit_files
 from sparkrig.serving.flags import Knowledge, version
 from sparkrig.serving.lint.judgement import Finding
@@ -124,6 +126,11 @@ class Server:
         return serving_order(self.host.fleet.group(self.host.name), self.mine.serve_on)
 
     @property
+    def has_unit(self) -> bool:
+        """Whether its host runs a unit of it. Raises Refusal."""
+        return self.rank == 0 or not (self.idle or self.standing)
+
+    @property
     def rank(self) -> int:
         """0 answers; served.ASIDE for one that has no part in it."""
         place = self.group.index(self.host.name)
@@ -142,7 +149,7 @@ class Server:
         room, kept = self.room(), unit_files.decided(self.wish, self.record)
         if kept is None:
             return self._sized(room)
-        if not self.found.image:  # no container runs: systemd may be about to try again
+        if not self.found.image and self.has_unit:  # no container runs: systemd may be about to try again
             sizing.passes(kept, room)
         return kept
 
@@ -180,9 +187,11 @@ class Server:
 
     def files(self, chosen: Chosen) -> list[File]:
         """Every file of this host. Raises Refusal where an address is not known."""
-        node = Node(self.rank, management=self._management)
-        if self.wish.nodes > 1:
-            node = replace(node, head=self._head, address=_address(self.host))
+        node = Node(self.rank, management=self._management, standing=self.standing)
+        if self.standing:
+            node = replace(node, head=self._meets(self._ray), address=self._meets(self.host.name))
+        elif self.wish.nodes > 1:
+            node = replace(node, head=self._meets(self.group[0]), address=_address(self.host))
         return unit_files.files(self.wish, chosen, node, self.mine)
 
     @property
@@ -205,9 +214,23 @@ class Server:
         return f"{listed(busy)} {verb}{rest}"
 
     @property
-    def _head(self) -> IPv4Address:
-        """Where the nodes meet. Raises Refusal where that is not known."""
-        name = self.group[0]
+    def standing(self) -> bool:
+        """Whether it is one on the standing Ray cluster. Raises Refusal."""
+        return standing.is_meant(self.wish, self.mine, len(self.group))
+
+    def form(self, chosen: Chosen | None) -> str:
+        """How its nodes are one server; empty where an image that is not known decides. Raises Refusal."""
+        if self.standing:
+            return served.STANDING
+        return unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or ""
+
+    @property
+    def _ray(self) -> str:
+        """The host that leads the standing cluster. Raises Refusal."""
+        return leads(self.host.fleet, self.host.name)
+
+    def _meets(self, name: str) -> IPv4Address:
+        """Where a host meets the others. Raises Refusal where that is not known."""
         settings = self.host.fleet[name]
         if settings.socket_interface == "fabric" and settings.form != "ring" and settings.fabric:
             return next(iter(settings.fabric.values())).ip
@@ -240,14 +263,16 @@ class Server:
                 "pyinfra INVENTORY deploys/cluster.py",
             )
         plan.refuse(self.lint(known and replace(known, sizing=self.sizing)))
-        form = unit_files.form(wish, known, self.mine) if known else self.mine.serve_form
+        form = self.form(known)
         if self.rank == 0 and form and wish.nodes > 1:
             self.meets(form)
+        if self.standing:
+            standing.judge(wish, self.image, self.mine, self.host.found)
 
     def meets(self, form: str) -> None:
         """Raise Refusal where the nodes cannot meet at the port of that form on this host, which leads."""
-        standing = self.host.settings.ray_image is not None
-        neighbours.meets(form, self.found, self.record, self.others, standing=standing)
+        taken = self.host.settings.ray_image is not None
+        neighbours.meets(form, self.found, self.record, self.others, standing=taken)
 
     def lint(self, chosen: Chosen | None) -> list[Finding]:
         """What is held against it, as far as it is known what is in the image; vLLM's own mode is in any.
@@ -255,7 +280,7 @@ class Server:
         Raises Refusal where the memory has no room for it.
         """
         wish = self.wish.sized((chosen and chosen.sizing) or self.sizing)
-        form = unit_files.form(self.wish, chosen, self.mine) if chosen else self.mine.serve_form or "multinode"
+        form = self.form(chosen) or "multinode"
         vllm = version(chosen.vllm) if chosen and chosen.vllm else None
         machine, asked = self.host.found.identity.machine, self.sources
         return plan.lint_of(wish, asked.find, form, vllm, machine, asked.rules(), asked.tables())
@@ -286,7 +311,7 @@ class Server:
             return False
         if self.stale(self.files(known)):
             return False
-        if self.idle:
+        if self.idle or not self.has_unit:
             return not found.trial
         if found.trial or found.events or not found.runs or found.image != known.id:
             return False
@@ -322,6 +347,8 @@ class Server:
 
     def told(self) -> Iterator[str]:
         """What a person should know before it is so; of the host that answers. Raises Refusal."""
+        if self.standing:
+            yield standing.NOTE
         yield from plan.told(self.wish, self.lint(None))
         yield from listen.warnings(self.mine, self.record, self.at())
 

@@ -11,8 +11,12 @@ from typing import Any
 from sparkrig.parsing import bounds
 from sparkrig.value import Value
 
+UNIT = "sparkrig-ray"  # and its container
+STATE = "/var/lib/sparkrig/ray"  # sessions and what is spilled; the path is as short as sockets need it
+PORT = 6379
+
 _UNITS = ("ActiveState", "UnitFileState", "NRestarts")
-_ROWS = frozenset({"unit", "image", "container", "version", "nodes", "usage", "groups", "jobs"})
+_ROWS = frozenset({"unit", "image", "container", "token", "version", "nodes", "usage", "groups", "jobs"})
 _GIB = 2**30
 _ID = re.compile(r"[0-9a-f]{1,64}")
 
@@ -42,7 +46,8 @@ class Ray(Value):
 
     unit: properties of the unit, as systemd calls them; image: ID of the declared image, empty where it is not
     there; runs: ID of the one that runs. Of the head alone: version: of Ray; nodes: None where it does not answer;
-    store: GiB of the object stores that are used, and all of them; held: what ended launches have left.
+    store: GiB of the object stores that are used, and all of them; held: what ended launches have left;
+    stale: whether it runs with another token than the host has.
     """
 
     unit: Mapping[str, str] = field(default_factory=dict)
@@ -52,6 +57,11 @@ class Ray(Value):
     nodes: tuple[Node, ...] | None = None
     store: tuple[float, float] | None = None
     held: tuple[Held, ...] = ()
+    stale: bool = False
+
+    @property
+    def up(self) -> bool:
+        return self.unit.get("ActiveState") == "active"
 
     @property
     def alive(self) -> set[str]:
@@ -67,9 +77,11 @@ class Ray(Value):
     @property
     def lack(self) -> str:
         """Why the unit is not as it should be; empty where it is."""
-        if self.unit.get("ActiveState") != "active":
+        if not self.up:
             return f"it is {self.unit.get('ActiveState', 'absent')}"
-        return "" if self.unit.get("UnitFileState") == "enabled" else "it does not start with the host"
+        if self.unit.get("UnitFileState") != "enabled":
+            return "it does not start with the host"
+        return "it runs with another token than the host has" if self.stale else ""
 
 
 def parse(lines: Iterable[str]) -> Ray:
@@ -87,6 +99,7 @@ def parse(lines: Iterable[str]) -> Ray:
         unit={name: unit[name] for name in _UNITS if name in unit},
         image=words.get("image", ""),
         runs=words.get("container", ""),
+        stale=words.get("token") == "stale",
         version=_version(told.get("version")),
         nodes=None if nodes is None else tuple(node for row in nodes for node in _node(row)),
         store=_store(told.get("usage")),

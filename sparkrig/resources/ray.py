@@ -7,7 +7,7 @@ addresses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
@@ -15,7 +15,7 @@ from sparkrig import programs
 from sparkrig.cure import Cure, advice, on_host, quoted, with_setting
 from sparkrig.files import SECRETS_FILE, File, Managed
 from sparkrig.fleet import Fleet
-from sparkrig.host.ray import Ray, parse
+from sparkrig.host.ray import PORT, STATE, UNIT, Ray, parse
 from sparkrig.network.environment import CONTAINER_ENV
 from sparkrig.refusal import Refusal
 from sparkrig.resources import file_diff
@@ -27,17 +27,16 @@ from sparkrig.resources.resource import Changes, Resource
 from sparkrig.resources.time import TIME
 from sparkrig.serving import last_deploy
 from sparkrig.serving.budget import BESIDE_GIB, GIB, MEMORY_GIB
-from sparkrig.serving.served import ASIDE
-from sparkrig.serving.unit_files import command_line, unit_word
+from sparkrig.serving.served import ASIDE, STANDING, Service
+from sparkrig.serving.unit_files import cached, command_line, unit_word
 from sparkrig.serving.wish import MODELS
 from sparkrig.text import bare_name, listed
 
-UNIT = "sparkrig-ray"
 UNIT_FILE = f"/etc/systemd/system/{UNIT}.service"
-STATE = "/var/lib/sparkrig/ray"  # sessions and what is spilled; the path is as short as sockets need it
-PORT, NODE_PORT, OBJECT_PORT, DASHBOARD_PORT = 6379, 6380, 6381, 8265
+NODE_PORT, OBJECT_PORT, DASHBOARD_PORT = 6380, 6381, 8265
 SETTLE = programs.text("operations/ray_settle.sh")
 
+_TOKEN = "RAY_AUTH_TOKEN"  # noqa: S105 - its name
 _KEPT_DAYS = 7
 _FULL = "0.9"  # of the disk: nothing is spilled beyond it (RAY_local_fs_capacity_threshold, ray_config_def.h)
 _WORKER_PORTS = ("11000", "11999")  # Ray's own, from 10002 on, would take ports that servers have here
@@ -109,7 +108,7 @@ class RayCluster(Resource[Ray]):
         on, found = subject.settings.ray_image is not None, self.seen(subject)
         wanted = [File(UNIT_FILE, unit_text(subject))] if on else []
         made = Changes.of(wanted, subject.found.files, self.files)
-        lack = _lack(found) if on else "it still runs" if found.unit.get("ActiveState") == "active" else ""
+        lack = (_lack(found) or _other_token(subject)) if on else "it still runs" if found.up else ""
         reload = (UNIT_FILE,) if made or lack else ()
         fetch = bool(made.write) or not found.image
         return RayChanges(made.wanted, made.write, made.remove, reload, lack=lack, fetch=on and fetch)
@@ -237,13 +236,19 @@ def unit_text(subject: Subject) -> str:
 
 
 def _docker(subject: Subject, *, many: bool) -> Sequence[str]:
-    """The command, up to the image. Its shared memory is its own, and goes with it."""
+    """The command, up to the image.
+
+    Its shared memory and its processes are its own, and go with it; a server on the cluster shares them, for its
+    workers start here (`unit_files.docker_words`).
+    """
     mine = subject.settings
     rdma = ["--device", "/dev/infiniband", "--cap-add", "IPC_LOCK"] if many else []
     environment = {
         "RAY_ADDRESS": f"{address(subject, head(subject))}:{PORT}",
         "RAY_AUTH_MODE": "token",
         "RAY_local_fs_capacity_threshold": _FULL,
+        "VLLM_HOST_IP": str(address(subject, subject.name)),  # a worker of vLLM would guess it [@vllm-source]
+        "NVIDIA_VISIBLE_DEVICES": "all",
     }
     return [
         *(
@@ -259,12 +264,13 @@ def _docker(subject: Subject, *, many: bool) -> Sequence[str]:
             "--runtime",
             "nvidia",
         ),
-        *("--network", "host", "--shm-size", f"{_bytes(mine.ray_store_gib + 1)}"),
+        *("--network", "host", "--ipc", "shareable", "--shm-size", f"{_bytes(mine.ray_store_gib + 1)}"),
         *("--ulimit", "memlock=-1", "--ulimit", "nofile=1048576", "--oom-score-adj", "500"),
         *rdma,
         *("--env-file", CONTAINER_ENV, "--env-file", SECRETS_FILE),
         *(word for name, value in environment.items() for word in ("--env", f"{name}={value}")),
         *("--volume", f"{STATE}:{STATE}", "--volume", f"{mine.weights}:{MODELS}:ro"),
+        *(word for mount in cached() for word in ("--volume", mount)),
         *("--entrypoint", "ray", str(mine.ray_image)),
     ]
 
@@ -301,6 +307,19 @@ def _bytes(gib: float) -> int:
 
 
 # --- what is there
+
+
+def _other_token(subject: Subject) -> str:
+    """That a deploy writes another token before it comes to the node, which reads it when it starts."""
+    value = subject.secrets.get(_TOKEN) if isinstance(subject.secrets, Mapping) else None
+    other = RAY.seen(subject).up and value is not None and not subject.found.secrets.holds(_TOKEN, value)
+    return "the declared token is another one" if other else ""
+
+
+def on_it(subject: Subject) -> list[str]:
+    """The units of the servers that run on the cluster, as this host has a part in them."""
+    records = last_deploy.records(subject.found.files, subject.found.serving)
+    return [Service(name).unit for name, record in records.items() if record.form == STANDING]
 
 
 def _lack(found: Ray) -> str:

@@ -214,7 +214,8 @@ def _of(subject: _Subject) -> Iterator[Check]:
     if record.rank == served.ASIDE:
         return
     state = found.unit.get("ActiveState", "absent")
-    yield check("serve.unit", found.runs, "active, enabled", _unit(subject), cure)
+    if record.unit:
+        yield check("serve.unit", found.runs, "active, enabled", _unit(subject), cure)
     yield from _events(subject)
     yield _image(subject, record)
     yield from _alike(subject, record)
@@ -278,6 +279,9 @@ def _image(subject: _Subject, record: Record) -> Check:
     serving, want = subject.serving, _short(record.image)
     if not serving.has(record.image):
         return Check("serve.image", want, "absent", "missing", subject.serve)
+    if record.form == served.STANDING and (ray := subject.found.read("ray").image) != record.image:
+        want = f"that of the standing Ray cluster ({_short(ray) or 'none'})"
+        return Check("serve.image", want, _short(record.image), "drift", subject.serve)
     runs = serving.image or record.image
     return check("serve.image", runs == record.image, want, _short(runs), subject.serve)
 

@@ -13,7 +13,7 @@ from sparkrig.host.images import Image
 from sparkrig.parsing import bounds
 from sparkrig.serving import gguf
 from sparkrig.serving.runtimes import VLLM
-from sparkrig.serving.served import Service, Serving
+from sparkrig.serving.served import ASIDE, STANDING, Service, Serving
 from sparkrig.serving.wish import Sizing
 
 _OF_OTHERS = ("engine", "share", "held", "gguf")  # fields of a record which vLLM's does not have
@@ -24,8 +24,8 @@ class Record:
     """What was deployed last on a host, as it is kept there.
 
     model: its name in the catalogue; checkpoint: OWNER/NAME; image: by its ID on this host; name: by which it
-    was asked for; form: solo, ray or multinode; rank: 0 answers, ASIDE has no part in it; vllm: version in the
-    image, empty where it is unknown; files: SHA-256 of each file of ours by its path; wish: digest of what the
+    was asked for; form: solo, ray, multinode or standing; rank: 0 answers, ASIDE has no part in it; vllm: version
+    in the image, empty where it is unknown; files: SHA-256 of each file of ours by path; wish: digest of what the
     memory was decided for; utilization, context: what was decided, 0 where nothing was; listen: the setting, empty
     where it is the default; at: ADDRESS:PORT of each place where it answers;
     management: the address that stood for `management`; key: whether it asks for one; entrypoint: as Chosen has
@@ -71,6 +71,11 @@ class Record:
         """What was decided; None for a host that has no part in it."""
         decided = Sizing(self.utilization, self.context, self.engine, self.share, self.held, self.cache)
         return decided if self.utilization else None
+
+    @property
+    def unit(self) -> bool:
+        """Whether its host runs a unit of it: on the standing Ray cluster the head alone does."""
+        return self.rank == 0 or (self.rank != ASIDE and self.form != STANDING)
 
     @property
     def ids(self) -> tuple[str, ...]:

@@ -56,13 +56,19 @@ def meets(
     record: of the server until now; while that runs in the same form, the port is its own; standing: whether a
     Ray cluster is declared, which has that of Ray.
     """
+    on = next((name for name, each in others.items() if each.form == form == served.STANDING), None)
+    if on is not None:
+        raise Refusal(
+            f"{Service(on)} has the GPUs of the standing Ray cluster, which has one a host",
+            with_setting("serve_form", "multinode", ", or with serve_nodes=1 where one Spark is enough"),
+        )
     port = MEETING.get(form)
     if port is None:
         return
     if standing and form == "ray":
         raise Refusal(
             f"the standing Ray cluster has port {port}, and a server begins Ray of its own there",
-            with_setting("serve_form", "multinode", ", or as a job of the cluster (sparkrig docs ray)"),
+            with_setting("serve_form", "multinode", ", or serve_nodes, with all hosts of the cluster"),
         )
     free = "multinode" if form == "ray" else "ray"
     for name, other in others.items():

@@ -360,6 +360,7 @@ def lint_of(
     meeting = ["--nnodes", str(asked.nodes), "--node-rank", "0", "--master-addr", "$SPARKRIG_HEAD"]
     more = {  # as start.sh does
         "ray": ["--distributed-executor-backend", "ray"],
+        served.STANDING: ["--distributed-executor-backend", "ray"],
         "multinode": ["--distributed-executor-backend", "mp", *meeting],
     }
     words = ["docker", *docker_words(asked, "/srv/models", [])]

@@ -26,11 +26,12 @@ SERVICE = f"/etc/systemd/system/{UNIT}.service"
 SOCKET = f"/etc/systemd/system/{PORT_UNIT}.socket"
 PROXY = f"/etc/systemd/system/{PORT_UNIT}.service"
 WATCH = f"/etc/systemd/system/{WATCH_UNIT}.service"
-# What the watch has taken the place of: no deploy writes them, and each removes them.
+# What the watch has taken the place of: each deploy removes them.
 MEMORY_UNIT = f"{UNIT}-memory"
 BEFORE = ("/usr/local/lib/sparkrig/serve/memory.sh", f"/etc/systemd/system/{MEMORY_UNIT}.service")
 # The token that nodes of Ray show each other. A deploy makes it; no record keeps it, and only its digest is shown.
 RAY_ENV = "/etc/sparkrig/serve/ray.env"
+STANDING = "standing"  # the form of a server on the standing Ray cluster: the head alone has a unit
 _VARIABLE = "RAY_AUTH_TOKEN"
 PATHS = (RECORD, ENVIRONMENT, START, STEPS, WATCHER, BRAKE, SERVICE, SOCKET, PROXY, WATCH, *BEFORE)
 KEPT = (*PATHS, RAY_ENV)  # on the host alone, until a trial is over
@@ -200,7 +201,7 @@ class Own:
     the container's, by its ID; since: when it began to run; bound: ADDRESS:PORT that the public port is open on,
     as ss has it; health: HTTP status of its /health, 0 where nothing answers, None where that was not asked;
     trial: whether a configuration is on trial; token: a digest of the nodes' token of Ray, empty where there is
-    none that root alone may read; events: what the watch did since the last deploy, as long as it counts.
+    none that root alone may read; events: what the watch did, as long as it counts; part: whether Ray has it.
     """
 
     unit: Mapping[str, str] = field(default_factory=dict)
@@ -212,6 +213,7 @@ class Own:
     trial: bool = False
     token: str = ""
     events: tuple[Event, ...] = ()
+    part: bool = False
 
 
 @dataclass(frozen=True)
@@ -341,6 +343,7 @@ def _own(rows: Sequence[tuple[str, str]]) -> Own:
         trial="trial" in first,
         token=first.get("token", ""),
         events=events_of(rest for word, rest in rows if word == "event"),
+        part="part" in first,
     )
 
 

@@ -60,7 +60,7 @@ def beside(serving: Serving, others: Mapping[str, Record], memory_gib: float | N
     for name, record in others.items():
         if record.rank != ASIDE:
             seen = serving.of(Service(name))
-            loaded = seen.active and seen.health in (None, 200)
+            loaded = (seen.active or seen.part) and seen.health in (None, 200)
             engine = runtime(record.engine)
             share = record.utilization * total
             there.append(Beside(Service(name), share, loaded, engine.share or engine.context))
@@ -139,7 +139,8 @@ def _held(serving: Serving, record: Record | None) -> float:
 
     One that has not loaded yet has not taken it: then that much more would be more than there is.
     """
-    if serving.memory is None or record is None or not serving.active or serving.health not in (None, 200):
+    up = serving.active or serving.part
+    if serving.memory is None or record is None or not up or serving.health not in (None, 200):
         return 0.0
     # of a cache whose size vLLM was told, what `_cache` kept spare was never taken
     never = spread(record.nodes) if record.cache else 0.0

@@ -83,9 +83,9 @@ class Phase:
 class Startup:
     """One node on its way up.
 
-    form: solo, ray, multinode, or empty where start.sh has not begun; address: of this node in the network of the
-    nodes; seconds: from the begin to the first answer, or until now; quiet: seconds without a line of any kind;
-    nodes: how many there are, 0 where that is not known.
+    form: solo, ray, standing, multinode, or empty where start.sh has not begun; address: of this node in the
+    network of the nodes; seconds: from the begin to the first answer, or until now; quiet: seconds without a
+    line of any kind; nodes: how many there are, 0 where that is not known.
     """
 
     state: State

@@ -14,7 +14,7 @@ from sparkrig.bandwidth import nccl
 from sparkrig.bandwidth.nccl_preflight import GIB, KEPT_SHARE
 from sparkrig.cure import Cure, cure_of, deploy, on_host, verb
 from sparkrig.host.images import one
-from sparkrig.serving.served import UNNAMED, Service
+from sparkrig.serving.served import STANDING, UNNAMED, Service
 from sparkrig.serving.startup import DOING, Line, Name, Seen, Startup, attempts
 from sparkrig.signatures import first_line, of, table
 from sparkrig.verdict import Level, Verdict
@@ -73,14 +73,17 @@ def _judged(hosts: Mapping[str, tuple[Seen, Startup]]) -> dict[str, Verdict]:
 
 
 def _idle(hosts: Mapping[str, tuple[Seen, Startup]], server: str) -> dict[str, Verdict]:
-    """The hosts without a part in what one of them serves."""
-    idle = Verdict("healthy", "", f"it has no part in what {server} serves")
+    """The hosts without a part of their own in what one of them serves."""
+    said = f"it has no part in what {server} serves"
+    if hosts[server][1].form == STANDING:
+        said = f"its part in what {server} serves is a worker of sparkrig-ray"
+    idle = Verdict("healthy", "", said)
     return {name: idle for name, (_, startup) in hosts.items() if startup.state == "absent"}
 
 
 def _alone(startup: Startup) -> bool:
-    """Whether start.sh was started to serve by itself; where its first line is missing there is no form."""
-    return startup.role == "alone" and bool(startup.form)
+    """Whether start.sh was started to serve without one elsewhere; without its first line there is no form."""
+    return bool(startup.form) and (startup.role == "alone" or startup.form == STANDING)
 
 
 def _drift(hosts: Mapping[str, tuple[Seen, Startup]]) -> Verdict | None:

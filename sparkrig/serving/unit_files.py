@@ -9,7 +9,7 @@ from typing import Any
 
 from sparkrig import programs
 from sparkrig.files import SECRETS_FILE, File, Found
-from sparkrig.host import images
+from sparkrig.host import images, ray
 from sparkrig.host.images import Image
 from sparkrig.network import environment
 from sparkrig.refusal import Refusal
@@ -38,7 +38,7 @@ _HEAD = "# Written by sparkrig: docs/serving.md\n"
 
 
 def form(asked: Wish, chosen: Chosen, settings: Settings) -> str:
-    """How the nodes become one server: beside a standing Ray cluster, which has Ray's port, by vLLM's own mode.
+    """How the nodes become one server of their own: beside a standing Ray, which has Ray's port, by vLLM's.
 
     Raises Refusal for Ray in an image without it.
     """
@@ -55,7 +55,10 @@ def files(asked: Wish, chosen: Chosen, node: Node, mine: Settings) -> list[File]
     """Every file of one host."""
     if node.rank == served.ASIDE:
         return [_record(asked, Chosen(""), "", node, mine, [])]
-    how, sized, at = form(asked, chosen, mine), asked.sized(chosen.sizing), Service(mine.serve_name).of
+    how = served.STANDING if node.standing else form(asked, chosen, mine)
+    if node.standing and node.rank:
+        return [_record(asked, chosen, how, node, mine, [])]
+    sized, at = asked.sized(chosen.sizing), Service(mine.serve_name).of
     made = [
         File(at(served.START), at(programs.file("serving/start.sh")), "0755"),
         File(at(served.BRAKE), at(programs.file("serving/brake.sh")), "0755"),
@@ -191,6 +194,8 @@ def _environment(asked: Wish, how: str, node: Node, settings: Settings) -> str:
             "SPARKRIG_HEAD": str(node.head),
             "SPARKRIG_ADDRESS": str(node.address),
         }
+    if how == served.STANDING:  # where vLLM has its sockets: its worker beside it is in another container
+        orders["VLLM_RPC_BASE_PATH"] = ray.STATE
     return _HEAD + "".join(f"{name}={value}\n" for name, value in {**asked.environment, **orders}.items())
 
 
@@ -201,10 +206,12 @@ def docker_words(
     *,
     through: bool = False,
     service: Service = served.UNNAMED,
+    standing: bool = False,
 ) -> list[str]:
     """`run` and its options, up to the image. secret: files of variables that root alone may read.
 
-    through: whether the image's own entrypoint starts the script, which follows the image then.
+    through: whether the image's own entrypoint starts the script, which follows the image then; standing: whether
+    it is on the standing Ray cluster.
     The nvidia runtime is the one that the cluster deploy registers; --gpus would need the toolkit's other hook.
     The journal has what the server prints, so docker keeps no second copy.
     """
@@ -215,17 +222,33 @@ def docker_words(
         *(f"{weights}/{path}:{MODELS}/{path}:ro" for path in asked.ids),
         f"{service.of(served.START)}:{_SCRIPT}:ro",
         *([f"{service.of(served.STEPS)}:{_STEPS}:ro"] if asked.steps else []),
-        *(f"{service.of(_CACHE)}/{name}:{inside}" for name, inside in _CACHES.items()),
+        *cached(service),
+        *([f"{ray.STATE}:{ray.STATE}"] if standing else []),
     ]
+    # its workers are processes of that container: they share memory, and Ray looks up the process it speaks to
+    shared = [word for kind in ("--ipc", "--pid") for word in (kind, f"container:{ray.UNIT}")] if standing else []
     return [
         *("run", "--rm", "--name", service.unit, "--log-driver", "none", "--runtime", "nvidia"),
-        *("--network", "host", "--ipc", "host", "--ulimit", "memlock=-1", "--ulimit", "nofile=1048576"),
+        *(
+            "--network",
+            "host",
+            *(shared or ("--ipc", "host")),
+            "--ulimit",
+            "memlock=-1",
+            "--ulimit",
+            "nofile=1048576",
+        ),
         *("--oom-score-adj", "500"),  # if the kernel must end a process, then the server and not ssh
         *rdma,
         *(word for file in files for word in ("--env-file", file)),
         *(word for mount in mounts for word in ("--volume", mount)),
         *(() if through else ("--entrypoint", _first(asked))),
     ]
+
+
+def cached(service: Service = served.UNNAMED) -> list[str]:
+    """The mounts of what is worth keeping from one start to the next."""
+    return [f"{service.of(_CACHE)}/{name}:{inside}" for name, inside in _CACHES.items()]
 
 
 def _first(asked: Wish) -> str:
@@ -245,6 +268,7 @@ def _service(asked: Wish, chosen: Chosen, how: str, node: Node, mine: Settings) 
         _SSH_FIRST,
         "Wants=network-online.target",
         "Requires=docker.service",
+        *([f"Requires={ray.UNIT}.service", f"After={ray.UNIT}.service"] if how == served.STANDING else []),
         f"RequiresMountsFor={unit_word(mine.weights)}",  # or docker makes an empty folder where a disk is late
         *([f"Wants={' '.join(wants)}"] if wants else []),
         # a load takes minutes, so that five of them are some hours of trying; a node whose peer is off waits for
@@ -279,13 +303,21 @@ def _docker(asked: Wish, chosen: Chosen, how: str, mine: Settings) -> list[str]:
         *([SECRETS_FILE] if mine.secrets else []),
         *([service.of(served.RAY_ENV)] if served.makes_token(how, mine.secrets) else []),
     ]
-    begin = docker_words(asked, mine.weights, secret, through=bool(chosen.entrypoint), service=service)
+    begin = docker_words(
+        asked,
+        mine.weights,
+        secret,
+        through=bool(chosen.entrypoint),
+        service=service,
+        standing=how == served.STANDING,
+    )
     script = [_first(asked)] if chosen.entrypoint else []
     return ["/usr/bin/docker", *begin, chosen.id, *script, *asked.words]
 
 
 def _description(asked: Wish, node: Node) -> str:
     where = f"node {node.rank} of {asked.nodes}" if asked.nodes > 1 else "one Spark"
+    where = "on the standing Ray cluster" if node.standing else where
     return f"{asked.runtime.name} serves {asked.gguf or asked.checkpoint.id} ({where})"
 
 

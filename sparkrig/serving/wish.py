@@ -140,10 +140,12 @@ class Node:
     """One host's part.
 
     rank: 0 answers, served.ASIDE has none; head, address: of the network that the nodes use, None for a lone one;
-    management: address of the network that ssh came in on, None where it is not known.
+    management: address of the network that ssh came in on, None where it is not known; standing: whether it is on
+    the standing Ray cluster, whose head is meant then.
     """
 
     rank: int = 0
     head: IPv4Address | None = None
     address: IPv4Address | None = None
     management: IPv4Address | None = None
+    standing: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from sparkrig.host import driver, update_record
 from sparkrig.host.upgrade import Move
@@ -15,9 +15,18 @@ _UP = ("active", "activating", "reloading")  # one that loads a model is activat
 
 
 def record(
-    id: str, typed: str, to: str, parts: Collection[str], found: Foreseen, prospect: Prospect
+    id: str,
+    typed: str,
+    to: str,
+    parts: Collection[str],
+    found: Foreseen,
+    prospect: Prospect,
+    served: Collection[str],
 ) -> update_record.Record:
-    """What is agreed to, as the host keeps it. id: of the update; typed: the command; to, parts: its options."""
+    """What is agreed to, as the host keeps it.
+
+    id: of the update; typed: the command; to, parts: its options; served: what stops for it.
+    """
     plan, upgrade, kernel = prospect.plan, found.upgrade, found.seen.identity.kernel
     installs = upgrade.installs if upgrade else {}
     new = tuple(name for name, move in installs.items() if not move.before)
@@ -40,7 +49,7 @@ def record(
         drop=tuple(filter(driver.is_library, new))
         if found.asked.words
         else (),  # no other driver can be beside it
-        served=tuple(running(found.seen.serving)),
+        served=tuple(served),
         firmware={
             part.device: update_record.Firmware(part.which, "" if part.state == "pending" else part.offered)
             for part in prospect.offered
@@ -58,6 +67,14 @@ def running(serving: Serving) -> Iterator[str]:
     for name, own in serving.named.items():
         if name and own.unit.get("ActiveState") in _UP:
             yield name
+
+
+def served(mine: Serving, peers: Iterable[Serving]) -> tuple[str, ...]:
+    """What stops for the update of a host: its servers, and those of a peer that it is a node of by Ray alone."""
+    others = {name for peer in peers for name in running(peer)}
+    there = {"-": mine, **mine.named}
+    nodes = [name for name, own in there.items() if name and own.part and name in others]
+    return (*running(mine), *nodes)
 
 
 def irreversible(prospect: Prospect) -> str:

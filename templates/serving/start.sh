@@ -4,11 +4,11 @@
 #   start.sh vllm serve MODEL ...    the same words on every node; what makes a node a part comes from here
 #
 #   SPARKRIG_ENGINE    vllm (without it), sglang or llama.cpp
-#   SPARKRIG_FORM      solo, ray, or multinode (vLLM's own, which needs no Ray)
+#   SPARKRIG_FORM      solo, ray, standing (on a Ray cluster that is there), or multinode (vLLM's own, without Ray)
 #   SPARKRIG_PORT      where the API is to answer
 #   SPARKRIG_NODES     how many nodes there are; this one and the next three are not asked for where solo
 #   SPARKRIG_RANK      0 on the head, which answers the API; 1 and so on elsewhere
-#   SPARKRIG_HEAD      address of the head, of the network that the nodes are to use
+#   SPARKRIG_HEAD      address of the head, of Ray's where standing, of the network that the nodes are to use
 #   SPARKRIG_ADDRESS   address of this node in that network
 #   SPARKRIG_WAIT      seconds that nodes wait for each other (600)
 #   RAY_AUTH_TOKEN     what nodes of Ray show each other; without it, whoever reaches them may join
@@ -86,10 +86,11 @@ def listens(address, port, seconds):
     sys.exit(why)
 
 
-def formed(address, wanted, seconds):
+def formed(address, wanted, seconds, gpus):
     """Wait until a task ran on that many nodes of the Ray cluster; print how each does whenever that changes.
 
-    That Ray calls a node alive is not enough: it takes a minute to notice that it cannot reach one.
+    That Ray calls a node alive is not enough: it takes a minute to notice that it cannot reach one. Of so many GPUs
+    each is to be free, too: vLLM ends at once where the one beside it is taken.
     """
     import ray
     from ray.exceptions import RayError
@@ -116,13 +117,17 @@ def formed(address, wanted, seconds):
         works = {at for node, at in nodes.items() if node in working}
         silent = {*nodes.values()} - works
         state = ", ".join([at + " works" for at in sorted(works)] + [at + " is silent" for at in sorted(silent)])
+        free = int(ray.available_resources().get("GPU", 0))
+        if free < int(gpus):
+            state += ", %d of %s GPUs are free" % (free, gpus)
         if state != before:
             print("sparkrig: nodes", len(works), "of", wanted + ":", state)
         before = state
-        if len(works) >= int(wanted):
+        if len(works) >= int(wanted) and free >= int(gpus):
             return
         if time.monotonic() > end:
-            say("trouble", "not-formed", "after " + seconds + " s Ray has " + state)
+            cause = "not-formed" if len(works) < int(wanted) else "placement"
+            say("trouble", cause, "after " + seconds + " s Ray has " + state)
             sys.exit(1)
 
 
@@ -168,7 +173,7 @@ def answers(port, server):
 globals()[sys.argv[1]](*sys.argv[2:])
 '
 
-form=${SPARKRIG_FORM:?solo, ray or multinode is expected}
+form=${SPARKRIG_FORM:?solo, ray, standing or multinode is expected}
 port=${SPARKRIG_PORT:?a port is expected}
 rank=0
 if [ "$form" != solo ]; then
@@ -237,31 +242,33 @@ case $form in
     begin "$@" --port "$port"
     ;;
 
-  ray)
+  ray | standing)
     command -v ray >/dev/null || fail no-ray "this image has no ray"
     # Ray 2.61 asks for a token by default, and 2.51 and earlier cannot: said here, it is the same in all.
     if [ -n "${RAY_AUTH_TOKEN:-}" ]; then export RAY_AUTH_MODE=token; else export RAY_AUTH_MODE=disabled; fi
     # Its monitor takes page cache for pressure, and its defaults keep 30 % of the memory and a worker for each core.
     export RAY_memory_monitor_refresh_ms="${RAY_memory_monitor_refresh_ms:-0}"
     part="--node-ip-address=$address --num-cpus=2 --object-store-memory=1073741824 --disable-usage-stats"
-    if [ "$rank" != 0 ]; then
+    if [ "$rank$form" = 0ray ]; then
+      # shellcheck disable=SC2086  # a list of words
+      ray start --head --port="$RAY_PORT" --include-dashboard=false $part
+    else
       why=$(python listens "$head" "$RAY_PORT" "$patience" 2>&1) ||
         fail no-head "nothing answered at $head:$RAY_PORT within $patience s ($why)"
-      say phase head-up "$head:$RAY_PORT"
-      # shellcheck disable=SC2086  # a list of words
-      exec ray start --address="$head:$RAY_PORT" $part --block
     fi
+    say phase head-up "$head:$RAY_PORT"
     # shellcheck disable=SC2086
-    ray start --head --port="$RAY_PORT" --include-dashboard=false $part
-    say phase head-up "$address:$RAY_PORT"
-    python formed "$address:$RAY_PORT" "$nodes" "$patience" || exit 1
+    if [ "$rank" != 0 ]; then exec ray start --address="$head:$RAY_PORT" $part --block; fi
+    gpus=0
+    if [ "$form" = standing ]; then gpus=$nodes; fi
+    python formed "$head:$RAY_PORT" "$nodes" "$patience" "$gpus" || exit 1
     say phase formed "nodes=$nodes"
     # vLLM hands the head's NCCL settings to all nodes; interfaces and devices may have other names there.
     config=${VLLM_CONFIG_ROOT:-${XDG_CONFIG_HOME:-${HOME:-/root}/.config}/vllm}
     mkdir -p "$config"
     env | sed -n 's/^\(\(NCCL\|UCX\)_[A-Za-z0-9_]*\)=.*/"\1"/p' | paste -sd, - | sed 's/.*/[&]/' \
       >"$config/ray_non_carry_over_env_vars.json"
-    export RAY_ADDRESS="$address:$RAY_PORT" # or vLLM would begin a cluster of its own
+    export RAY_ADDRESS="$head:$RAY_PORT" # or vLLM would begin a cluster of its own
     begin "$@" --port "$port" --distributed-executor-backend ray
     ;;
 
@@ -275,6 +282,6 @@ case $form in
     ;;
 
   *)
-    fail form "SPARKRIG_FORM is $form, and solo, ray or multinode was expected"
+    fail form "SPARKRIG_FORM is $form, and solo, ray, standing or multinode was expected"
     ;;
 esac

@@ -13,17 +13,19 @@ import pytest
 
 from lab import pair as lab
 from lab import ssh
+from sparkrig.host.ray import UNIT
 from sparkrig.resources import ray
 from tests.faults.record import Seen
 from tests.lab import real_ray
 from tests.lab.commands import assert_state, deploy, run
 from tests.lab.guests import Guest, Pair
 from tests.lab.links import wait_for_carrier
-from tests.lab.ray import DEPLOY, TOKEN, amiss, carry, inventory, left, until_missing, until_whole
-from tests.lab.serving import unit
+from tests.lab.ray_cluster import TOKEN, carry, inventory, left, until_missing, until_whole
+from tests.lab.serving import unit, wrong
 
 pytestmark = [pytest.mark.exhaustive, pytest.mark.timeout(3600)]
 
+DEPLOY = "deploys/ray.py"
 SIZES = "'ray_memory_gib': 1, 'ray_store_gib': 0.1, 'ray_wait': 120, 'ray_cpus': 1"
 SWAP = (
     "sudo fallocate -l 2GiB /more && sudo chmod 600 /more && sudo mkswap -q /more && sudo swapon /more && "
@@ -40,8 +42,8 @@ def declared(deployed: Pair, tmp_path: Path) -> str:
     for guest in deployed:
         guest.output(SWAP)
     id = real_ray.install(deployed.a.node, tmp_path)
-    carry(deployed, real_ray.NAME)
-    return inventory(tmp_path / "one", repr(id), tmp_path / "token", SIZES)
+    carry(*deployed, image=real_ray.NAME)
+    return inventory(tmp_path / "one", repr(id), sizes=SIZES)
 
 
 def steps_that_change(declared: str) -> set[str]:
@@ -58,7 +60,7 @@ def gathered(declared: str) -> str:
 
 def job(head: Guest) -> subprocess.Popen[bytes]:
     """A job that takes a GPU for ten minutes, begun on the head."""
-    line = f"sudo docker exec {ray.UNIT} python3 -c '{WAITS}'"
+    line = f"sudo docker exec {UNIT} python3 -c '{WAITS}'"
     return subprocess.Popen(ssh.command(head.node, line), stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -68,9 +70,10 @@ def test_real_ray_stands_and_whoever_was_lost_joins_again(declared: str, deploye
         done = deploy(inventory=declared, file=file)
         assert done.code == 0, done.stderr[-3000:]
     for guest in deployed:
-        assert unit(guest, ray.UNIT) == "active" and "raylet" in guest.output("ps -eo args")
+        assert unit(guest, UNIT) == "active" and "raylet" in guest.output("ps -eo args")
         assert TOKEN not in guest.output(f"cat {ray.UNIT_FILE}; ps -eo args")
-    assert not amiss(declared)
+    rows = {id for _, id in wrong(declared)[1]}
+    assert not {id for id in rows if id.startswith("ray.")}, rows
     assert_state(declared, "tests/state/test_ray.py")
     assert steps_that_change(declared) == set()
     told = gathered(declared)

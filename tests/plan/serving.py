@@ -48,6 +48,7 @@ class Spark:
     health: int | None = None
     trial: bool = False
     token: str = ""
+    part: bool = False
     events: tuple[str, ...] = ()  # of the watch, as it writes them
     memory: tuple[float, float] | None = (121.7, 116.7)  # GiB, and how much of it is available
     others: tuple[str, ...] = ()
@@ -76,6 +77,7 @@ class Spark:
         unit = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": ""}
         lines = ["trial"] if self.trial else []
         lines += [f"token {self.token}"] if self.token else []
+        lines += ["part"] if self.part else []
         lines += [f"event {event}" for event in self.events]
         lines += [f"unit {name}={value}" for name, value in {**unit, **self.unit}.items()]
         lines += [f"port {self.port}"]
@@ -135,12 +137,13 @@ def files(
     ray: bool = False,
     image: str = IMAGE,
     sized: Sizing | None = None,
+    standing: bool = False,
     **changes: Any,
 ) -> list[File]:
     mine = Fleet.parse({"x": {"model": model, **DATA, **changes}})["x"]
     asked = plan.wish(_catalogue().find, mine, 2 if nodes == 2 else 1)
     addresses = [Fleet.parse({"x": {"fabric": FABRIC[each]}})["x"].fabric["enp1s0f0np0"].ip for each in (A, B)]
-    node = Node(rank, addresses[0], addresses[rank]) if nodes == 2 else Node(rank)
+    node = Node(rank, addresses[0], addresses[rank], standing=standing) if nodes == 2 else Node(rank)
     room = Room(121.7, 116.7, weights=GGUF_GIB if asked.gguf else None)
     chosen = Chosen(image, ray, "0.19.0", sizing=sized or plan.size(asked, mine, room))
     return unit_files.files(asked, chosen, node, mine)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from sparkrig.fleet import Fleet
 from sparkrig.operations.subject import subject
 from sparkrig.resources import ray
+from sparkrig.resources.secrets import digest
 from tests import warm
 from tests.plan.clustered import Cluster
 from tests.plan.conftest import A, B, Deploy, Host, converged, sections
@@ -21,6 +23,7 @@ from tests.unit.states import PAIR, SEEN
 
 ID = f"sha256:{'b' * 64}"
 ON: dict[str, Any] = {"ray_image": f"vllm@sha256:{'a' * 64}", "secrets": {"RAY_AUTH_TOKEN": "env:RAY_TOKEN"}}
+SALT = "5a" * 16
 PLACE, FETCH, JOINED, SETTLE = (
     "while read -r folder name mode",
     "docker pull -q",
@@ -34,8 +37,8 @@ def unit(name: str) -> str:
     return ray.unit_text(subject(name, fleet, SEEN))
 
 
-def standing(letter: str, *, nodes: int = 2, state: str = "active") -> str:
-    """A converged host whose node runs. nodes: how many the head has; state: of the unit."""
+def standing(letter: str, *, nodes: int = 2, state: str = "active", token: str = "c4n4ry") -> str:
+    """A converged host whose node runs. nodes: how many the head has; state: of the unit; token: of the host."""
     seen, name = converged(letter), f"spark-{letter}"
     file = f"{ray.UNIT_FILE} 644 root:root {base64.b64encode(unit(name).encode()).decode()}"
     rows = [f"unit ActiveState={state}", "unit UnitFileState=enabled", f"image {ID}", f"container {ID}"]
@@ -45,7 +48,9 @@ def standing(letter: str, *, nodes: int = 2, state: str = "active") -> str:
             for number in range(1, nodes + 1)
         ]
         rows.append(f"nodes {json.dumps({'data': {'result': {'result': there}}})}")
-    for noun, more in (("files", file), ("ray", "\n".join(rows))):
+    told = digest(SALT, "RAY_AUTH_TOKEN", SecretStr(token))
+    secret = f"file 600 root:root\nsalt {SALT}\nsecret RAY_AUTH_TOKEN {told}"
+    for noun, more in (("files", file), ("ray", "\n".join(rows)), ("secrets", secret)):
         end = f"\n#sparkrig:end {noun} 0"
         assert end in seen
         seen = seen.replace(end, f"\n{more}{end}")
@@ -106,6 +111,17 @@ def test_a_node_that_stopped_starts_and_one_that_is_missing_is_waited_for(deploy
     run = deploy(hosts, "-y", file="deploys/ray.py")
     assert run.code == 0, run.stderr
     assert on(run.changes, SETTLE) == {"spark-b"} and on(run.changes, JOINED) == {"spark-a"}
+
+
+def test_another_token_comes_first_and_starts_the_nodes_again(deploy: Deploy) -> None:
+    hosts = pair(standing("a", token="older"), standing("b", token="older"), **ON)
+    planned = deploy(hosts, "--json", "--dry", file="deploys/ray.py")
+    steps = [step for step, to in planned.plan.items() if to]
+    assert steps == ["Secrets | variables for root alone", "Ray | node", "Ray | all nodes join"]
+    run = deploy(hosts, "-y", file="deploys/ray.py")
+    assert run.code == 0, run.stderr
+    assert on(run.changes, SETTLE) == {"spark-a", "spark-b"} and not on(run.changes, "rm -f --")
+    assert "c4n4ry" not in "".join(command for _, command in run.commands)
 
 
 def test_without_the_setting_it_goes(deploy: Deploy) -> None:

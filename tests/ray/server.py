@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 import threading
@@ -36,6 +37,34 @@ def where() -> str:
     return f"{socket.gethostname()}={ray.util.get_node_ip_address()}"
 
 
+def hold() -> None:
+    """Hold a GPU of each node, the first of them here, and a worker there, as vLLM does [@vllm-source]."""
+    import ray
+    from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+    ray.init(log_to_driver=False)
+    bundles = [{"GPU": 1.0} for _ in range(int(os.environ["SPARKRIG_NODES"]))]
+    bundles[0][f"node:{os.environ['VLLM_HOST_IP']}"] = 0.001
+    group = ray.util.placement_group(bundles, strategy="PACK")
+    ray.get(group.ready(), timeout=60)
+    workers = [
+        ray.remote(num_cpus=0, num_gpus=1)(Worker)
+        .options(scheduling_strategy=PlacementGroupSchedulingStrategy(group, place))
+        .remote()
+        for place in range(len(bundles))
+    ]
+    print("workers on", *ray.get([worker.place.remote() for worker in workers]), flush=True)
+    ray.get(workers[-1].stay.remote())
+
+
+class Worker:
+    def place(self) -> str:
+        return f"{where()}={os.environ['VLLM_HOST_IP']}"
+
+    def stay(self) -> None:
+        time.sleep(3600)
+
+
 def watch() -> None:
     """Run a task on each node for ever."""
     import ray
@@ -67,4 +96,4 @@ if __name__ == "__main__":
     print("each node keeps its own", kept.read_text(encoding="utf-8"), flush=True)
     port = int(words[words.index("--port") + 1])
     threading.Thread(target=ThreadingHTTPServer(("0.0.0.0", port), Api).serve_forever).start()
-    watch()
+    hold() if os.environ["SPARKRIG_FORM"] == "standing" else watch()

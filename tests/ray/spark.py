@@ -7,6 +7,7 @@ loses every process at once, as with a power cut.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -95,6 +96,10 @@ exec "$@"
 """
 
 
+# a container that shares another one's processes and shared memory has a /tmp of its own
+BESIDE = 'mount -t tmpfs tmpfs /tmp; exec "$@"'
+
+
 @dataclass
 class Node:
     """What runs on a Spark: its log so far, and its end."""
@@ -125,7 +130,8 @@ class Node:
 
     def cut(self) -> None:
         """Take its power."""
-        self.process.kill()
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)  # nsenter does not end what it has begun
         self.process.wait()
 
 
@@ -139,14 +145,22 @@ class Sparks:
     logs: Path
     nodes: list[Node] = field(default_factory=list)
 
-    def run(self, name: str, *words: str | Path, env: Mapping[str, str] | None = None) -> Node:
-        """Run a command on one as its container would."""
+    def run(
+        self, name: str, *words: str | Path, env: Mapping[str, str] | None = None, beside: Node | None = None
+    ) -> Node:
+        """Run a command on one as its container would. beside: whose processes, memory and /mnt it shares."""
         into = ["nsenter", "--target", str(self.world.pid), "--user", "--net", "--mount", "--preserve-credentials"]
-        spaces = ["--mount", "--uts", "--pid", "--ipc", "--fork", "--kill-child", "--mount-proc"]
+        spaces = ["ip", "netns", "exec", name, "unshare", "--mount", "--uts", "--pid", "--ipc"]
+        spaces += ["--fork", "--kill-child", "--mount-proc", "sh", "-c", MACHINE, "sh", name]
+        if beside:
+            ended = beside.process.pid
+            into[2:] = [str(ended), "--user", "--net", "--mount", "--uts", "--ipc", "--preserve-credentials"]
+            into += [f"--pid=/proc/{ended}/ns/pid_for_children"]
+            spaces = ["unshare", "--mount", "--fork", "--kill-child", "sh", "-c", BESIDE, "sh"]
         log = self.logs / f"{name}.{len(self.nodes)}.log"
         with log.open("wb") as output:
             process = subprocess.Popen(
-                [*into, "ip", "netns", "exec", name, "unshare", *spaces, "sh", "-c", MACHINE, "sh", name, *words],
+                [*into, *spaces, *words],
                 env={
                     "PATH": f"{self.programs}:{os.environ['PATH']}:/usr/sbin:/sbin",
                     **{"HOME": "/mnt", "RAY_TMPDIR": "/mnt", "LC_ALL": "C.UTF-8"},
@@ -156,12 +170,22 @@ class Sparks:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,
             )
         self.nodes.append(Node(name, process, log))
         return self.nodes[-1]
 
     def start(self, name: str, *words: str | Path, **settings: str) -> Node:
         """Run start.sh on one as a part of a Ray cluster. settings: SPARKRIG_X by x, and others by name."""
+        return self._part(name, words, settings)
+
+    def start_beside(self, node: Node, *words: str | Path, **settings: str) -> Node:
+        """The same in a container that shares what another one has."""
+        return self._part(node.name, words, settings, node)
+
+    def _part(
+        self, name: str, words: Sequence[str | Path], settings: dict[str, str], beside: Node | None = None
+    ) -> Node:
         meeting = self.cluster.meeting
         told = {
             **{"form": "ray", "port": "8000", "nodes": str(len(meeting)), "head": self.cluster.head},
@@ -170,7 +194,10 @@ class Sparks:
         own = {key: settings.pop(key) for key in told.keys() & settings.keys()}
         env = {f"SPARKRIG_{key.upper()}": value for key, value in {**told, **own}.items()}
         return self.run(
-            name, "sh", START, *words, env={"GLOO_SOCKET_IFNAME": self.cluster.netdev, **env, **settings}
+            name,
+            *("sh", START, *words),
+            env={"GLOO_SOCKET_IFNAME": self.cluster.netdev, **env, **settings},
+            beside=beside,
         )
 
 

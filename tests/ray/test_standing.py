@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,14 @@ import pytest
 from sparkrig import programs
 from sparkrig.bandwidth import ray_gather as gather
 from sparkrig.fleet import Fleet
-from sparkrig.host.ray import Ray
+from sparkrig.host.ray import STATE, Ray
 from sparkrig.operations.ray import JOINED
 from sparkrig.operations.subject import subject
 from sparkrig.resources import ray
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.ray import RAY
 from tests.ray.spark import DEADLINE_S, FABRIC, Node, Sparks
+from tests.ray.test_ray import SERVER
 from tests.unit.states import SEEN, A, B
 
 IMAGE = f"vllm@sha256:{'a' * 64}"
@@ -56,15 +58,17 @@ class Standing:
     def start(self, name: str, **environment: str) -> Node:
         text = ray.unit_text(host(name))
         (command,) = (line for line in text.splitlines() if line.startswith("ExecStart="))
-        words = shlex.split(command.partition(IMAGE)[2].replace(ray.STATE, "/mnt/ray"))
+        words = shlex.split(command.partition(IMAGE)[2].replace(STATE, "/mnt/ray"))
         if name == A:
             self._write("etc/systemd/system/sparkrig-ray.service", text)
             self._write("etc/sparkrig/secrets.env", f"RAY_AUTH_TOKEN={TOKEN['RAY_AUTH_TOKEN']}\n")
-        return self.pair.run(name, "ray", *words, env={**TOKEN, **self.address, **environment})
+        options = shlex.split(command.partition(IMAGE)[0])
+        given = dict(word.split("=", 1) for before, word in pairwise(options) if before == "--env")
+        return self.pair.run(name, "ray", *words, env={**TOKEN, **given, **environment})
 
-    @property
-    def address(self) -> Mapping[str, str]:
-        return {"RAY_ADDRESS": f"{FABRIC[A]}:{ray.PORT}"}
+    def serve(self, head: Node, **environment: str) -> Node:
+        """Start a server on the cluster, beside its head, as its container would."""
+        return self.pair.start_beside(head, *SERVER, form="standing", **{**TOKEN, **environment})
 
     def _write(self, path: str, text: str) -> None:
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -89,6 +93,7 @@ class Standing:
         end = time.monotonic() + DEADLINE_S
         while (found := self.look()).alive != {*addresses}:
             assert time.monotonic() < end, [found, *(node.printed[-2000:] for node in self.pair.nodes[:2])]
+            time.sleep(1)  # each look asks Ray five times, which keeps a busy machine from starting it
         return found
 
     def checks(self, found: Ray) -> dict[str, Check]:
@@ -143,3 +148,43 @@ def test_whoever_has_no_token_neither_joins_nor_reads(standing: Standing) -> Non
     (standing.folder / "etc/sparkrig/secrets.env").write_text("RAY_AUTH_TOKEN=another\n", encoding="utf-8")
     found = standing.look()
     assert found.nodes is None and standing.checks(found)["ray.nodes"].status == "unknown"
+
+
+def test_a_server_on_the_cluster_holds_its_gpus_as_long_as_it_lives(standing: Standing) -> None:
+    """What its container shares with the node's is needed: in processes of its own Ray would not answer it."""
+    head = standing.start(A)
+    standing.start(B)
+    standing.until(FABRIC[A], FABRIC[B])
+    server = standing.serve(head)
+    workers = " ".join(f"{name}={FABRIC[name]}={FABRIC[name]}" for name in (A, B))
+    assert server.says("workers on") == f"workers on {workers}"
+    assert "--distributed-executor-backend ray" in server.says("served with")
+    assert "model=stand-in" in server.says("phase answered")
+
+    second = standing.serve(head, port="8001")
+    second.says("0 of 2 GPUs are free")
+    server.cut()
+    assert second.says("workers on") == f"workers on {workers}"
+    assert standing.checks(standing.look())["ray.held"].status == "ok", "who is dead left nothing"
+
+    stranger = standing.serve(head, port="8002", RAY_AUTH_TOKEN="another")
+    assert stranger.ends() != 0
+
+
+def test_whoever_lost_the_head_joins_the_next_one(standing: Standing) -> None:
+    """Its jobs end with it, the server on it too; systemd starts each again, and counts that."""
+    lost = {"RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+    head = standing.start(A)
+    standing.until(FABRIC[A])  # in 5 s a node gives up
+    worker = standing.start(B, **lost)
+    standing.until(FABRIC[A], FABRIC[B])
+    server = standing.serve(head)
+    server.says("workers on")
+    head.cut()
+    assert server.ends() != 0
+    again = standing.start(A)
+    assert worker.ends() != 0
+    standing.start(B)
+    found = standing.until(FABRIC[A], FABRIC[B])
+    assert standing.checks(replace(found, unit={"NRestarts": "1"}))["ray.restarts"].status == "drift"
+    standing.serve(again).says("workers on")

@@ -7,8 +7,8 @@ from pyinfra.api import Host
 from sparkrig import programs
 from sparkrig.bandwidth.ray_gather import SIZE, Gathered, parse
 from sparkrig.cure import on_host
+from sparkrig.host.ray import UNIT
 from sparkrig.refusal import Refusal
-from sparkrig.resources.ray import UNIT
 from sparkrig.ssh import remote
 from sparkrig.ssh.remote import Failed
 

@@ -20,6 +20,7 @@ look_at() {
   if [ -f "$token" ] && [ -O "$token" ] && [ "$(stat -c %a "$token")" = 600 ]; then
     printf 'token %s\n' "$(sha256sum <"$token" | cut -c 1-16)"
   fi
+  if [ "$(told form)" = standing ] && [ "$(told rank)" != 0 ]; then printf 'part\n'; fi
   about=$(systemctl show -p LoadState,ActiveState,SubState,UnitFileState,NRestarts "$unit.service")
   printf '%s\n' "$about" | sed 's/^/unit /'
   printf 'port %s\n' "$(systemctl show --value -p ActiveState "$unit-port.socket")"

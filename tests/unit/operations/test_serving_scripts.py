@@ -685,3 +685,11 @@ def test_an_image_is_known_by_the_engine_that_is_in_it(spark: Spark, tmp_path: P
         f'case "$*" in *--entrypoint*) shift 7; shift; {shell.replace("$7", "$1")} ;; esac',
     )
     assert spark.prints(serving.PROBE, "image:1", "print()").splitlines() == [f"has {engine}"]
+
+
+def test_a_host_tells_of_its_part_in_a_server_that_has_no_unit_there(tmp_path: Path) -> None:
+    spark = Spark(tmp_path)
+    for form, rank, part in (("standing", 1, True), ("standing", 0, False), ("multinode", 1, False)):
+        record = last_deploy.Record("m", "O/N", ID, "vllm:1", form, 2, rank, 8000, 18000, "/srv")
+        spark.has(served.RECORD, record.file().content)
+        assert spark.look("/srv").part is part, (form, rank)

@@ -371,11 +371,16 @@ def test_the_way_back_boots_the_earlier_kernel_by_default_and_removes_what_came(
 def test_a_server_stops_and_does_not_start_with_the_next_boot(spark: Spark) -> None:
     wants = spark.file("/etc/systemd/system/multi-user.target.wants/sparkrig-serve.service")
     wants.write_text("")
-    code, said = spark.begun().does(update.DRAIN, "sparkrig-serve")
+    code, said = spark.begun().does(update.DRAIN, "ray", "sparkrig-serve")
     assert (code, said) == (1, "sparkrig-serve.service does not stop\n")  # the stand-in says that it is active
     spark.tool("systemctl", f'{CALLED.format(name="systemctl")}\n[ "$2" != is-active ]')
-    assert spark.does(update.DRAIN, "sparkrig-serve") == (0, "")
-    assert not wants.exists()
+    assert spark.does(update.DRAIN, "-", "sparkrig-serve") == (0, "")
+    assert not wants.exists() and not any("sparkrig-ray" in call for call in spark.called)
+    assert spark.does(update.DRAIN, "ray", "sparkrig-serve") == (0, "")
+    assert spark.called[-2:] == [
+        "systemctl is-active sparkrig-serve.service",
+        "systemctl stop sparkrig-ray.service",
+    ]
     assert spark.standing.steps == (), "the host that has the update notes it, once both have stopped"
 
 

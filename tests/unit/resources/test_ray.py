@@ -13,7 +13,7 @@ import pytest
 from sparkrig.cure import Cure
 from sparkrig.files import MEASURED, Found
 from sparkrig.fleet import Fleet
-from sparkrig.host.ray import Held, Node, Ray
+from sparkrig.host.ray import STATE, Held, Node, Ray
 from sparkrig.operations.ray import FETCH, JOINED
 from sparkrig.operations.subject import subject
 from sparkrig.refusal import Refusal
@@ -81,6 +81,7 @@ PARSED: dict[str, tuple[Sequence[str], Ray]] = {
     "the head of a pair": (ROWS, FINE),
     "a node": (ROWS[:5], Ray(UP, ID, ID)),
     "no GPU": ([f"nodes {state(node('10.0.0.1'))}"], Ray(nodes=(Node("10.0.0.1", True, 0),))),
+    "another token": (["token stale"], Ray(stale=True)),
     "cut off": ([ROWS[6][:60]], Ray()),
     "another document": (["nodes []", 'usage {"data": 1}', "version 7"], Ray()),
     "a node without an address": ([f"nodes {state(node('$(reboot)'))}"], Ray(nodes=())),
@@ -112,6 +113,12 @@ def test_the_unit_of_each_node() -> None:
     assert "--head" not in ray.unit_text(host(ray_head=B))
 
 
+def test_a_server_on_it_finds_what_its_workers_have() -> None:
+    text = ray.unit_text(host(name=B))
+    assert "--ipc shareable" in text and "--env VLLM_HOST_IP=192.168.100.12" in text
+    assert "--volume /var/cache/sparkrig/serve/vllm:/root/.cache/vllm" in text
+
+
 def test_nodes_of_a_ring_meet_in_the_management_network() -> None:
     """No subnet of its fabric reaches all three; where the head was not looked at, its address is not known."""
     cluster = Cluster(3, "ring", settings=(*ON.items(),))
@@ -132,6 +139,7 @@ def test_what_changes() -> None:
     assert RAY.changes(gone).remove == (ray.UNIT_FILE,) and not RAY.changes(gone).fetch
     lacks: dict[str, dict[str, Any]] = {
         "it is failed": {"unit": {**UP, "ActiveState": "failed"}},
+        "it runs with another token than the host has": {"stale": True},
         "it does not start with the host": {"unit": {**UP, "UnitFileState": "disabled"}},
         "the declared image is not there": {"image": ""},
         f"it runs {'c' * 19}, and the declared image is {ID[:19]}": {"runs": "c" * 64},
@@ -269,6 +277,11 @@ def test_the_look_asks_the_head_with_the_token_in_no_argument(tmp_path: Path) ->
     assert 'header = "Authorization: Bearer c4n4ry"' in done.stderr and "c4n4ry" not in "".join(machine.did)
     machine.standing('x"\nurl = http://elsewhere')
     assert "nodes" not in machine.prints(RAY.script), "what is no token asks nobody"
+    machine.standing()
+    assert "token stale" not in machine.prints(RAY.script)
+    machine.tool("docker", "case $* in *Config.Env*) echo RAY_AUTH_TOKEN=older ;; esac")
+    printed = machine.prints(RAY.script)
+    assert "token stale\n" in printed and "older" not in printed
     machine.standing(name=B)
     assert "nodes" not in machine.prints(RAY.script), "the head alone knows"
 
@@ -282,10 +295,10 @@ def test_what_is_settled(tmp_path: Path) -> None:
     failed = machine.sh(ray.SETTLE)
     assert failed.returncode == 1 and "journalctl -u sparkrig-ray.service" in failed.stderr
     machine.at(ray.UNIT_FILE).unlink()
-    machine.has(f"{ray.STATE}/spill/x", "")
+    machine.has(f"{STATE}/spill/x", "")
     machine.prints(ray.SETTLE)
     assert {"systemctl stop sparkrig-ray.service", "docker rm -f sparkrig-ray"} <= {*machine.did}
-    assert not machine.at(ray.STATE).exists()
+    assert not machine.at(STATE).exists()
 
 
 def test_the_wait_ends_with_those_that_live(tmp_path: Path) -> None:

@@ -245,4 +245,7 @@ def test_a_pair_has_one_server_of_each_form() -> None:
     with pytest.raises(Refusal, match="the standing Ray cluster has port 6379"):
         neighbours.meets("ray", Serving(), None, {}, standing=True)
     neighbours.meets("multinode", Serving(), None, {}, standing=True)
+    with pytest.raises(Refusal, match="service embed has the GPUs of the standing Ray cluster"):
+        neighbours.meets("standing", Serving(), None, {"embed": record(form="standing", nodes=2)}, standing=True)
+    neighbours.meets("standing", Serving(), None, {"embed": record(form="multinode", nodes=2)}, standing=True)
     assert BOTH

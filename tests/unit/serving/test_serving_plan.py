@@ -543,6 +543,25 @@ def test_beside_a_standing_ray_cluster_a_pair_needs_no_ray() -> None:
     assert unit_files.form(asked("qwen3-235b-a22b"), Chosen(ID, True), standing) == "multinode"
 
 
+def test_on_a_standing_ray_cluster_the_head_alone_has_a_unit() -> None:
+    wish = asked("qwen3-235b-a22b")
+    secrets = {"RAY_AUTH_TOKEN": "env:TOKEN"}
+    head = made(wish, Node(0, HEAD, HEAD, standing=True), secrets=secrets)
+    unit, environment = head[served.SERVICE], head[served.ENVIRONMENT]
+    assert "Requires=sparkrig-ray.service\nAfter=sparkrig-ray.service\n" in unit
+    words = " ".join(started(unit))
+    for word in ("--ipc", "--pid"):
+        assert f"{word} container:sparkrig-ray" in words
+    assert "--ipc host" not in words and "--volume /var/lib/sparkrig/ray:/var/lib/sparkrig/ray" in words
+    assert (
+        "SPARKRIG_FORM=standing\n" in environment and "VLLM_RPC_BASE_PATH=/var/lib/sparkrig/ray\n" in environment
+    )
+    assert served.RAY_ENV not in words and "secrets.env" in words, "its token is the cluster's"
+    assert [*made(wish, Node(1, HEAD, OTHER, standing=True), secrets=secrets)] == [served.RECORD]
+    elsewhere = made(wish, Node(0, HEAD, HEAD), secrets=secrets)[served.SERVICE]
+    assert "sparkrig-ray" not in elsewhere and "--ipc host" in " ".join(started(elsewhere))
+
+
 def test_ray_in_an_image_without_it_is_refused() -> None:
     with pytest.raises(Refusal, match="has no Ray"):
         unit_files.form(asked("qwen3-235b-a22b"), Chosen(ID, False), mine(serve_form="ray"))

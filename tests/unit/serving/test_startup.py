@@ -157,7 +157,19 @@ def test_the_half_of_a_pair_that_has_no_part_in_it_is_not_missed() -> None:
         "spark-a": Verdict("healthy", "", "it answers"),
         "spark-b": Verdict("healthy", "", "it has no part in what spark-a serves"),
     }
+    on_ray = seen(HEAD.replace("form=ray", "form=standing"))
+    assert (
+        both(on_ray, absent)["spark-b"].evidence == "its part in what spark-a serves is a worker of sparkrig-ray"
+    )
     assert {each.cause for each in both(absent, absent).values()} == {"absent"}
+
+
+def test_gpus_that_another_launch_holds_are_told_as_such() -> None:
+    held = seen(
+        logged(START, "sparkrig: trouble placement 2026-11-21T14:10:00Z after 600 s Ray has", at=0),
+        active="failed",
+    )
+    assert alone(held).cause == "placement"
 
 
 def test_two_sparks_that_serve_for_themselves_need_no_common_image() -> None:
