@@ -13,7 +13,6 @@ import pytest
 
 from sparkrig.files import MEASURED
 from sparkrig.network import environment
-from sparkrig.network.guard import STAYS
 from sparkrig.operations.driver import HOLD
 from sparkrig.runs import journal, lock, undo, undo_outcome, undo_target
 from sparkrig.runs.render import journal as picture
@@ -453,17 +452,6 @@ def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark
     committed_by_older.unlink()
     plan = undo.plan(spark.look(), "1", everything=False)
     assert plan.network and plan.mine is None, "an older version noted nothing: all of it goes back, as ever"
-
-
-def test_what_the_guard_left_is_named_and_the_rest_is_what_is_not_as_before() -> None:
-    plan = Plan("1", (undo.Change(f"profile {CABLE}", "put back"),), network=True)
-    done = undo_outcome.network_done(plan, f"cx differs; {CABLE}{STAYS}; {WIRED}{STAYS}")
-    assert [(each.item, each.why) for each in undo_outcome.left_behind(done)] == [
-        (f"profile {CABLE}", "changed since by another one"),
-        (f"profile {WIRED}", "changed since by another one"),
-        ("network", "cx differs"),
-    ]
-    assert undo_outcome.left_behind(undo_outcome.network_done(plan, "")) == ()
 
 
 @pytest.mark.slow
