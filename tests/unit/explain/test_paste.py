@@ -80,7 +80,7 @@ def test_a_known_sign_among_healthy_pieces_and_noise_is_never_passed_over() -> N
     chance = random.Random(51)
 
     def holds(sign: str) -> None:
-        for _ in range(4):
+        for _ in range(2):
             parts = [*chance.sample(healthy, 2), *chance.sample(NOISE, 4)]
             parts.insert(chance.randrange(len(parts) + 1), sign)
             assert exit_code(explain("\n".join(parts))) in (2, 3), parts
@@ -109,20 +109,20 @@ def test_long_texts_without_meaning_are_bounded() -> None:
     def holds(text: str) -> None:
         began = time.process_time()
         result = run("-v", "-", text=text)
-        assert time.process_time() - began < 20 and len(result.output) < 20_000
+        assert time.process_time() - began < 5 and len(result.output) < 20_000
 
     each_row(
         {
-            "one line": "x" * 1_000_000,
-            "lines": "NVRM: noise\n" * 20_000,
-            "words": "not this\n" * 20_000,
-            "blanks": " " * 200_000,
-            "one name": "a" * 200_000,
-            "names": "a_b, " * 20_000,
-            "figures": "1 " * 100_000,
-            "objects": '[{"ifindex":1,' * 20_000,
-            "profile": "connection.id: a" * 20_000,
-            "emphasis": "*_ " * 40_000,
+            "one line": "x" * 250_000,
+            "lines": "NVRM: noise\n" * 5_000,
+            "words": "not this\n" * 5_000,
+            "blanks": " " * 50_000,
+            "one name": "a" * 50_000,
+            "names": "a_b, " * 5_000,
+            "figures": "1 " * 25_000,
+            "objects": '[{"ifindex":1,' * 5_000,
+            "profile": "connection.id: a" * 5_000,
+            "emphasis": "*_ " * 10_000,
         },
         holds,
     )
