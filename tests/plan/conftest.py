@@ -310,7 +310,4 @@ def run_deploy(
 def pair(a: str, b: str, **changes: Any) -> list[Host]:
     """Two hosts of one pair from what each printed; `changes` go to the settings of both."""
     common: dict[str, Any] = {"pair": "sparks", "bandwidth_floor": 0.01, **changes}
-    return [
-        Host(A, a, data={"fabric": FABRIC[A], **common}),
-        Host(B, b, data={"fabric": FABRIC[B], **common}),
-    ]
+    return [Host(A, a, data={"fabric": FABRIC[A], **common}), Host(B, b, data={"fabric": FABRIC[B], **common})]

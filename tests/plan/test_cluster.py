@@ -35,10 +35,7 @@ def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:
     run = deploy(fresh(), "--json", "--dry")
     assert run.code == 0, run.stderr
     assert list(run.plan) == STEPS
-    looks = {
-        "Driver | prove it by a simulated upgrade",
-        "RDMA | GID index of each rail",
-    }
+    looks = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail"}
     assert {step for step, hosts in run.plan.items() if hosts != {A, B}} == looks, "a look changes nothing"
 
 
@@ -236,10 +233,7 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
         swap("unit Load", "package unpacked ok libfoo\nunit Load"),
         "dpkg was interrupted (libfoo unfinished)",
     ),
-    "clock": (
-        swap("\nclock ", "\nclock 9"),
-        "s ahead of this machine's (and is not synchronised)",
-    ),
+    "clock": (swap("\nclock ", "\nclock 9"), "s ahead of this machine's (and is not synchronised)"),
     "NVIDIA's upgrade runs": (
         upgrade_once("activating"),
         "NVIDIA's first-boot upgrade (nvidia-spark-run-apt-upgrade-once.service) is running; it upgrades every",
@@ -316,9 +310,7 @@ def test_a_refused_host_stops_the_pair(deploy: Deploy) -> None:
 
 def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Deploy) -> None:
     bad = pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b")))
-    good = [
-        Host("@fake/spark-c", recorded("fresh-a"), HELD),
-    ]
+    good = [Host("@fake/spark-c", recorded("fresh-a"), HELD)]
     run = deploy([*bad, *good], "-y", together=False)
     assert {host for host, _ in run.changes} == {"spark-c"}, "neither host of the refused pair is touched"
     assert run.code == 1

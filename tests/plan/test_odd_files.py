@@ -136,10 +136,4 @@ def test_an_inventory_with_half_of_a_surrogate_pair_is_refused_in_a_sentence(des
 
     looks = converged("a"), converged("b")
     named = [replace(each, name=each.name.replace("-b", "-b\ud800")) for each in pair(*looks)]
-    each_row(
-        {
-            "a variable": (pair(*looks, environment={"X": "\ud800"}),),
-            "a host": (named,),
-        },
-        refused,
-    )
+    each_row({"a variable": (pair(*looks, environment={"X": "\ud800"}),), "a host": (named,)}, refused)

@@ -216,11 +216,7 @@ def test_pairs_and_a_cluster_in_one_inventory_are_two_lists(desk: Desk) -> None:
     done = noted(desk, [one, other, *own.measuring()]).typed("bandwidth", "--quick", "--json")
     assert [each["pair"] for each in done.report["pairs"]] == ["sparks"], done.said
     assert [each["pair"] for each in done.report["clusters"]] == ["lab-2"]
-    assert {*done.report["clusters"][0]} - {*done.report["pairs"][0]} == {
-        "topology",
-        "ports",
-        "missing",
-    }
+    assert {*done.report["clusters"][0]} - {*done.report["pairs"][0]} == {"topology", "ports", "missing"}
     done = desk.has([one, other]).typed("bandwidth", "--quick", "--json")
     assert [*done.report] == ["schema", "pairs"]
     assert PAIRS_B in done.report["pairs"][0]["hosts"]

@@ -58,10 +58,7 @@ def test_a_recorded_failure() -> None:
         assert (rank.busbw, rank.error, rank.stage) == (None, error, stage)
         assert rank.detail.startswith(detail) and len(rank.detail) <= 160
 
-    each_row(
-        rows(__file__, "a recorded failure"),
-        holds,
-    )
+    each_row(rows(__file__, "a recorded failure"), holds)
 
 
 def test_the_verdict_on_a_recorded_run() -> None:
@@ -166,12 +163,7 @@ def test_rdma_is_told_by_the_log() -> None:
             ),  # 2.18 prints the variable
             (IB.replace("/0\n", "/0/GDRDMA/Shared\n"), ("rocep1s0f0", "roceP2p1s0f0"), "IB", (3,)),
             ("NET/IB : No device found.\n" + IB, ("rocep1s0f0", "roceP2p1s0f0"), "IB", (3,)),
-            (
-                IB.partition("Channel")[0],
-                ("rocep1s0f0", "roceP2p1s0f0"),
-                "IB",
-                (),
-            ),  # cut before the channels
+            (IB.partition("Channel")[0], ("rocep1s0f0", "roceP2p1s0f0"), "IB", ()),  # cut before the channels
         ],
         holds,
     )
@@ -204,10 +196,7 @@ def test_why_a_rank_has_no_result() -> None:
         verdict = judge({"spark-a": rank, "spark-b": parse("", None)}, {})
         assert verdict.cause == cause and verdict.cure and verdict.level in ("fault", "unknown")
 
-    each_row(
-        rows(__file__, "why a rank has no result"),
-        holds,
-    )
+    each_row(rows(__file__, "why a rank has no result"), holds)
 
 
 def test_trouble_after_a_result_does_not_undo_it() -> None:
@@ -259,10 +248,7 @@ def test_bands() -> None:
         )
         assert bool(verdict.cure) == (level != "healthy")
 
-    each_row(
-        rows(__file__, "bands"),
-        holds,
-    )
+    each_row(rows(__file__, "bands"), holds)
 
 
 def test_the_slower_rank_counts() -> None:

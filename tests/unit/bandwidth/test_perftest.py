@@ -179,10 +179,7 @@ def report(average: float, rate: float | None, **info: object) -> str:
     return json.dumps({"test_info": info, "results": results | ({"MsgRate": rate} if rate is not None else {})})
 
 
-@pytest.mark.parametrize(
-    ("average", "unit", "gbps"),
-    [(111.86, "Gb/sec", 111.86), (13334.7, "MiB/sec", 111.86)],
-)
+@pytest.mark.parametrize(("average", "unit", "gbps"), [(111.86, "Gb/sec", 111.86), (13334.7, "MiB/sec", 111.86)])
 def test_a_report_alone_has_its_unit_from_the_message_rate(average: float, unit: str, gbps: float) -> None:
     for read in (parse_bandwidth("", report(average, 0.213358)), parse_bandwidth(report(average, 0.213358))):
         assert read.unit == unit and read.gbps == pytest.approx(gbps, rel=1e-4)
@@ -341,10 +338,7 @@ def test_no_failure() -> None:
             "the other end broke off: ethernet_read_keys: Couldn't read remote address",
         ),
         (recorded("memlock.txt"), "the kernel refused to register memory for RDMA: RLIMIT_MEMLOCK is 16384 bytes"),
-        (
-            SAID["retries"][0],
-            "the peer's RDMA device did not acknowledge (completion status 12, syndrome 0x81)",
-        ),
+        (SAID["retries"][0], "the peer's RDMA device did not acknowledge (completion status 12, syndrome 0x81)"),
     ],
 )
 def test_evidence_has_perftest_s_own_words(text: str, evidence: str) -> None:

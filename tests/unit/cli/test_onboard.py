@@ -34,10 +34,7 @@ def assert_a_pair(desk: Desk) -> None:
     fleet, data = inventory.fleet(desk.file)
     assert list(fleet) == ["spark-a", "spark-b"]
     assert fleet.peers("spark-a") == ("spark-b",)
-    assert [str(rail.far.address) for rail in fleet.rails("spark-a")] == [
-        "192.168.100.12/24",
-        "192.168.101.12/24",
-    ]
+    assert [str(rail.far.address) for rail in fleet.rails("spark-a")] == ["192.168.100.12/24", "192.168.101.12/24"]
     for name, spark in desk.sparks.items():
         assert (data[name]["ssh_hostname"], data[name]["ssh_port"]) == ("127.0.0.1", spark.port)
         assert len(spark.authorized) == 1

@@ -116,11 +116,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         1,
         "there is no inventory file inventories/none.py; did you mean inventories/mine.py? Try: ",
     ),
-    "a bare name": (
-        "status spark-a",
-        1,
-        "file spark-a; try: sparkrig status nvidia@spark-a,",
-    ),
+    "a bare name": ("status spark-a", 1, "file spark-a; try: sparkrig status nvidia@spark-a,"),
     "two files": ("status a.py b.py", 1, "Got unexpected extra argument (b.py). Try: sparkrig status --help"),
     "a file and an address": ("status a.py nvidia@b", 1, "Got unexpected extra argument (nvidia@b)."),
     "twice": ("doctor nvidia@a nvidia@a", 1, "nvidia@a is given twice. Try: each host once"),

@@ -84,11 +84,7 @@ def group(alert: str, case: Case, *, fires: bool = True) -> dict[str, Any]:
         "name": alert,
         "input_series": [{"series": name, "values": text} for name, text in {**told, **case.always}.items()],
         "promql_expr_test": [
-            {
-                "expr": expr,
-                "eval_time": f"{at}s",
-                "exp_samples": [{"labels": "{}", "value": 1}] if count else [],
-            }
+            {"expr": expr, "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": 1}] if count else []}
             for at, count in sorted(times.items())
         ],
     }

@@ -631,9 +631,7 @@ def test_rows_of_ibdev2netdev_that_a_web_page_put_into_one_line() -> None:
         "rocep1s0f0 = enp1s0f0np0 (up), rocep1s0f1 = enp1s0f1np1 (down), "
         "roceP2p1s0f0 = enP2p1s0f0np0 (down), roceP2p1s0f1 = enP2p1s0f1np1 (down)"
     )
-    assert [(each.subject, each.verdict.cause) for each in one.findings] == [
-        ("cage p0", "twin-down"),
-    ]
+    assert [(each.subject, each.verdict.cause) for each in one.findings] == [("cage p0", "twin-down")]
 
 
 def test_show_gids_whose_owner_masked_the_link_local_addresses() -> None:

@@ -168,10 +168,7 @@ def turned() -> Fleet:
     """A pair whose second host names its rails in another order."""
     here, there = made.addresses(A, 2), made.addresses(B, 2)
     return Fleet.parse(
-        {
-            A: {"pair": "sparks", "fabric": dict(here)},
-            B: {"pair": "sparks", "fabric": dict(reversed(there))},
-        }
+        {A: {"pair": "sparks", "fabric": dict(here)}, B: {"pair": "sparks", "fabric": dict(reversed(there))}}
     )
 
 
@@ -184,10 +181,7 @@ def test_rails_are_numbered_as_the_first_host_names_them() -> None:
 def test_subnets_that_lead_one_cage_to_two_are_a_fault_of_the_inventory() -> None:
     there = dict(made.addresses(B, 1)) | {"enp1s0f1np1": "192.168.101.12/24"}
     fleet = Fleet.parse(
-        {
-            A: {"pair": "sparks", "fabric": dict(made.addresses(A, 2))},
-            B: {"pair": "sparks", "fabric": there},
-        }
+        {A: {"pair": "sparks", "fabric": dict(made.addresses(A, 2))}, B: {"pair": "sparks", "fabric": there}}
     )
     found = build(fleet, (A, B), made.cable(made.bare(), *made.ONE_CABLE)).findings
     assert [each.verdict.cause for each in found] == ["rails-crossed"]

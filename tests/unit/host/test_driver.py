@@ -285,10 +285,7 @@ def test_unattended_upgrades_keeps_the_rest_safe() -> None:
     def holds(name: str) -> None:
         assert not blacklisted(name)
 
-    each_row(
-        rows(__file__, "unattended upgrades keeps the rest safe"),
-        holds,
-    )
+    each_row(rows(__file__, "unattended upgrades keeps the rest safe"), holds)
 
 
 # --- and apt believes it
@@ -536,13 +533,7 @@ def test_the_highest_kernel_boots_next_and_takes_the_modules_of_its_own_release_
                 "",
                 True,
             ),
-            "64k is a kernel of its own": (
-                [new, f"{new}-64k", fitting],
-                580,
-                f"{release}-64k",
-                "",
-                True,
-            ),
+            "64k is a kernel of its own": ([new, f"{new}-64k", fitting], 580, f"{release}-64k", "", True),
             "generic and unsigned": (
                 [new, fitting, "linux-image-unsigned-7.0.0-12-generic"],
                 580,

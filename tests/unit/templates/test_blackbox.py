@@ -64,10 +64,7 @@ def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) 
     before = NVRM.format(n=0)  # of before the start, which is no part of the first step
     host.has("dev/kmsg", before)
     box = host.box()
-    host.has(
-        "dev/kmsg",
-        before + "".join(NVRM.format(n=n) for n in range(5)) + AER.format(n=9) + "6,1,1,-;x\n",
-    )
+    host.has("dev/kmsg", before + "".join(NVRM.format(n=n) for n in range(5)) + AER.format(n=9) + "6,1,1,-;x\n")
     box.step()
     found, page = host.found(), os.sysconf("SC_PAGE_SIZE") // 1024
     assert found["memory"] == {"total": 127535084, "free": 9, "available": 419430, "anon": 5}

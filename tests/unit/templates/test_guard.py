@@ -581,8 +581,7 @@ def test_a_refused_second_guard_leaves_the_first_its_way_back(world: World) -> N
     order(second)
     told = second.call("start")
     assert told == Told(
-        "rolled-back",
-        f"run {RUN} has a change here that is neither confirmed nor taken back; nothing was changed",
+        "rolled-back", f"run {RUN} has a change here that is neither confirmed nor taken back; nothing was changed"
     )
     assert unit.read_text() == was and (wants(world) / unit.name).is_symlink()
     assert second.call("recover").state == "rolled-back"
