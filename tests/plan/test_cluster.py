@@ -54,10 +54,15 @@ def test_applying_to_a_settled_pair_executes_nothing_more(deploy: Deploy) -> Non
     assert run.changes == []
 
 
-def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y")
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    run = run_deploy(tmp_path_factory.mktemp("first"), applied(), "-y")
     assert run.code == 0, run.stderr
-    mine = [command for host, command in run.changes if host == "spark-a"]
+    return run
+
+
+def test_the_commands_of_a_first_run_in_their_order(first: Run) -> None:
+    mine = [command for host, command in first.changes if host == "spark-a"]
     hold = next(command for command in mine if "apt-mark hold" in command)
     assert "nvidia-driver-580-open" in hold and "linux-image-nvidia-hwe-24.04" in hold
     order = [
@@ -77,7 +82,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
     assert order == sorted(order)
     key = next(command for command in mine if "/usr/lib/apt/apt-helper download-file" in command)
     assert Settings.model_fields["toolkit_key_fingerprint"].default in key
-    looks = {host: text for host, text in run.sent if USERS in text}
+    looks = {host: text for host, text in first.sent if USERS in text}
     assert looks.keys() == {"spark-a", "spark-b"}, "what a measurement takes from before a change is of no use"
     assert all(
         f"#sparkrig:end {noun} " in look for look in looks.values() for noun in ("network", "rdma", "files")
@@ -107,17 +112,14 @@ def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deplo
     assert fetched(theirs, "deploys/cluster.py") == [["all"], ["all", "install"]]
 
 
-def test_every_change_has_an_end_on_the_host_itself(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y")
-    assert [command[:80] for _, command in run.changes if not command.startswith("timeout -k 5 ")] == []
+def test_every_change_has_an_end_on_the_host_itself(first: Run) -> None:
+    assert [command[:80] for _, command in first.changes if not command.startswith("timeout -k 5 ")] == []
 
 
 @pytest.mark.parametrize(
     ("client", "complaint"),
     [
         (perftest(gbps=0.001), "0.00 Gb/s, at least 0.01 expected"),
-        (perftest(mtu=1024), "path MTU 1024, 4096 expected"),
-        ("\n".join(perftest().splitlines()[:2]), "no result row"),
         ("nothing of perftest's", "no result header"),
     ],
 )
@@ -355,7 +357,6 @@ def test_an_upgrade_that_would_still_move_the_driver_fails_the_proof(deploy: Dep
     ("flag", "sentence"),
     [
         ("mtuu=9000", "there is no setting mtuu; did you mean mtu?"),
-        ("mtu=many", "setting mtu: "),
         ("mtu=100", "setting mtu: a whole number from 1280 to 9216 is expected (found 100)"),
     ],
 )

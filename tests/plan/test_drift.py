@@ -219,15 +219,6 @@ def test_all_outputs_are_of_one_look(desk: Desk, tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.glob(".*")] == [], "nothing is left of the files that were renamed"
 
 
-def test_what_cannot_be_written_is_an_error_and_the_report_is_shown(desk: Desk, tmp_path: Path) -> None:
-    done = desk.typed("drift", "--prom", str(tmp_path / "none" / "a.prom"))
-    assert done.code == 1
-    assert "2 hosts · " in done.out
-    assert done.said.startswith(
-        f"Error: {tmp_path}/none/a.prom cannot be written: no such file or directory. Try: ls"
-    )
-
-
 def test_a_file_that_cannot_be_written_costs_no_other(desk: Desk, tmp_path: Path) -> None:
     """The first of them kept the others from being written."""
     away, page = tmp_path / "none" / "x", tmp_path / "page"

@@ -156,17 +156,6 @@ def test_a_model_that_was_saved_in_the_inventory_s_project_is_served(deploy: Dep
     assert "Qwen/Qwen3-8B is not verified by anyone" in run.stderr
 
 
-RECIPE = ("--data", "recipe=tests/fixtures/recipes/eugr-v1.yaml")
-
-
-def test_a_recipe_is_served_on_trial_like_any_other_wish(deploy: Deploy) -> None:
-    run = deploy(started(ready(SOLO), ready(SOLO), "gpt-oss-120b"), "-y", *RECIPE, file=FILE)
-    assert run.code == 0, tail(run)
-    order(run, "spark-a", WRITE, "systemctl start sparkrig-serve.service", "/v1/chat/completions")
-    assert "gpt-oss-120b answers on port 8000" in run.stderr
-    assert "its image is built with --exp-mxfp4, which is not done here" in run.stderr
-
-
 def test_a_recipe_with_programs_of_strangers_is_refused_before_any_change(deploy: Deploy, tmp_path: Path) -> None:
     file = tmp_path / "recipe.yaml"
     file.write_text("recipe_version: '2'\nmodel: openai/gpt-oss-120b\nruntime: vllm\nmods: [mods/fix]\n")
