@@ -19,6 +19,7 @@ from sparkrig.host.grub import Boot
 from sparkrig.refusal import Refusal
 from sparkrig.resources import driver as hold
 from tests.tables import each_row, rows
+from tests.unit.shells import well
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures" / "driver"
 DGX_OS = (FIXTURES / "dgx-os-7.txt").read_text().splitlines()
@@ -348,14 +349,15 @@ def apt(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "Debug::NoLocking": "1",
     }
     command = ["apt-get", *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
-    done = subprocess.run(
-        [*command, "update"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "APT_CONFIG": "/dev/null"},
-        check=False,
+    well(
+        subprocess.run(
+            [*command, "update"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "APT_CONFIG": "/dev/null"},
+            check=False,
+        )
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     return [*command, str(root)]
 
 

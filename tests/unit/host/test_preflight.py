@@ -16,7 +16,7 @@ from sparkrig.host import preflight
 from sparkrig.host.apt import Holder
 from sparkrig.host.preflight import Manager, Preflight, Shutdown
 from tests.unit import manager
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 NOW = 1795231768.0
 FIT = Preflight({"/": 5009, "/var": 5009, "/etc": 5009}, skew_s=0.5, manager=Manager("loaded", "active", "1.46.0"))
@@ -255,8 +255,7 @@ def rooted(tmp_path: Path) -> Callable[..., Preflight]:
         script = Fact.script.replace("/run/systemd", f"{tmp_path}/run/systemd")
         script = script.replace("/var/lib/dpkg/updates", f"{tmp_path}/var/lib/dpkg/updates")
         script = script.replace("set -- / /var /etc", f"set -- {tmp_path} {tmp_path}/var {tmp_path}/etc")
-        done = sh(script, path=tools)
-        assert done.returncode == 0, done.stderr
+        done = well(sh(script, path=tools))
         return preflight.parse(done.stdout.splitlines(), time.time())
 
     return look
@@ -292,13 +291,14 @@ sh -c "$2"
 def test_script_sees_a_read_only_mount(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     script = Fact.script.replace("set -- / /var /etc", f"set -- {tmp_path} {tmp_path}/etc")
-    done = subprocess.run(
-        ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "x", str(tmp_path), script],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = well(
+        subprocess.run(
+            ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "x", str(tmp_path), script],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     )
-    assert done.returncode == 0, done.stderr
     found = preflight.parse(done.stdout.splitlines(), time.time())
     assert found.read_only == (f"{tmp_path}/etc",)
     assert found.room_mb[f"{tmp_path}/etc"] == 1

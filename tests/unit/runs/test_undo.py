@@ -29,7 +29,7 @@ from sparkrig.ssh.remote import Lost
 from sparkrig.status import status as report
 from sparkrig.value import Unread
 from tests.tables import each_row
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.undos import (
     DAEMON,
     FIRST,
@@ -495,8 +495,7 @@ def test_files_go_back_with_their_mode_and_what_was_absent_goes(tmp_path: Path) 
     tool(tmp_path / "bin", "sync", f'cat "$1" {file} >>{tmp_path}/synced 2>/dev/null; :')
     for _ in range(2):  # one that broke off is done again
         rows = f"put {file}\nremove {made}\nremove /no/such/folder/file\n"
-        done = sh(undo.RESTORE, str(kept), stdin=rows, path=tmp_path / "bin")
-        assert done.returncode == 0, done.stderr
+        well(sh(undo.RESTORE, str(kept), stdin=rows, path=tmp_path / "bin"))
         assert file.read_text() == "theirs\n" and file.stat().st_mode & 0o777 == 0o640
         assert [each.name for each in file.parent.iterdir()] == ["nccl.conf"], "our empty folder goes too"
     assert (tmp_path / "synced").read_text().startswith("theirs\nours\n"), "on the disk before it takes the place"

@@ -23,7 +23,7 @@ import pytest
 from sparkrig.network import guard
 from sparkrig.network.guard import Probe, Told
 from tests.tables import each_row
-from tests.unit.shells import tool
+from tests.unit.shells import tool, well
 from tests.unit.simulated import load
 
 PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "guard.py"
@@ -483,8 +483,7 @@ def on_a_full_disk(world: World, filled: str, script: str) -> list[str]:
     words = [str(world.root), sys.executable, str(world.folder / "guard.py"), filled]
     env = {"SPARKRIG_ROOT": str(world.root), "PATH": f"{world.root}/bin:{os.environ['PATH']}"}
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", FULL + script, "sh", *words]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60))
     return done.stdout.splitlines()
 
 
