@@ -28,6 +28,14 @@ def table(module: str, name: str) -> dict[str, Row]:
     return {row: Row(fields) for row, fields in data(module)[name].items()}
 
 
+def rows(module: str, name: str) -> Any:
+    """The rows of a table as plain values, a tuple of arguments each: for `each_row` or a parametrize list."""
+    found = data(module)[name]
+    if isinstance(found, dict):
+        return {key: tuple(row) if isinstance(row, list) else row for key, row in found.items()}
+    return [tuple(row) if isinstance(row, list) else row for row in found]
+
+
 def tabled(module: str, name: str) -> pytest.MarkDecorator:
     """A test for each row of such a table, an item of pytest each, for rows that need fixtures of their own."""
     rows = table(module, name)

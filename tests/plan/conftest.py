@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from ipaddress import IPv4Interface
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -27,7 +27,7 @@ from sparkrig.resources.environment import wanted as environment_files
 from sparkrig.runs import lock
 from tests import warm
 from tests.looks import whole
-from tests.plan.desk import Desk, write
+from tests.plan.desk import Desk, Done, write
 from tests.unit import disks
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -270,6 +270,13 @@ def barred(text: str, row: str) -> str:
 
 
 Deploy = Callable[..., Run]
+Ended = TypeVar("Ended", Run, Done)
+
+
+def well(run: Ended) -> Ended:
+    """A run, or a verb, that ended well."""
+    assert run.code == 0, run.stderr[-3000:] if isinstance(run, Run) else run
+    return run
 
 
 @pytest.fixture
@@ -310,7 +317,4 @@ def run_deploy(
 def pair(a: str, b: str, **changes: Any) -> list[Host]:
     """Two hosts of one pair from what each printed; `changes` go to the settings of both."""
     common: dict[str, Any] = {"pair": "sparks", "bandwidth_floor": 0.01, **changes}
-    return [
-        Host(A, a, data={"fabric": FABRIC[A], **common}),
-        Host(B, b, data={"fabric": FABRIC[B], **common}),
-    ]
+    return [Host(A, a, data={"fabric": FABRIC[A], **common}), Host(B, b, data={"fabric": FABRIC[B], **common})]

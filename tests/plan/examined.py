@@ -36,8 +36,7 @@ def hosts(a: str, b: str, *, pings: Mapping[str, list[str]] | None = None, **cha
     """A pair that prints this, and whose pings go like that (by host's letter; all come back)."""
     return [
         replace(
-            each,
-            first={"#sparkrig:end identity": seen.splitlines(), PING: (pings or {}).get(letter, CROSSES)},
+            each, first={"#sparkrig:end identity": seen.splitlines(), PING: (pings or {}).get(letter, CROSSES)}
         )
         for letter, seen, each in zip("ab", (a, b), pair(converged("a"), converged("b"), **changes), strict=True)
     ]

@@ -5,13 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable
 
-from tests.plan.conftest import (
-    Host,
-    converged,
-    pair,
-    recorded,
-    sections,
-)
+from tests.plan.conftest import Host, converged, pair, recorded, sections
 from tests.plan.guarded import GUARDED
 
 PERFTEST = """\

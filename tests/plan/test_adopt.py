@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plan.conftest import A, B, Deploy, converged, pair, recorded
+from tests.plan.conftest import A, B, Deploy, converged, pair, recorded, well
 from tests.plan.states import netplan
 
 CX7 = """network:
@@ -41,8 +41,7 @@ def test_all_of_it_is_shown_with_the_setting_to_write(deploy: Deploy, left: str)
 
 
 def test_the_setting_lets_it_pass(deploy: Deploy, left: str) -> None:
-    run = deploy(pair(left, recorded("fresh-b"), adopt=BOTH), "--json", "--dry")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(left, recorded("fresh-b"), adopt=BOTH), "--json", "--dry"))
     assert run.plan[STEP] == {A, B}
 
 
@@ -54,8 +53,9 @@ def test_one_word_too_few_does_not(deploy: Deploy, left: str) -> None:
 
 def test_only_the_file_has_to_go(deploy: Deploy) -> None:
     """It came after the deploy; the links are as they should be."""
-    run = deploy(pair(with_file(converged("a")), converged("b"), adopt={"40-*": "set-aside"}), "--json", "--dry")
-    assert run.code == 0, run.stderr
+    run = well(
+        deploy(pair(with_file(converged("a")), converged("b"), adopt={"40-*": "set-aside"}), "--json", "--dry")
+    )
     assert run.plan[STEP] == {A}
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from sparkrig.resources import oom
-from tests.plan.conftest import Deploy, Host, converged, pair
+from tests.plan.conftest import Deploy, Host, converged, pair, well
 
 USERS = "users root nvidia ann\n"
 
@@ -20,8 +20,7 @@ def hosts(section: str, rows: str, **data: Any) -> list[Host]:
 
 
 def test_users_come_into_the_group_docker_in_one_step(deploy: Deploy) -> None:
-    run = deploy(hosts("docker", f"members \n{USERS}", docker_users=["nvidia"]), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts("docker", f"members \n{USERS}", docker_users=["nvidia"]), "-y"))
     assert ["gpasswd" in text for _, text in run.changes] == [False, True]
     assert {*run.steps} == {("spark-a", "Docker group | users of docker")}
     settled = deploy(hosts("docker", f"members nvidia\n{USERS}", docker_users=["nvidia"]), "-y")
@@ -34,12 +33,6 @@ def test_the_plan_says_that_a_member_is_as_good_as_root(deploy: Deploy) -> None:
     assert "Docker group" not in deploy(hosts("docker", f"members eve\n{USERS}"), "--dry").stderr
 
 
-def test_a_user_who_is_not_there_is_refused_before_any_change(deploy: Deploy) -> None:
-    run = deploy(hosts("docker", f"members \n{USERS}", docker_users=["eve"]), "-y")
-    assert run.code == 1 and run.changes == []
-    assert "Refused: docker_users has eve, and the host has no such user" in run.stderr
-
-
 SCREEN = "target graphical.target\ndisplay gdm.service\nbytes 734003200\n"
 
 
@@ -49,18 +42,11 @@ def test_the_desktop_goes_in_one_step_and_its_memory_is_told(deploy: Deploy) -> 
         "file /etc/systemd/system/default.target: graphical.target, with a login screen (gdm.service) that holds "
         "0.7 GiB -> multi-user.target, and that memory free at once"
     ) in deploy(told, "--dry").stderr
-    run = deploy(told, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(told, "-y"))
     assert ["set-default" in text for _, text in run.changes] == [False, True]
     assert {*run.steps} == {("spark-a", "Headless | no desktop")}
     settled = deploy(hosts("headless", "target multi-user.target\n", headless=True), "-y")
     assert settled.code == 0 and settled.changes == []
-
-
-def test_a_target_of_its_owners_is_refused_before_any_change(deploy: Deploy) -> None:
-    run = deploy(hosts("headless", "target other\n", headless=True), "-y")
-    assert run.code == 1 and run.changes == []
-    assert "Refused: the host's default target is one of its owner's" in run.stderr
 
 
 IMG = "swap /swap.img file 16777212 0\navailable 900000\nroot ext4\n"
@@ -72,8 +58,7 @@ def test_swap_of_another_is_refused_until_adopt_has_a_word_for_it(deploy: Deploy
     assert "Refused: the host has swap of another already: /swap.img (16 GiB)" in run.stderr
     told = hosts("swap", IMG, swap_gib=0, adopt={"/swap.img": "set-aside"})
     assert "file /swap.img: 16 GiB of swap -> set aside" in deploy(told, "--dry").stderr
-    run = deploy(told, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(told, "-y"))
     assert ["swapoff" in text for _, text in run.changes] == [False, True]
     kept = deploy(hosts("swap", IMG, swap_gib=16, adopt={"/swap.img": "adopt"}), "-y")
     assert kept.code == 0 and kept.changes == []
@@ -83,8 +68,7 @@ def test_earlyoom_is_installed_once_and_then_runs_as_declared(deploy: Deploy) ->
     told = hosts("oom", "", oom="earlyoom")
     plan = deploy(told, "--dry").stderr
     assert "package earlyoom: none -> the newest of its repository" in plan and f"file {oom.DROP_IN}" in plan
-    run = deploy(told, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(told, "-y"))
     steps = ["Early end | earlyoom as declared", "Early end | install earlyoom", "Early end | let earlyoom run so"]
     assert list(dict.fromkeys(step for _, step in run.steps)) == steps
     assert any("install earlyoom" in text for _, text in run.changes)
@@ -95,11 +79,7 @@ def test_the_cap_of_the_gpus_clock_is_a_unit(deploy: Deploy) -> None:
     assert (
         "file /etc/systemd/system/sparkrig-gpu-clock.service: none -> a new file" in deploy(told, "--dry").stderr
     )
-    run = deploy(told, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(told, "-y"))
     assert {*run.steps} == {
         ("spark-a", f"GPU clock | {step}") for step in ("cap of the clock", "let systemd set it")
     }
-    refused = deploy(hosts("clock", "", gpu_clock_max=2400), "-y")
-    assert refused.code == 1 and refused.changes == []
-    assert "Refused: gpu_clock_max needs nvidia-smi, which is not there" in refused.stderr

@@ -25,6 +25,7 @@ from tests.plan.conftest import (
     pair,
     rebooted,
     run_deploy,
+    well,
 )
 from tests.plan.desk import Desk
 from tests.plan.examined import doctor, entries, examined
@@ -107,14 +108,12 @@ def test_a_pair_that_another_run_holds_is_not_measured(deploy: Deploy) -> None:
 
 
 def test_the_run_after_it_measures_nothing(deploy: Deploy) -> None:
-    run = deploy(measured_again(), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(measured_again(), "-y"))
     assert (len(run.commands), run.changes) == (2, [])
 
 
 def test_a_plan_measures_nothing_and_says_what_would_be_measured(deploy: Deploy) -> None:
-    run = deploy(after_a_boot(), "--json", "--dry")
-    assert run.code == 0, run.stderr
+    run = well(deploy(after_a_boot(), "--json", "--dry"))
     assert set().union(*run.plan.values()) == set()
     assert len(run.commands) == 2, "one look at each host"
     assert f"{SINCE}: the rails would be measured, which is no change" in run.stderr
@@ -140,8 +139,7 @@ def test_a_change_beside_it_makes_it_no_change(deploy: Deploy) -> None:
     pin = "/etc/apt/preferences.d/"
     assert pin in hosts[1].seen
     hosts[1] = replace(hosts[1], seen=re.sub(rf"^{pin}\S+ .*\n", "", hosts[1].seen, flags=re.MULTILINE))
-    run = deploy(hosts, "--json", "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "--json", "-y"))
     results = {each["name"]: each["success"] for each in json.loads(run.stdout)["results"]["operations"]}
     assert results["Driver | pin later branches away"] == [B]
     assert results["Bandwidth | ib_write_bw on each rail"] == [] and sent(run, MEASURES)
@@ -151,8 +149,7 @@ def test_a_change_beside_it_makes_it_no_change(deploy: Deploy) -> None:
 def test_a_rail_without_a_record_beside_it_makes_it_a_change(deploy: Deploy) -> None:
     hosts = after_a_boot()
     hosts[0] = replace(hosts[0], seen=re.sub(rf"^{MEASURED} .*\n", "", hosts[0].seen, flags=re.MULTILINE))
-    run = deploy(hosts, "--json", "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "--json", "-y"))
     results = {each["name"]: each["success"] for each in json.loads(run.stdout)["results"]["operations"]}
     assert results["Bandwidth | ib_write_bw on each rail"] == [A]
 
@@ -165,8 +162,7 @@ def test_a_boot_that_cannot_be_told_is_no_reason_to_measure(deploy: Deploy) -> N
 
 def test_the_probe_measures_what_is_due_and_nothing_else(deploy: Deploy) -> None:
     file = "deploys/probe.py"
-    run = deploy(after_a_boot(), "--json", "-y", file=file)
-    assert run.code == 0, run.stderr
+    run = well(deploy(after_a_boot(), "--json", "-y", file=file))
     assert sent(run, MEASURES) and json.loads(run.stdout)["results"]["totals"]["success"] == 0
     assert list(run.plan) == ["Bandwidth | ib_write_bw on each rail", "close the run"]
     again = deploy(measured_again(), "-y", file=file)

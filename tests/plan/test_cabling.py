@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.conftest import A, Deploy, Host, converged, pair, recorded
+from tests.plan.conftest import A, Deploy, Host, converged, pair, recorded, well
 from tests.plan.guarded import GUARDED, LINK
 from tests.tables import each_row
 
@@ -52,8 +52,7 @@ def test_what_the_neighbours_tell_is_refused_before_the_first_change(deploy: Dep
 
 def test_what_the_neighbours_do_not_tell_is_left_to_the_guard(deploy: Deploy) -> None:
     for macs in (None, RAILS):
-        run = deploy(fresh(macs), "-y", file="deploys/network.py")
-        assert run.code == 0, run.stderr
+        run = well(deploy(fresh(macs), "-y", file="deploys/network.py"))
         assert len([1 for _, text in run.sent if PROBE in text]) == 2, "one probe on each host"
 
 
@@ -61,8 +60,7 @@ def test_a_pair_whose_network_stands_is_not_probed(deploy: Deploy) -> None:
     hosts = [
         replace(each, first={PROBE: heard(each.name, SWAPPED)}) for each in pair(converged("a"), converged("b"))
     ]
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert not [1 for _, text in run.sent if PROBE in text]
 
 

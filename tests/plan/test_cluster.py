@@ -23,6 +23,7 @@ from tests.plan.conftest import (
     recorded,
     run_deploy,
     sections,
+    well,
 )
 from tests.plan.states import Edit, applied, fresh, netplan, perftest, settled, swap
 from tests.plan.steps import STEPS
@@ -32,35 +33,32 @@ HELD = {"driver": sections(recorded("converged-a"))["driver"]}
 
 
 def test_a_fresh_pair_needs_every_step_on_both_hosts(deploy: Deploy) -> None:
-    run = deploy(fresh(), "--json", "--dry")
-    assert run.code == 0, run.stderr
+    run = well(deploy(fresh(), "--json", "--dry"))
     assert list(run.plan) == STEPS
-    looks = {
-        "Driver | prove it by a simulated upgrade",
-        "RDMA | GID index of each rail",
-    }
+    looks = {"Driver | prove it by a simulated upgrade", "RDMA | GID index of each rail"}
     assert {step for step, hosts in run.plan.items() if hosts != {A, B}} == looks, "a look changes nothing"
 
 
 def test_a_settled_pair_needs_nothing_and_costs_one_exec_per_host(deploy: Deploy) -> None:
-    run = deploy(settled(), "--json", "--dry")
-    assert run.code == 0, run.stderr
+    run = well(deploy(settled(), "--json", "--dry"))
     assert set().union(*run.plan.values()) == set()
     assert [host for host, _ in sorted(run.commands)] == ["spark-a", "spark-b"]
 
 
 @pytest.mark.promise(3)
 def test_applying_to_a_settled_pair_executes_nothing_more(deploy: Deploy) -> None:
-    run = deploy(settled(), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(settled(), "-y"))
     assert len(run.commands) == 2
     assert run.changes == []
 
 
-def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y")
-    assert run.code == 0, run.stderr
-    mine = [command for host, command in run.changes if host == "spark-a"]
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return well(run_deploy(tmp_path_factory.mktemp("first"), applied(), "-y"))
+
+
+def test_the_commands_of_a_first_run_in_their_order(first: Run) -> None:
+    mine = [command for host, command in first.changes if host == "spark-a"]
     hold = next(command for command in mine if "apt-mark hold" in command)
     assert "nvidia-driver-580-open" in hold and "linux-image-nvidia-hwe-24.04" in hold
     order = [
@@ -80,7 +78,7 @@ def test_the_commands_of_a_first_run_in_their_order(deploy: Deploy) -> None:
     assert order == sorted(order)
     key = next(command for command in mine if "/usr/lib/apt/apt-helper download-file" in command)
     assert Settings.model_fields["toolkit_key_fingerprint"].default in key
-    looks = {host: text for host, text in run.sent if USERS in text}
+    looks = {host: text for host, text in first.sent if USERS in text}
     assert looks.keys() == {"spark-a", "spark-b"}, "what a measurement takes from before a change is of no use"
     assert all(
         f"#sparkrig:end {noun} " in look for look in looks.values() for noun in ("network", "rdma", "files")
@@ -93,8 +91,7 @@ def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deplo
 
     def fetched(hosts: list[Host], file: str) -> list[list[str]]:
         """For each command that fetches lists on spark-a: which, and whether it installs."""
-        run = deploy(hosts, "-y", file=file)
-        assert run.code == 0, run.stderr
+        run = well(deploy(hosts, "-y", file=file))
         found = [command for host, command in run.changes if host == "spark-a" and "apt-get -q" in command]
         words = {"one": alone, "all": every, "install": "--no-install-recommends install"}
         return [[word for word, text in words.items() if text in command] for command in found]
@@ -110,17 +107,14 @@ def test_the_toolkits_list_alone_is_fetched_where_this_run_has_fetched_all(deplo
     assert fetched(theirs, "deploys/cluster.py") == [["all"], ["all", "install"]]
 
 
-def test_every_change_has_an_end_on_the_host_itself(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y")
-    assert [command[:80] for _, command in run.changes if not command.startswith("timeout -k 5 ")] == []
+def test_every_change_has_an_end_on_the_host_itself(first: Run) -> None:
+    assert [command[:80] for _, command in first.changes if not command.startswith("timeout -k 5 ")] == []
 
 
 @pytest.mark.parametrize(
     ("client", "complaint"),
     [
         (perftest(gbps=0.001), "0.00 Gb/s, at least 0.01 expected"),
-        (perftest(mtu=1024), "path MTU 1024, 4096 expected"),
-        ("\n".join(perftest().splitlines()[:2]), "no result row"),
         ("nothing of perftest's", "no result header"),
     ],
 )
@@ -140,24 +134,24 @@ def test_a_lone_spark_without_a_cable_needs_no_rdma(deploy: Deploy) -> None:
     parts = sections(text)
     uncabled = text.replace(parts["rdma"], "\n")
     lone = [Host("@fake/spark-c", uncabled, HELD)]
-    run = deploy(lone, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(lone, "-y"))
     assert not [command for _, command in run.changes if "nmcli" in command or "ib_write_bw" in command]
 
 
 def test_a_lone_spark_with_a_declared_fabric_and_no_cable_is_fine(deploy: Deploy) -> None:
-    run = deploy(
-        [
-            Host(
-                "@fake/spark-c",
-                recorded("fresh-a").replace("f0np0 p0 1", "f0np0 p0 0"),
-                data={"fabric": FABRIC[A]},
-            )
-        ],
-        "--json",
-        "--dry",
+    run = well(
+        deploy(
+            [
+                Host(
+                    "@fake/spark-c",
+                    recorded("fresh-a").replace("f0np0 p0 1", "f0np0 p0 0"),
+                    data={"fabric": FABRIC[A]},
+                )
+            ],
+            "--json",
+            "--dry",
+        )
     )
-    assert run.code == 0, run.stderr
     assert run.plan["Network | profiles and live links"] == set()
 
 
@@ -236,10 +230,7 @@ REFUSALS: dict[str, tuple[Edit, str]] = {
         swap("unit Load", "package unpacked ok libfoo\nunit Load"),
         "dpkg was interrupted (libfoo unfinished)",
     ),
-    "clock": (
-        swap("\nclock ", "\nclock 9"),
-        "s ahead of this machine's (and is not synchronised)",
-    ),
+    "clock": (swap("\nclock ", "\nclock 9"), "s ahead of this machine's (and is not synchronised)"),
     "NVIDIA's upgrade runs": (
         upgrade_once("activating"),
         "NVIDIA's first-boot upgrade (nvidia-spark-run-apt-upgrade-once.service) is running; it upgrades every",
@@ -301,8 +292,7 @@ def test_a_refusal_changes_nothing_on_either_half_of_its_pair(refused: Run) -> N
 
 def test_a_host_in_spec_with_a_warning_is_left_as_it_is(deploy: Deploy) -> None:
     slow = [re.sub(r"^clock .*$", f"clock {time.time() - 200}", text, flags=re.M) for text in map(converged, "ab")]
-    run = deploy(pair(*map(upgrade_once("inactive"), slow)), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(*map(upgrade_once("inactive"), slow)), "-y"))
     assert len(re.findall(r"the clock is 2[0-5]\d s behind this machine's", run.stderr)) == 2
     assert run.stderr.count(f"({first_upgrade.UNIT}) has not run yet: it starts with the next boot") == 2
     assert run.changes == []
@@ -316,9 +306,7 @@ def test_a_refused_host_stops_the_pair(deploy: Deploy) -> None:
 
 def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Deploy) -> None:
     bad = pair(recorded("fresh-a"), swap("uid=0\n", "uid=1000\n")(recorded("fresh-b")))
-    good = [
-        Host("@fake/spark-c", recorded("fresh-a"), HELD),
-    ]
+    good = [Host("@fake/spark-c", recorded("fresh-a"), HELD)]
     run = deploy([*bad, *good], "-y", together=False)
     assert {host for host, _ in run.changes} == {"spark-c"}, "neither host of the refused pair is touched"
     assert run.code == 1
@@ -326,8 +314,7 @@ def test_one_refused_pair_of_a_fleet_leaves_the_others_to_their_work(deploy: Dep
 
 def test_leave_to_restart_docker_is_taken_at_its_word(deploy: Deploy) -> None:
     host = Host("@fake/spark-c", running_containers(2)(recorded("fresh-a")), HELD, data={"restart_docker": True})
-    run = deploy([host], "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy([host], "-y"))
     assert [command for _, command in run.changes if "systemctl restart docker" in command]
 
 
@@ -363,7 +350,6 @@ def test_an_upgrade_that_would_still_move_the_driver_fails_the_proof(deploy: Dep
     ("flag", "sentence"),
     [
         ("mtuu=9000", "there is no setting mtuu; did you mean mtu?"),
-        ("mtu=many", "setting mtu: "),
         ("mtu=100", "setting mtu: a whole number from 1280 to 9216 is expected (found 100)"),
     ],
 )
@@ -382,8 +368,7 @@ def test_no_half_runs_ahead_of_the_other(deploy: Deploy) -> None:
     assert "--no-wait lets one host run ahead of its peers" in run.stderr
     assert "Traceback" not in run.stderr
     assert run.commands == []
-    alone = deploy([Host("@fake/spark-c", recorded("fresh-a"), HELD)], "-y", "--no-wait")
-    assert alone.code == 0, alone.stderr
+    well(deploy([Host("@fake/spark-c", recorded("fresh-a"), HELD)], "-y", "--no-wait"))
 
 
 def test_a_bad_inventory_stops_before_the_first_connection(deploy: Deploy) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from tests import warm
 from tests.plan import fleet
-from tests.plan.conftest import Deploy
+from tests.plan.conftest import Deploy, well
 from tests.plan.desk import write
 from tests.plan.distance import Way, further
 from tests.plan.states import applied
@@ -74,8 +74,7 @@ def test_a_settled_host_is_asked_once(settled: Settled, words: list[str]) -> Non
 
 
 def test_a_first_converge_asks_each_host_no_more_than_it_has_to(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(applied(), "-y"))
     for name in ("spark-a", "spark-b"):
         mine = [command for host, command in run.sent if host == name]
         begun = next(at for at, command in enumerate(mine) if "begun 'Bandwidth |" in command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tests.plan.conftest import Deploy, Host, converged, pair
+from tests.plan.conftest import Deploy, Host, converged, pair, well
 from tests.plan.guarded import COMMIT, GUARDED, START, asked, told
 
 SSH = "ssh 10.0.2.11"
@@ -24,8 +24,7 @@ def hosts(rows: str = "nft\n", caller: str = "10.0.2.2", **data: Any) -> list[Ho
 
 
 def test_it_is_loaded_under_guard_and_proven_twice_from_outside(deploy: Deploy) -> None:
-    run = deploy(hosts(firewall_allow=[8000]), "-y", file=FILE)
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(firewall_allow=[8000]), "-y", file=FILE))
     assert asked(run, "spark-a") == ["start", "wait", "link", "wait", "commit"] and asked(run, "spark-b") == []
     start = next(command for name, command in run.changes if name == "spark-a" and START in command)
     assert "ct original proto-dst 8000 accept" in start and "nft -c -f /etc/sparkrig/firewall.nft" in start
@@ -40,8 +39,7 @@ def test_one_that_shuts_the_run_out_is_as_before(deploy: Deploy) -> None:
 
 
 def test_the_plan_says_what_comes(deploy: Deploy) -> None:
-    run = deploy(hosts(firewall_allow=[8000]), "--dry")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(firewall_allow=[8000]), "--dry"))
     assert "file /etc/sparkrig/firewall.nft: none -> a new file" in run.stderr
     assert "Firewall" not in deploy(hosts(), "--dry").stderr
 

@@ -88,10 +88,7 @@ def test_an_inventory_that_cannot_be_read_is_one_sentence(desk: Desk) -> None:
 
     each_row(
         {
-            "syntax": (
-                "sparks = [\n",
-                r"line 1, cannot be read \(SyntaxError: '\[' was never closed\)",
-            ),
+            "syntax": ("sparks = [\n", r"line 1, cannot be read \(SyntaxError: '\[' was never closed\)"),
             "name": ("\nsparks = [spark]\n", r"sparks\.py, line 2, cannot be read \(NameError: .*; try: python "),
             "setting": (HEAD + "sparks = _checked([('a', {'mtuu': 1})], __file__)\n", r"did you mean mtu\?"),
         },

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.plan.conftest import Deploy, Host, barred, converged, pair, recorded, sections
+from tests.plan.conftest import Deploy, Host, barred, converged, pair, recorded, sections, well
 from tests.plan.guarded import COMMIT, GUARDED, LINK, PREPARE, REVERT, START, WAIT, asked, told
 
 FILE = "deploys/network.py"
@@ -24,8 +24,7 @@ def hosts(a: dict[str, Any] | None = None, b: dict[str, Any] | None = None) -> l
 
 
 def test_both_are_proven_twice_from_outside_and_over_the_link_before_any_commit(deploy: Deploy) -> None:
-    run = deploy(hosts(), "-y", file=FILE)
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(), "-y", file=FILE))
     for name in ("spark-a", "spark-b"):
         assert asked(run, name) == ["start", "wait", "link", "wait", "commit"]
         mine = [command for at, command in run.changes if at == name]
@@ -119,19 +118,20 @@ def test_what_could_not_be_put_back_is_not_called_as_before(deploy: Deploy) -> N
 
 
 def test_a_lone_spark_is_guarded_too(deploy: Deploy) -> None:
-    run = deploy(
-        [
-            Host(
-                "@fake/spark-a",
-                recorded("fresh-a"),
-                data={"fabric": {"enp1s0f0np0": "10.9.9.1/24"}},
-                responses=GUARDED,
-            )
-        ],
-        "-y",
-        file=FILE,
+    run = well(
+        deploy(
+            [
+                Host(
+                    "@fake/spark-a",
+                    recorded("fresh-a"),
+                    data={"fabric": {"enp1s0f0np0": "10.9.9.1/24"}},
+                    responses=GUARDED,
+                )
+            ],
+            "-y",
+            file=FILE,
+        )
     )
-    assert run.code == 0, run.stderr
     assert asked(run, "spark-a")[-1] == "commit"
 
 
@@ -146,8 +146,7 @@ def test_a_way_in_that_cannot_be_named_changes_the_network_of_no_half(deploy: De
     (line,) = [line for line in run.stderr.splitlines() if "Refused: " in line and "spark-b" in line]
     assert "it ends at 127.0.0.1, on lo or on no netdev of this host" in line and "management_interface" in line
     found[1].data = {**found[1].data, "management_interface": "enP7s7"}
-    run = deploy(found, "-y", file=FILE)
-    assert run.code == 0, run.stderr
+    run = well(deploy(found, "-y", file=FILE))
     assert asked(run, "spark-b")[-1] == "commit"
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from tests.plan.clustered import Cluster
-from tests.plan.conftest import A, B, Deploy, Host, Run, pair, recorded
+from tests.plan.conftest import A, B, Deploy, Host, Run, pair, recorded, well
 from tests.plan.guarded import COMMIT, GUARDED, PREPARE, START
 from tests.tables import each_row
 
@@ -35,8 +35,7 @@ def asked(run: Run, piece: str) -> list[str]:
 
 
 def test_the_other_half_is_asked_before_the_change_and_for_each_proof(deploy: Deploy) -> None:
-    run = deploy(hosts(), "-y", file=FILE, head=HERE)
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(), "-y", file=FILE, head=HERE))
     # once before the first change of the run, once before anything is armed, and twice while it is
     assert asked(run, SEEN) == 4 * ["spark-b"]
     order = [piece for _, command in run.commands for piece in (SEEN, START, COMMIT) if piece in command]
@@ -46,8 +45,7 @@ def test_the_other_half_is_asked_before_the_change_and_for_each_proof(deploy: De
 
 
 def test_from_another_machine_no_half_is_asked_about_the_other(deploy: Deploy) -> None:
-    run = deploy(hosts(), "-y", file=FILE)
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(), "-y", file=FILE))
     assert asked(run, SEEN) == []
     assert "applied; a new ssh connection gets in; reverts in" in run.stderr
 
@@ -95,8 +93,7 @@ def test_a_cluster_whose_addresses_come_from_a_network_has_a_fabric_too(deploy: 
 
 
 def test_who_consents_is_told_that_it_was_not_proven(deploy: Deploy) -> None:
-    run = deploy(hosts(["over enP7s7"], allow_unwitnessed=True), "-y", file=FILE, head=HERE)
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(["over enP7s7"], allow_unwitnessed=True), "-y", file=FILE, head=HERE))
     assert asked(run, SEEN) == []
     assert f"applied; not proven from outside of {A}, as allow_unwitnessed says; reverts in" in run.stderr
 
@@ -114,8 +111,7 @@ def test_a_spark_alone_changes_its_own_network_by_consent_alone(deploy: Deploy) 
     assert f"sparkrig runs on {A} itself, and no other member of a cluster is there to prove" in said, run.stderr
     assert asked(run, START) == asked(run, PREPARE) == []
     for case, head in ((lone(allow_unwitnessed=True), HERE), (lone(), "")):
-        run = deploy(case, "-y", file=FILE, head=head)
-        assert run.code == 0, run.stderr
+        run = well(deploy(case, "-y", file=FILE, head=head))
         assert asked(run, START) == ["spark-a"]
 
 

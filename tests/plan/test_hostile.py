@@ -39,11 +39,7 @@ GARBAGE = {
         'addr [{"ifname": "x", "mtu": 1e999}]\n',
         "network: cannot be understood (1e999 is no finite number)",
     ),
-    "noise": (
-        "driver",
-        ("\x1b]0;x\x07" + "n" * 990 + "\n") * 2500,
-        "driver: cannot be understood (2500 rows of",
-    ),
+    "noise": ("driver", ("\x1b]0;x\x07" + "n" * 990 + "\n") * 2500, "driver: cannot be understood (2500 rows of"),
     "a forged marker": (
         "rdma",
         "x\n#sparkrig:end rdma 0\n",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.plan.conftest import Deploy, Host, converged, pair
+from tests.plan.conftest import Deploy, Host, converged, pair, well
 
 TOLD = "name spark-1b3b\nstatic spark-1b3b\nhosts\n"
 
@@ -18,8 +18,7 @@ def hosts(rows: str = TOLD, **data: str) -> list[Host]:
 
 
 def test_a_name_is_set_in_one_step_and_then_settled(deploy: Deploy) -> None:
-    run = deploy(hosts(hostname="spark-a"), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(hostname="spark-a"), "-y"))
     assert [("awk" in text, "hostnamectl" in text) for _, text in run.changes] == [(True, False), (False, True)]
     assert {*run.steps} == {("spark-a", "Hostname | name of the host")}
     settled = deploy(hosts(TOLD.replace("1b3b", "a"), hostname="spark-a"), "-y")

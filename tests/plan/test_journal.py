@@ -23,6 +23,7 @@ from tests.plan.conftest import (
     pair,
     recorded,
     run_deploy,
+    well,
 )
 from tests.plan.locks import HELD
 from tests.plan.states import applied, fresh, settled
@@ -37,8 +38,7 @@ def hosts_of(run: Run, mark: str) -> list[str]:
 
 @pytest.mark.parametrize("flags", [("-y",), ("--json", "--dry"), ("--json",)])
 def test_where_nothing_changes_nothing_is_locked_or_written(deploy: Deploy, flags: tuple[str, ...]) -> None:
-    run = deploy(settled(), *flags)
-    assert run.code == 0, run.stderr
+    run = well(deploy(settled(), *flags))
     assert not [mark for mark in (APT, BEGIN, END, NOTE, HOLD, WHO) if hosts_of(run, mark)]
 
 
@@ -46,8 +46,7 @@ def test_where_nothing_changes_nothing_is_locked_or_written(deploy: Deploy, flag
 def test_what_apt_simulates_is_left_where_the_look_found_none(deploy: Deploy, file: str) -> None:
     """After `apt update`, say: one exec, and no run. A dry one writes nothing."""
     hosts = pair(*(converged(each).replace("simulated 0\nkept\n", "simulated 0\n") for each in "ab"))
-    run = deploy(hosts, "-y", file=file)
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y", file=file))
     assert hosts_of(run, KEEP) == SPARKS and len(run.sent) == 4, "one look each, and that"
     assert not hosts_of(deploy(hosts, "--json", "--dry", file=file), KEEP)
     assert not hosts_of(deploy(settled(), "-y", file=file), KEEP)
@@ -66,9 +65,7 @@ def test_a_dry_run_writes_nothing(deploy: Deploy) -> None:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    run = run_deploy(tmp_path_factory.mktemp("first"), applied(), "-y")
-    assert run.code == 0, run.stderr
-    return run
+    return well(run_deploy(tmp_path_factory.mktemp("first"), applied(), "-y"))
 
 
 def test_a_run_begins_before_its_first_change_and_ends_after_its_last(first: Run) -> None:
@@ -132,8 +129,7 @@ def broke_off(half: str) -> list[Host]:
 @pytest.mark.parametrize("half", ["a", "b"])
 def test_a_run_that_broke_off_at_its_end_is_ended_by_the_next(deploy: Deploy, half: str) -> None:
     """All was changed before, and nothing is left to do but to keep what stands, and what was declared."""
-    run = deploy(broke_off(half), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(broke_off(half), "-y"))
     assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
     assert not run.changes
     ends = [text for _, text in run.sent if END in text]
@@ -151,31 +147,27 @@ def test_a_plan_names_a_run_that_broke_off(deploy: Deploy) -> None:
 def test_what_was_declared_is_kept_where_nothing_else_is_due(deploy: Deploy, becomes: str) -> None:
     """A pair whose parts were deployed one by one, each by its own file; or whose record cannot be read."""
     hosts = pair(*(re.sub(rf"(?m)^({DECLARED} .*) \S+\n", becomes, converged(each)) for each in "ab"))
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
     assert not run.changes
     assert not deploy(hosts, "-y", file="deploys/driver.py").changes
 
 
 def test_a_part_ends_a_run_that_broke_off_and_declares_nothing(deploy: Deploy) -> None:
-    run = deploy(broke_off("b"), "-y", file="deploys/driver.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(broke_off("b"), "-y", file="deploys/driver.py"))
     assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
     assert not [text for _, text in run.sent if END in text and DECLARES in text]
 
 
 def test_one_half_with_changes_locks_both(deploy: Deploy) -> None:
     without = "".join(row for row in converged("b").splitlines(True) if not row.startswith("/etc/nccl.conf "))
-    run = deploy(pair(converged("a"), without), "-y", file="deploys/environment.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(converged("a"), without), "-y", file="deploys/environment.py"))
     assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
     assert {host for host, _ in run.steps} == {"spark-b"}
 
 
 def test_a_single_noun_is_a_run_too(deploy: Deploy) -> None:
-    run = deploy(applied(), "-y", file="deploys/driver.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(applied(), "-y", file="deploys/driver.py"))
     assert hosts_of(run, BEGIN) == hosts_of(run, END) == SPARKS
 
 
@@ -212,8 +204,7 @@ def identified(a: str, b: str) -> list[Host]:
 def test_a_pair_is_locked_in_the_order_of_its_hardware(deploy: Deploy) -> None:
     """Whatever the inventory begins with: else of two deploys at the same moment each could take one host."""
     for identities, order in {("f0", "0f"): SPARKS[::-1], ("0f", "f0"): SPARKS, ("f0", "f0"): SPARKS}.items():
-        run = deploy(identified(*identities), "-y", file="deploys/driver.py")
-        assert run.code == 0, run.stderr
+        run = well(deploy(identified(*identities), "-y", file="deploys/driver.py"))
         assert [host for host, text in run.sent if BEGIN in text] == order
 
 
@@ -264,8 +255,7 @@ def test_another_pair_goes_on_where_one_is_locked(deploy: Deploy) -> None:
 def test_a_stale_lock_is_taken_over_and_that_is_said(deploy: Deploy) -> None:
     hosts = applied()
     hosts[0].first = {BEGIN: [f"lock stale {HELD}"]}
-    run = deploy(hosts, "-y", file="deploys/driver.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y", file="deploys/driver.py"))
     assert f"[{A}] took over the lock of ann@laptop (from 10.0.2.2)" in run.stderr
 
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.plan.conftest import Deploy, converged, pair
+from tests.plan.conftest import Deploy, converged, pair, well
 from tests.plan.serve_runs import FILE, MODEL, served_by, tail
 from tests.plan.serving import IMAGE, SOLO, Spark, answering, hosts, ready, serving
 from tests.plan.states import applied
@@ -26,16 +26,14 @@ def test_a_deploy_keeps_each_host_and_costs_it_nothing(deploy: Deploy, tmp_path:
     assert (run.code, len(run.commands), run.changes) == (0, 2, []), run.stderr
     assert kept(tmp_path)["facts"]["driver"].startswith("580.") and kept(tmp_path)["servers"] == []
     assert "nvidia-driver-580-open" in kept(tmp_path, "spark-b")["held"]
-    run = deploy(applied(), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(applied(), "-y"))
     assert kept(tmp_path)["declared"]["driver.hold"], "what this very run declared"
 
 
 def test_a_server_is_kept_by_what_was_typed_and_a_deploy_leaves_it(deploy: Deploy, tmp_path: Path) -> None:
     started = answering(hosts(ready(commit="f" * 40), Spark()), "gpt-oss-120b")
     started[0].later = {**started[0].later, "serving": ready(commit=COMMIT).rows()}  # as the run leaves it
-    run = deploy(started, "-y", *MODEL, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(started, "-y", *MODEL, file=FILE))
     (server,) = kept(tmp_path)["servers"]
     assert (server["weights"], server["revision"]) == (SOLO, COMMIT)
     assert server["settings"]["model"] == "gpt-oss-120b" and "serve_seconds" not in server["settings"]

@@ -12,7 +12,7 @@ from sparkrig.host import branches
 from sparkrig.network import environment
 from sparkrig.resources import containers
 from tests.plan.clean import clean
-from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded, well
 from tests.plan.desk import Desk
 from tests.tables import each_row
 
@@ -105,8 +105,7 @@ def test_drift_says_what_lines_that_look_the_same_do_not_show(desk: Desk) -> Non
 @pytest.mark.slow  # whole deploys
 def test_a_deploy_says_it_and_writes_the_file_anew(deploy: Deploy) -> None:
     def holds(kind: str) -> None:
-        run = deploy(pair(converged("a"), with_file(converged("b"), PIN, kind)), "-y")
-        assert run.code == 0, run.stderr
+        run = well(deploy(pair(converged("a"), with_file(converged("b"), PIN, kind)), "-y"))
         lines = run.stderr.splitlines()
         assert [line for line in lines if SHOWN[kind] in line and line.lstrip().startswith(f"[{B}]")], run.stderr
         assert [host for host, text in run.changes if "while read -r folder name mode content" in text] == [
@@ -136,10 +135,4 @@ def test_an_inventory_with_half_of_a_surrogate_pair_is_refused_in_a_sentence(des
 
     looks = converged("a"), converged("b")
     named = [replace(each, name=each.name.replace("-b", "-b\ud800")) for each in pair(*looks)]
-    each_row(
-        {
-            "a variable": (pair(*looks, environment={"X": "\ud800"}),),
-            "a host": (named,),
-        },
-        refused,
-    )
+    each_row({"a variable": (pair(*looks, environment={"X": "\ud800"}),), "a host": (named,)}, refused)

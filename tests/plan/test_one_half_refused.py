@@ -94,10 +94,7 @@ FAULTS: dict[str, tuple[Text, dict[str, Any]]] = {
     "a second profile": (second_profile, {}),
     "a second definition of netplan's": (netplan("/etc/netplan/40-cx7.yaml", DHCP), {}),
     "NetworkManager is stopped": (stopped, {}),
-    "a netdev is missing": (
-        both(without(NETDEV), swapped(rf"^(port {NETDEV} .*|device {NETDEV}:.*)\n", "")),
-        {},
-    ),
+    "a netdev is missing": (both(without(NETDEV), swapped(rf"^(port {NETDEV} .*|device {NETDEV}:.*)\n", "")), {}),
     "a netdev has another name": (
         both(
             swapped(rf"\b{NETDEV}\b", "eth7"),

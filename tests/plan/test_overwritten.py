@@ -11,7 +11,7 @@ import pytest
 
 from sparkrig.host import branches
 from sparkrig.network import environment
-from tests.plan.conftest import A, B, Deploy, Host, converged, pair
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, well
 from tests.plan.desk import Desk
 from tests.tables import each_row
 
@@ -44,8 +44,7 @@ def hosts(half: str, path: str, **settings: Any) -> list[Host]:
 @pytest.mark.parametrize("flags", [("-y",), ("--dry",)])
 def test_a_line_of_the_users_is_shown_before_it_goes(deploy: Deploy, flags: tuple[str]) -> None:
     def told(half: str, path: str, keeps: str) -> None:
-        run = deploy(hosts(half, path), *flags)
-        assert run.code == 0, run.stderr
+        run = well(deploy(hosts(half, path), *flags))
         lines = [line.strip() for line in run.stderr.splitlines()]
         here, other = (A, B) if half == "a" else (B, A)
         (head,) = (n for n, line in enumerate(lines) if line.startswith(f"[{here}] file {path}: "))
@@ -75,8 +74,7 @@ def test_drift_shows_the_line_and_what_keeps_it(tmp_path: Path) -> None:
 def test_the_setting_keeps_the_line(deploy: Deploy) -> None:
     """Once it is declared the file is as declared but for where the line stands, and is written once."""
     for setting, path in (("nccl_conf", environment.NCCL_CONF), ("environment", environment.CONTAINER_ENV)):
-        run = deploy(pair(converged("a"), converged("b"), **{setting: {"NCCL_DEBUG": "INFO"}}), "-y")
-        assert run.code == 0, run.stderr
+        run = well(deploy(pair(converged("a"), converged("b"), **{setting: {"NCCL_DEBUG": "INFO"}}), "-y"))
         lines = run.stderr.splitlines()
         sent = [line for line in lines if "+NCCL_DEBUG=INFO" in line]
         assert len(sent) == 2, f"{path} gets it on both"

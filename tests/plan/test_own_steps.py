@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.conftest import BEGIN, NOTE, Deploy, Host
+from tests.plan.conftest import BEGIN, NOTE, Deploy, Host, well
 from tests.plan.desk import ROOT, Desk
 from tests.plan.states import settled
 
@@ -40,8 +40,7 @@ def hosts(**responses: object) -> list[Host]:
 
 
 def test_its_steps_end_the_run_under_its_lock_and_stand_in_its_journal(deploy: Deploy, project: Path) -> None:
-    run = deploy(hosts(), "-y", file=str(project / "cluster.py"))
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts(), "-y", file=str(project / "cluster.py")))
     sent = [text for host, text in run.sent if host == "spark-a"]
     begun, first, second, ended = (
         next(number for number, text in enumerate(sent) if all(word in text for word in words))

@@ -11,7 +11,7 @@ import pytest
 
 from sparkrig.runs.applied import Applied
 from tests import warm
-from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded, well
 from tests.plan.desk import Desk, Done, commands, noted
 from tests.plan.lost import lost
 from tests.plan.states import applied, fresh, settled, swap
@@ -119,8 +119,7 @@ def test_variables_of_a_setting_are_planned_where_the_network_changes_too(desk: 
 
 def test_what_is_planned_is_what_the_deploy_then_does(desk: Desk, deploy: Deploy) -> None:
     _, hosts = planned(desk.has(applied()))
-    run = deploy(applied(), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(applied(), "-y"))
     seen = Applied()
     for line in run.stderr.splitlines():
         seen.read(line)

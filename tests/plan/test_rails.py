@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.plan.conftest import A, B, Host, converged, pair, rebooted, run_deploy, sections
+from tests.plan.conftest import A, B, Host, converged, pair, rebooted, run_deploy, sections, well
 from tests.plan.desk import Desk, commands, noted
 from tests.plan.states import perftest
 from tests.tables import each_row
@@ -140,8 +140,7 @@ def test_the_probe_measures_at_once_and_keeps_what_that_shows(desk: Desk) -> Non
     """After a boot nothing is asked again that the first look of the run has shown."""
     hosts = fabric((98.0, 97.5))
     hosts[0] = replace(hosts[0], seen=rebooted(hosts[0].seen))
-    run = run_deploy(desk.folder, hosts, "-y", file="deploys/probe.py")
-    assert run.code == 0, run.stderr
+    run = well(run_deploy(desk.folder, hosts, "-y", file="deploys/probe.py"))
     mine = [text for host, text in run.sent if host == "spark-a"]
     assert len([text for text in mine if MEASURES in text]) == 1
     (look,) = [text for text in mine if "#sparkrig:end users" in text]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.plan.clustered import ENDS, MEASURES, SERVES, Cluster, lost, trials
-from tests.plan.conftest import REBOOTED, Deploy, Host, Run, converged, pair, run_deploy
+from tests.plan.conftest import REBOOTED, Deploy, Host, Run, converged, pair, run_deploy, well
 from tests.plan.conftest import B as PAIRS_B
 from tests.plan.desk import Desk, Done, commands, noted
 from tests.tables import each_row
@@ -114,29 +114,11 @@ def edge(*hosts: str, gbps: float = 55.0) -> Any:
 P0 = "enp1s0f0np0 and enP2p1s0f0np0"
 FAULTS: dict[str, tuple[Cluster, list[Host], int, list[tuple[str, str, str]]]] = {
     "a slow port": (SWITCH, SWITCH.measuring(slow(B)), 2, [(f"{B} {P0}", "fault", "port-slow")]),
-    "one twin of a port": (
-        SWITCH,
-        SWITCH.measuring(slow(C, rails=[1])),
-        2,
-        [(f"{C} enP2p1s0f0np0", "fault", "port-slow")],
-    ),
-    "a slow edge of a switch": (
-        SWITCH,
-        SWITCH.measuring(edge(A, D)),
-        2,
-        [(f"rail 1, {A} and {D}", "degraded", "reduced")],
-    ),
     "a slow edge of a ring": (
         RING,
         RING.measuring(edge(A, C)),
         2,
         [(f"rail 3, {A} and {C}", "degraded", "reduced")],
-    ),
-    "both cables of a ring's host": (
-        RING,
-        RING.measuring(slow(C)),
-        2,
-        [(f"{C} enp1s0f0np0, enP2p1s0f0np0, enp1s0f1np1 and enP2p1s0f1np1", "fault", "port-slow")],
     ),
     "all slow": (SWITCH, SWITCH.measuring(lambda *_: 13.35), 2, [("rails 0 and 1", "fault", "all-slow")]),
     "a host that does not answer any more": (
@@ -144,12 +126,6 @@ FAULTS: dict[str, tuple[Cluster, list[Host], int, list[tuple[str, str, str]]]] =
         lost(SWITCH.measuring(), "spark-d", SERVES, MEASURES, ENDS, ANSWERS),
         3,
         [(D, "unknown", "host-lost")],
-    ),
-    "a host whose look fails": (
-        SWITCH,
-        lost(SWITCH.measuring(), "spark-b", "#sparkrig:end users"),
-        3,
-        [(B, "unknown", "host-lost")],
     ),
 }
 
@@ -216,11 +192,7 @@ def test_pairs_and_a_cluster_in_one_inventory_are_two_lists(desk: Desk) -> None:
     done = noted(desk, [one, other, *own.measuring()]).typed("bandwidth", "--quick", "--json")
     assert [each["pair"] for each in done.report["pairs"]] == ["sparks"], done.said
     assert [each["pair"] for each in done.report["clusters"]] == ["lab-2"]
-    assert {*done.report["clusters"][0]} - {*done.report["pairs"][0]} == {
-        "topology",
-        "ports",
-        "missing",
-    }
+    assert {*done.report["clusters"][0]} - {*done.report["pairs"][0]} == {"topology", "ports", "missing"}
     done = desk.has([one, other]).typed("bandwidth", "--quick", "--json")
     assert [*done.report] == ["schema", "pairs"]
     assert PAIRS_B in done.report["pairs"][0]["hosts"]
@@ -259,8 +231,7 @@ def test_after_a_boot_a_plan_says_that_rails_would_be_measured(tmp_path: Path) -
 
 @pytest.mark.parametrize("cluster", [RING, SWITCH], ids=["ring", "switch"])
 def test_the_probe_measures_from_the_host_that_leads_and_keeps_it_on_all(tmp_path: Path, cluster: Cluster) -> None:
-    run = probed(tmp_path, booted(cluster), "-y")
-    assert run.code == 0, run.stderr
+    run = well(probed(tmp_path, booted(cluster), "-y"))
     count = cluster.count * (cluster.count - 1) // 2
     assert len([1 for _, text in run.sent if MEASURES in text]) == count
     said = " ".join(run.stderr.split())

@@ -16,7 +16,7 @@ from sparkrig.resources import ray
 from sparkrig.resources.secrets import digest
 from tests import warm
 from tests.plan.clustered import Cluster
-from tests.plan.conftest import A, B, Deploy, Host, converged, sections
+from tests.plan.conftest import A, B, Deploy, Host, converged, sections, well
 from tests.plan.conftest import pair as hosts_of
 from tests.plan.desk import Desk, write
 from tests.unit.states import PAIR, SEEN
@@ -90,8 +90,7 @@ def test_each_half_gets_its_node_and_the_head_waits(deploy: Deploy) -> None:
         "Ray | node": {A, B},
         "Ray | all nodes join": {A},
     }
-    run = deploy(hosts, "-y", file="deploys/ray.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y", file="deploys/ray.py"))
     both = {"spark-a", "spark-b"}
     assert on(run.changes, FETCH) == on(run.changes, PLACE) == on(run.changes, SETTLE) == both
     assert on(run.changes, JOINED) == {"spark-a"}
@@ -108,8 +107,7 @@ def test_a_node_that_stopped_starts_and_one_that_is_missing_is_waited_for(deploy
     done = Desk(tmp_path / "desk").has(hosts).drift()
     rows = {id for ids in done.wrong.values() for id in ids}
     assert {"ray.nodes", "ray.unit"} <= rows
-    run = deploy(hosts, "-y", file="deploys/ray.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y", file="deploys/ray.py"))
     assert on(run.changes, SETTLE) == {"spark-b"} and on(run.changes, JOINED) == {"spark-a"}
 
 
@@ -125,8 +123,7 @@ def test_another_token_comes_first_and_starts_the_nodes_again(deploy: Deploy) ->
 
 
 def test_without_the_setting_it_goes(deploy: Deploy) -> None:
-    run = deploy(pair(standing("a"), standing("b")), "-y", file="deploys/ray.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(standing("a"), standing("b")), "-y", file="deploys/ray.py"))
     assert on(run.changes, "rm -f") == on(run.changes, SETTLE) == {"spark-a", "spark-b"}
     assert not on(run.changes, JOINED)
 
@@ -157,8 +154,7 @@ def test_three_meet_where_all_reach_each_other(deploy: Deploy, form: str) -> Non
     hosts = cluster.settled()
     for each in hosts:
         each.later = {**each.later, **read_again(each)}
-    run = deploy(hosts, "-y", file="deploys/ray.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y", file="deploys/ray.py"))
     assert on(run.changes, PLACE) == on(run.changes, SETTLE) == {*cluster.names}
     assert on(run.changes, JOINED) == {"spark-a"}
 

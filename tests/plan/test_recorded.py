@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.conftest import A, B, Deploy, pair, sections
+from tests.plan.conftest import A, B, Deploy, pair, sections, well
 from tests.plan.desk import Desk
 from tests.plan.examined import doctor, entries, examined, hosts
 from tests.plan.recordings import DRIVER, UNITS, acer, condition, deployed, fresh, hold_set, packages
@@ -17,8 +17,7 @@ unit = pytest.mark.parametrize("unit", UNITS)
 
 @unit
 def test_a_recorded_spark_is_accepted_and_held(deploy: Deploy, unit: str) -> None:
-    run = deploy(pair(fresh(unit, "a"), fresh(unit, "b")), "--json", "--dry")
-    assert run.code == 0, run.stderr[-3000:]
+    run = well(deploy(pair(fresh(unit, "a"), fresh(unit, "b")), "--json", "--dry"))
     assert run.plan[HOLD] == {A, B}
 
 

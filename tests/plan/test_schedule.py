@@ -22,7 +22,7 @@ from sparkrig.watch.io.schedule_files import keep_schedule
 from sparkrig.watch.render import schedule as picture
 from sparkrig.watch.render.schedule import Command
 from sparkrig.watch.schedule import Schedule
-from tests.plan.conftest import B
+from tests.plan.conftest import B, well
 from tests.plan.desk import Desk, Done
 from tests.plan.lost import lost
 from tests.plan.short import NETDEV, settled, short_frames
@@ -51,8 +51,7 @@ def hook() -> Iterator[Webhook]:
 def scheduled(desk: Desk, hook: Webhook, *words: str) -> Done:
     """Scheduled for cron: a first run by hand, with the webhook's first notice taken."""
     file = hook.addresses(desk.folder / "notify", secret=SECRET)
-    done = desk.typed("schedule", "--now", "--notify", str(file), *words)
-    assert done.code == 0, done.said
+    done = well(desk.typed("schedule", "--now", "--notify", str(file), *words))
     (first,) = hook.taken()
     assert first.startswith("sparks.py: watched\n")
     return done
@@ -183,8 +182,7 @@ def test_a_timer_needs_no_folder_that_a_file_was_only_typed_in(desk: Desk, hook:
     (desk.folder / "elsewhere").mkdir()
     whole, desk.inventory = desk.inventory, desk.folder / "elsewhere" / ".." / "sparks.py"
     file = hook.addresses(desk.folder / "notify")
-    done = desk.typed("schedule", "--now", "--notify", str(desk.folder / "elsewhere" / ".." / "notify"))
-    assert done.code == 0, done.said
+    well(desk.typed("schedule", "--now", "--notify", str(desk.folder / "elsewhere" / ".." / "notify")))
     record = json.loads((folder(desk) / "schedule.json").read_text())
     assert (record["inventory"], record["notify"]) == (str(whole), str(file))
     assert all(file.stat().st_mode & 0o077 == 0 for file in folder(desk).rglob("*"))

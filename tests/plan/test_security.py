@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from sparkrig.files import SECRETS_FILE
 from sparkrig.resources import secrets, trust
-from tests.plan.conftest import A, B, Deploy, Host, converged, pair, sections
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, sections, well
 from tests.plan.trusting import trusting
 
 CANARY = "hf_canary_9f2c"
@@ -36,8 +36,7 @@ def holding(letter: str, value: str, name: str = "HF_TOKEN") -> str:
 @pytest.mark.parametrize("flags", [("--dry", "--json"), ("-y", "--json"), ("-y", "-vvv", "--diff", "--debug")])
 @pytest.mark.usefixtures("token")
 def test_a_secret_is_written_and_never_shown(deploy: Deploy, flags: tuple[str, ...]) -> None:
-    run = deploy(pair(converged("a"), holding("b", CANARY), **SECRETS), *flags)
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(converged("a"), holding("b", CANARY), **SECRETS), *flags))
     for text in (CANARY, base64.b64encode(CANARY.encode()).decode()):
         assert text not in run.stdout + run.stderr
     if "--dry" in flags:
@@ -47,8 +46,7 @@ def test_a_secret_is_written_and_never_shown(deploy: Deploy, flags: tuple[str, .
 
 @pytest.mark.usefixtures("token")
 def test_a_secret_that_the_host_has_costs_nothing(deploy: Deploy) -> None:
-    run = deploy(pair(holding("a", CANARY), holding("b", CANARY), **SECRETS), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(holding("a", CANARY), holding("b", CANARY), **SECRETS), "-y"))
     assert len(run.commands) == 2
 
 
@@ -62,16 +60,14 @@ def test_a_source_without_a_value_is_refused_before_any_change(deploy: Deploy) -
 
 
 def test_a_source_without_a_value_leaves_what_the_host_has(deploy: Deploy) -> None:
-    run = deploy(pair(holding("a", "old"), holding("b", "old"), **SECRETS), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(holding("a", "old"), holding("b", "old"), **SECRETS), "-y"))
     assert "Secrets kept as the host has them, for their source has none here: HF_TOKEN" in run.stderr
     assert len(run.commands) == 2
 
 
 @pytest.mark.usefixtures("token")
 def test_what_left_the_inventory_leaves_the_host(deploy: Deploy) -> None:
-    run = deploy(pair(holding("a", "old"), holding("b", CANARY, "OLD")), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(holding("a", "old"), holding("b", CANARY, "OLD")), "-y"))
     removed = [host for host, command in run.changes if SECRETS_FILE in command and "rm -f" in command]
     assert sorted(removed) == ["spark-a", "spark-b"]
 
@@ -90,8 +86,7 @@ def test_trust_is_off_unless_it_is_asked_for(deploy: Deploy) -> None:
 
 
 def test_trust_that_stands_costs_nothing(deploy: Deploy) -> None:
-    run = deploy(both(trusting("a"), trusting("b")), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(both(trusting("a"), trusting("b")), "-y"))
     assert len(run.commands) == 2
 
 
@@ -99,8 +94,7 @@ def test_keys_are_made_exchanged_and_proven_in_this_order(deploy: Deploy) -> Non
     run = deploy(both(converged("a"), converged("b")), "--json", "--dry")
     assert [step for step in run.plan if step.startswith("Trust")] == TRUST
     assert [run.plan[step] for step in TRUST] == [{A, B}, {A, B}, set()], "a login changes nothing"
-    run = deploy(both(converged("a"), converged("b")), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(both(converged("a"), converged("b")), "-y"))
     mine = [command for host, command in run.changes if host == "spark-a"]
     order = [
         next(at for at, command in enumerate(mine) if text in command)
@@ -115,8 +109,7 @@ def test_keys_are_made_exchanged_and_proven_in_this_order(deploy: Deploy) -> Non
 
 
 def test_a_peer_that_was_set_up_anew_is_known_by_its_new_keys(deploy: Deploy) -> None:
-    run = deploy(both(trusting("a", key=OLD), trusting("b")), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(both(trusting("a", key=OLD), trusting("b")), "-y"))
     assert {host for host, command in run.changes if "readlink -f" in command} == {"spark-a"}
     assert {host for host, command in run.changes if "BatchMode" in command} == {"spark-a", "spark-b"}
     assert not [command for _, command in run.changes if "ssh-keygen" in command]
@@ -124,8 +117,7 @@ def test_a_peer_that_was_set_up_anew_is_known_by_its_new_keys(deploy: Deploy) ->
 
 def test_a_peer_without_a_key_of_now_loses_its_old_ones_and_nothing_else_is_touched(deploy: Deploy) -> None:
     """One that was installed anew: the other host keeps one line and one file of the old one."""
-    run = deploy(both(trusting("a", key=OLD, host_key=OLD), converged("b")), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(both(trusting("a", key=OLD, host_key=OLD), converged("b")), "-y"))
     there = [name for host, name in run.steps if host == "spark-a"]
     assert there == [TRUST[1], TRUST[1]], "authorized_keys, and the files of the peer"
     mine = [command for host, command in run.changes if host == "spark-a"]
@@ -136,8 +128,7 @@ def test_a_peer_without_a_key_of_now_loses_its_old_ones_and_nothing_else_is_touc
 
 def test_switched_off_again_all_of_it_goes(deploy: Deploy) -> None:
     hosts = pair(trusting("a"), converged("b"))
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert {host for host, _ in run.changes} == {"spark-a"}
     commands = [command for _, command in run.changes]
     assert any("rm -f" in each and trust.CLIENT in each and trust.KNOWN_HOSTS in each for each in commands)

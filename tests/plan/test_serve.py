@@ -13,7 +13,7 @@ from sparkrig.serving import served, steps
 from sparkrig.serving.checkpoint import files as checkpoint_files
 from sparkrig.serving.io import catalogue_files, recipe_file
 from sparkrig.serving.wish import Sizing
-from tests.plan.conftest import A, B, Deploy, Host, Run, barred
+from tests.plan.conftest import A, B, Deploy, Host, Run, barred, well
 from tests.plan.desk import Desk
 from tests.plan.serve_runs import FILE, MODEL, PAIR, order, served_by, tail
 from tests.plan.serving import (
@@ -42,8 +42,7 @@ WRITE = "while read -r folder name mode content"
 def test_what_is_served_costs_one_exec_a_host_and_changes_nothing(deploy: Deploy) -> None:
     for model, nodes, ray, flags in ((SOLO, 1, False, MODEL), (BOTH, 2, False, PAIR), (BOTH, 2, True, PAIR)):
         pair = serving(model, "a", nodes, ray), serving(model, "b", nodes, ray)
-        run = served_by(deploy, *pair, "-y", *flags)
-        assert run.code == 0, tail(run)
+        run = well(served_by(deploy, *pair, "-y", *flags))
         assert (len(run.commands), run.changes) == (2, [])
         run = served_by(deploy, *pair, "--dry", "--json", *flags)
         assert set().union(*run.plan.values()) == set(), run.plan
@@ -72,8 +71,7 @@ def test_a_pair_as_it_was_deployed_is_settled(deploy: Deploy) -> None:
 
 
 def test_without_a_model_it_is_the_one_that_was_served_last(deploy: Deploy) -> None:
-    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2), "-y", serve_image=None)
-    assert run.code == 0, tail(run)
+    run = well(served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2), "-y", serve_image=None))
     assert (len(run.commands), run.changes) == (2, [])
     run = served_by(deploy, Spark(), Spark(), "-y")
     assert run.code == 1
@@ -81,8 +79,7 @@ def test_without_a_model_it_is_the_one_that_was_served_last(deploy: Deploy) -> N
 
 
 def test_a_first_server_is_planned_on_those_that_have_a_part(deploy: Deploy) -> None:
-    run = served_by(deploy, Spark(), Spark(), "--dry", "--json", *PAIR)
-    assert run.code == 0, tail(run)
+    run = well(served_by(deploy, Spark(), Spark(), "--dry", "--json", *PAIR))
     assert {step: found for step, found in run.plan.items() if found} == {
         step: {A, B} for step in (IMAGES, WEIGHTS, SERVER)
     }
@@ -96,9 +93,7 @@ def started(a: Spark, b: Spark, model: str, **changes: Any) -> list[Host]:
 
 def paired(deploy: Deploy, a: Spark, b: Spark, *flags: str) -> Run:
     """A run that serves the large model on both, and ends well."""
-    run = deploy(started(a, b, "qwen3-235b-a22b"), "-y", *flags, *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
-    return run
+    return well(deploy(started(a, b, "qwen3-235b-a22b"), "-y", *flags, *PAIR, file=FILE))
 
 
 def test_a_pair_is_started_on_trial_asked_and_then_let_in(deploy: Deploy) -> None:
@@ -150,21 +145,9 @@ def test_a_model_that_was_saved_in_the_inventory_s_project_is_served(deploy: Dep
     refused = served_by(deploy, a, Spark(), *words)
     assert refused.code == 1 and "Refused: not-ours: " in refused.stderr, "the project's own rule of lint"
     rows.unlink()
-    run = deploy(started(a, Spark(), "qwen3-8b"), *words, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(started(a, Spark(), "qwen3-8b"), *words, file=FILE))
     assert "qwen3-8b answers on port 8000" in run.stderr
     assert "Qwen/Qwen3-8B is not verified by anyone" in run.stderr
-
-
-RECIPE = ("--data", "recipe=tests/fixtures/recipes/eugr-v1.yaml")
-
-
-def test_a_recipe_is_served_on_trial_like_any_other_wish(deploy: Deploy) -> None:
-    run = deploy(started(ready(SOLO), ready(SOLO), "gpt-oss-120b"), "-y", *RECIPE, file=FILE)
-    assert run.code == 0, tail(run)
-    order(run, "spark-a", WRITE, "systemctl start sparkrig-serve.service", "/v1/chat/completions")
-    assert "gpt-oss-120b answers on port 8000" in run.stderr
-    assert "its image is built with --exp-mxfp4, which is not done here" in run.stderr
 
 
 def test_a_recipe_with_programs_of_strangers_is_refused_before_any_change(deploy: Deploy, tmp_path: Path) -> None:
@@ -187,8 +170,7 @@ def test_a_recipe_with_programs_of_strangers_that_a_person_agreed_to_is_served(
     )
     agreed = f"serve_mods={steps.digest(recipe_file.read(str(file)).steps)}"
     hosts = started(ready(SOLO), ready(SOLO), "gpt-oss-120b")
-    run = deploy(hosts, "-y", "--data", f"recipe={file}", "--data", agreed, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(hosts, "-y", "--data", f"recipe={file}", "--data", agreed, file=FILE))
     order(run, "spark-a", WRITE, "systemctl start sparkrig-serve.service")
 
 
@@ -200,8 +182,7 @@ def test_nodes_of_ray_get_a_token_that_no_log_has(deploy: Deploy) -> None:
         found = started(a, b, "qwen3-235b-a22b")
         for host in found:
             host.responses = {**host.responses, "command -v vllm": ["has vllm", *image, "version 0.19.0"]}
-        run = deploy(found, "-y", "-vvv", *PAIR, file=FILE)
-        assert run.code == 0, tail(run)
+        run = well(deploy(found, "-y", "-vvv", *PAIR, file=FILE))
         assert not re.search("RAY_AUTH_TOKEN=[A-Za-z0-9]", run.stdout + run.stderr)
         return sorted(name for name, text in run.commands if f'mv -T "$new" {served.RAY_ENV}' in text)
 
@@ -286,8 +267,7 @@ def test_with_a_key_it_answers_the_management_network(deploy: Deploy, monkeypatc
     found = started(ready(), Spark(), "gpt-oss-120b")
     given = {"secrets": {"VLLM_API_KEY": "env:KEY"}, "ssh_hostname": "spark-a.local"}
     found = [replace(each, data={**each.data, **given}) for each in found]
-    run = deploy(found, "-y", "-vvv", *MODEL, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", "-vvv", *MODEL, file=FILE))
     assert "http://spark-a.local:8000/v1/models answers, with VLLM_API_KEY" in run.stderr
     assert "sk-canary" not in run.stdout + run.stderr
 
@@ -317,23 +297,20 @@ def test_a_version_before_the_flag_sizes_its_cache_itself(deploy: Deploy) -> Non
     found = started(ready(BOTH), ready(BOTH), "qwen3-235b-a22b")
     for host in found:
         host.responses = {**host.responses, "command -v vllm": ["has vllm", "version 0.10.2"]}
-    run = deploy(found, "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", *PAIR, file=FILE))
     assert "--max-model-len 32768: 116.7 of" in run.stderr, tail(run)
 
 
 def test_a_pair_that_was_deployed_before_its_cache_had_a_size_is_left_alone(deploy: Deploy) -> None:
     a, b = (serving(BOTH, each, 2, files=files(BOTH, rank, 2, sized=BEFORE)) for rank, each in enumerate("ab"))
-    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
-    assert run.code == 0, tail(run)
+    run = well(served_by(deploy, a, b, "--dry", "--json", *PAIR))
     assert not run.plan.get(SERVER), "nothing of it changes"
 
 
 def test_what_was_decided_stays_where_only_files_change(deploy: Deploy) -> None:
     a, b = (serving(BOTH, each, 2, memory=(121.7, 5.0)) for each in "ab")
     found = [replace(each, data={**each.data, "memory_guard": 5}) for each in started(a, b, "qwen3-235b-a22b")]
-    run = deploy(found, "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", *PAIR, file=FILE))
     assert [host for host, text in run.commands if WRITE in text] and "GiB are free" not in run.stderr
 
 
@@ -341,15 +318,15 @@ def test_another_wish_is_decided_anew_with_what_our_own_server_gives_back(deploy
     a, b = (serving(BOTH, each, 2, memory=(121.7, 9.0)) for each in "ab")
     found = started(a, b, "qwen3-235b-a22b")
     found = [replace(each, data={**each.data, "serve_flags": {"seed": 7}}) for each in found]
-    run = deploy(found, "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", *PAIR, file=FILE))
     assert "--gpu-memory-utilization 0.87, " in run.stderr and "111.3 of 121.7 GiB are free on" in run.stderr
 
 
 def test_halves_with_two_shares_are_brought_together(deploy: Deploy) -> None:
     other = files(BOTH, 1, 2, sized=Sizing(0.7, 8192))
-    run = served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2, files=other), "--dry", "--json", *PAIR)
-    assert run.code == 0, tail(run)
+    run = well(
+        served_by(deploy, serving(BOTH, "a", 2), serving(BOTH, "b", 2, files=other), "--dry", "--json", *PAIR)
+    )
     assert run.plan[SERVER], "what each host has is as it was deployed there"
 
 
@@ -413,8 +390,7 @@ def test_a_draft_is_downloaded_once_and_crosses_the_fabric_like_the_weights(depl
         replace(each, data={**each.data, "serve_draft": DRAFT, "serve_revision": COMMIT})
         for each in started(ready(BOTH, commit=COMMIT), ready(BOTH, commit=COMMIT), "qwen3-235b-a22b")
     ]
-    run = deploy(found, "-y", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", *PAIR, file=FILE))
     (download,) = [text for _, text in run.commands if "--local-dir" in text or "snapshot_download" in text]
     assert DRAFT in download and COMMIT not in download, "the revision is that of the model"
     (copy,) = [text for host, text in run.commands if host == "spark-b" and "came in another size" in text]
@@ -446,8 +422,7 @@ PINNED = "vllm-standin@sha256:77"
 
 def test_a_copy_that_was_never_served_yet_is_not_copied_again(deploy: Deploy) -> None:
     found = hosts(*(ready(BOTH, images={name: IMAGE}) for name in (PINNED, "other:1")), serve_image=PINNED)
-    run = deploy(answering(found, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(answering(found, "qwen3-235b-a22b"), "-y", "-v", *PAIR, file=FILE))
     assert run.stderr.count(f"noop: {PINNED} is there") == 2
 
 
@@ -528,8 +503,7 @@ STOPPED = serving(BOTH, "a", 2, unit={"ActiveState": "failed"}, port="inactive",
     ids=["stopped", "another image", "no token", "another token"],
 )
 def test_what_moved_is_due(deploy: Deploy, a: Spark, b: Spark) -> None:
-    run = served_by(deploy, a, b, "--dry", "--json", *PAIR)
-    assert run.code == 0, tail(run)
+    run = well(served_by(deploy, a, b, "--dry", "--json", *PAIR))
     assert run.plan[SERVER], run.plan
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sparkrig.serving import gguf, served
-from tests.plan.conftest import A, B, Deploy, Run
+from tests.plan.conftest import A, B, Deploy, Run, well
 from tests.plan.desk import Desk
 from tests.plan.serve_runs import FILE, MODEL, PAIR, order, served_by, tail
 from tests.plan.serving import (
@@ -74,13 +74,14 @@ def test_every_unit_has_its_brake_and_leaves_ssh_ahead(deploy: Deploy, engine: s
     if engine == "pair":
         found = hosts(ready(BOTH), ready(BOTH))
     name = typed[1].partition("=")[2]
-    run = deploy(
-        answering(found, name, engine=engine if engine in DATA else "vllm"),
-        *("-y", *typed),
-        file=FILE,
-        head=WRITTEN.format(file=str(file)),
+    well(
+        deploy(
+            answering(found, name, engine=engine if engine in DATA else "vllm"),
+            *("-y", *typed),
+            file=FILE,
+            head=WRITTEN.format(file=str(file)),
+        )
     )
-    assert run.code == 0, tail(run)
     rows = [row.split() for row in file.read_text().splitlines()]
     units = {row[0]: b64decode(row[-1]).decode() for row in rows if served.SERVICE.endswith(f"/{row[2:3][0]}")}
     assert set(units) == ({A, B} if engine == "pair" else {A})
@@ -96,8 +97,7 @@ def test_every_unit_has_its_brake_and_leaves_ssh_ahead(deploy: Deploy, engine: s
 
 @ENGINES
 def test_a_first_server_is_started_on_trial_asked_and_let_in(deploy: Deploy, engine: str) -> None:
-    run = run_on(deploy, engine, ready(**THERE))
-    assert run.code == 0, tail(run)
+    run = well(run_on(deploy, engine, ready(**THERE)))
     order(
         run,
         "spark-a",
@@ -116,8 +116,7 @@ def test_a_first_server_is_started_on_trial_asked_and_let_in(deploy: Deploy, eng
 def test_a_second_run_changes_nothing_and_needs_no_setting(deploy: Deploy, engine: str) -> None:
     up, idle = there(engine), serving(SOLO, "b", files=files(SOLO, -1, 1, **DATA[engine]))
     for flags in (words(engine), []):
-        run = served_by(deploy, up, idle, "-y", *flags)
-        assert run.code == 0, tail(run)
+        run = well(served_by(deploy, up, idle, "-y", *flags))
         assert (len(run.commands), run.changes) == (2, [])
 
 
@@ -149,8 +148,7 @@ def test_what_cannot_be_served_is_refused_before_any_change(deploy: Deploy) -> N
 def test_a_second_server_of_another_engine_has_what_is_left(deploy: Deploy) -> None:
     """Its memory is counted beside a server of vLLM that takes 0.2."""
     found = answering(hosts(replace(beside(serving(SOLO)), **THERE), Spark()), "gpt-oss-120b", engine="llama.cpp")
-    run = deploy(found, "-y", *words("llama.cpp"), file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", *words("llama.cpp"), file=FILE))
     assert "--ctx-size 131072, 62% of the memory" in run.stderr
     heavy = [
         "--data",
@@ -188,6 +186,5 @@ def test_a_recipe_for_sglang_is_served_by_it(deploy: Deploy, tmp_path: Path) -> 
         encoding="utf-8",
     )
     found = answering(hosts(ready(), Spark(), serve_image=None), "gpt-oss-120b", engine="sglang")
-    run = deploy(found, "-y", "--data", f"recipe={file}", file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(found, "-y", "--data", f"recipe={file}", file=FILE))
     assert "gpt-oss-120b answers" in run.stderr and "--mem-fraction-static" in run.stderr

@@ -14,7 +14,7 @@ from sparkrig.serving.io import recipe_file
 from sparkrig.serving.wish import Sizing
 from tests.attacks.texts import WORST
 from tests.plan.clean import CLEAN
-from tests.plan.conftest import BEGIN, JOURNAL, A, B, Host
+from tests.plan.conftest import BEGIN, JOURNAL, A, B, Host, well
 from tests.plan.desk import Desk, Done, commands, noted
 from tests.plan.locks import HELD
 from tests.plan.serving import BOTH, SOLO, Spark, answering, files, hosts, ready, serving
@@ -47,8 +47,7 @@ def said(done: Done) -> str:
 
 
 def test_a_model_is_served_asked_and_announced_with_one_command(desk: Desk, home: Path) -> None:
-    done = noted(desk, solo(ready())).typed("serve", GPT, "-y")
-    assert done.code == 0, done.out + done.said
+    done = well(noted(desk, solo(ready())).typed("serve", GPT, "-y"))
     for words in (
         "image vllm-standin:1, already there",
         "weights openai/gpt-oss-120b is there",
@@ -68,8 +67,7 @@ def test_a_model_is_served_asked_and_announced_with_one_command(desk: Desk, home
 
 def test_what_is_served_already_is_asked_and_not_deployed_again(desk: Desk, home: Path) -> None:
     noted(desk, solo(serving(SOLO)))
-    done = desk.typed("serve", GPT, "-y")
-    assert done.code == 0, done.out + done.said
+    done = well(desk.typed("serve", GPT, "-y"))
     assert "It is so already" in done.out and "The capital of France is Paris." in done.out
     done = desk.typed("serve", "-y", "--json")
     assert done.code == 0 and complaints("serve", done.report) == [], done
@@ -88,8 +86,7 @@ def test_dry_shows_the_plan_and_asks_each_host_once(desk: Desk, home: Path) -> N
 
 
 def test_the_lan_is_answered_with_a_key_that_only_its_owner_can_read(desk: Desk, home: Path) -> None:
-    done = noted(desk, solo(ready())).typed("serve", GPT, "--lan", "-y")
-    assert done.code == 0, done.out + done.said
+    done = well(noted(desk, solo(ready())).typed("serve", GPT, "--lan", "-y"))
     file = home / KEY
     key = file.read_text().strip()
     assert (file.stat().st_mode & 0o777, len(key)) == (0o600, 64)
@@ -191,8 +188,7 @@ def test_an_inventory_that_cannot_take_the_key_is_refused_before_any_connection(
 
 
 def test_without_a_model_it_proposes_what_fits_now(desk: Desk, home: Path) -> None:
-    done = noted(desk, solo(ready())).typed("serve", "--for", "coding", "--dry")
-    assert done.code == 0
+    done = well(noted(desk, solo(ready())).typed("serve", "--for", "coding", "--dry"))
     rows = re.findall(r"^  \d  (\S+):", done.out, re.MULTILINE)
     assert len(rows) == 3 and "GiB to be downloaded" in said(done)
     busy = noted(desk, solo(ready(memory=(121.7, 9.0)))).typed("serve", "--for", "coding", "--dry")
@@ -243,8 +239,7 @@ def test_stop_takes_it_away_and_says_what_is_still_declared(desk: Desk, home: Pa
 def test_a_named_server_gets_ports_of_its_own(desk: Desk, home: Path) -> None:
     small = serving(SOLO, files=files(SOLO, 0, 1, sized=Sizing(0.5, 32768)), listening=(22, 8000, 8001, 18000))
     words = ("--name", "embed", "--context", "8192", "qwen3-embedding-8b", "--dry")
-    done = noted(desk, solo(small, serve_image=None)).typed("serve", *words)
-    assert done.code == 0, done.out + done.said
+    done = well(noted(desk, solo(small, serve_image=None)).typed("serve", *words))
     assert "answers 127.0.0.1:8002" in said(done) and "sequences of 8192 tokens" in said(done)
 
 
@@ -266,8 +261,7 @@ def test_the_programs_of_a_recipe_run_once_their_digest_is_typed(desk: Desk, hom
     )
     assert not any(START in each for each in commands(desk))
     agreed = steps.digest(recipe_file.read(str(file)).steps)
-    done = noted(desk, solo(ready())).typed("serve", str(file), "--data", f"serve_mods={agreed}", "-y")
-    assert done.code == 0, done.out + done.said
+    well(noted(desk, solo(ready())).typed("serve", str(file), "--data", f"serve_mods={agreed}", "-y"))
     assert any(START in each for each in commands(desk))
 
 

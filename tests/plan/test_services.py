@@ -10,7 +10,7 @@ import pytest
 
 from sparkrig.serving.served import Service
 from sparkrig.serving.wish import Sizing
-from tests.plan.conftest import A, B, Deploy, Host, Run
+from tests.plan.conftest import A, B, Deploy, Host, Run, well
 from tests.plan.desk import Desk
 from tests.plan.serve_runs import FILE, tail
 from tests.plan.serving import (
@@ -66,8 +66,7 @@ def acting(run: Run) -> list[str]:
 
 
 def test_a_second_server_starts_on_trial_and_the_first_one_is_not_touched(deploy: Deploy) -> None:
-    run = deploy(started(first(), first("b")), "-y", *WORDS, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(started(first(), first("b")), "-y", *WORDS, file=FILE))
     assert "qwen3-30b-a3b answers on port 8001" in run.stderr
     assert "38.0 of 121.7 GiB are free on spark-a, beside the server without a name (73.0 GiB)" in run.stderr
     begun = [text for _, text in run.sent if "take() {" in text]
@@ -170,8 +169,7 @@ def test_one_server_of_the_pair_and_one_of_the_head_alone(deploy: Deploy) -> Non
         )
         for rank, each in enumerate("ab")
     )
-    run = deploy(started(a, b), "-y", *WORDS, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(started(a, b), "-y", *WORDS, file=FILE))
     starts = [host for host, text in run.commands if "systemctl start sparkrig-serve-embed.service" in text]
     assert "spark-a" in starts and "qwen3-30b-a3b answers on port 8001" in run.stderr
     assert not [found[0] for text in acting(run) if (found := re.search(OURS, text))]
@@ -186,8 +184,7 @@ def test_one_server_of_the_pair_and_one_of_the_head_alone(deploy: Deploy) -> Non
 
 def test_a_service_that_is_not_wanted_goes_with_its_files(deploy: Deploy) -> None:
     words = (*NAMED, "--data", "model=none")
-    run = deploy(hosts(two(), two("b"), serve_flags=HALF), "-y", *words, file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(hosts(two(), two("b"), serve_flags=HALF), "-y", *words, file=FILE))
     gone = [(host, text) for host, text in run.commands if "rm -rf /var/lib/sparkrig/serve-embed" in text]
     assert sorted({host for host, _ in gone}) == ["spark-a", "spark-b"]
     assert all(path in text for _, text in gone for path in Service("embed").paths)
@@ -197,8 +194,7 @@ def test_a_service_that_is_not_wanted_goes_with_its_files(deploy: Deploy) -> Non
 
 
 def test_the_server_without_a_name_goes_by_the_same_word(deploy: Deploy) -> None:
-    run = deploy(hosts(two(), two("b")), "-y", "--data", "model=none", file=FILE)
-    assert run.code == 0, tail(run)
+    run = well(deploy(hosts(two(), two("b")), "-y", "--data", "model=none", file=FILE))
     (one, other) = [text for _, text in run.commands if "rm -rf /var/lib/sparkrig/serve\n" in text]
     assert "embed" not in one + other
 

@@ -29,15 +29,7 @@ def test_a_pair_is_followed_until_it_answers(tmp_path: Path) -> None:
         head, worker = (hosts / str(entry["ssh_port"]) for _, entry in entries)
         head.write_text(text("pair-head", 400))
         worker.write_text(text("pair-worker"))
-        words = [
-            sys.executable,
-            "-c",
-            PROGRAM,
-            "startup",
-            str(write(tmp_path, entries)),
-            "--minutes",
-            "1",
-        ]
+        words = [sys.executable, "-c", PROGRAM, "startup", str(write(tmp_path, entries)), "--minutes", "1"]
         running = subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert running.stderr is not None
         shown = []

@@ -9,7 +9,7 @@ import pytest
 from sparkrig.text import size
 from tests import warm
 from tests.plan.clean import clean
-from tests.plan.conftest import ROOT, STORAGE, A, B, Host
+from tests.plan.conftest import ROOT, STORAGE, A, B, Host, well
 from tests.plan.desk import Desk
 from tests.plan.walk import halves
 from tests.schemas import complaints
@@ -26,8 +26,7 @@ def pair(a: Any = ROWS, b: Any = ROWS) -> list[Host]:
 
 
 def test_each_host_shows_what_lies_there_and_what_needs_it(desk: Desk) -> None:
-    done = desk.has(pair()).typed("storage")
-    assert done.code == 0, done
+    done = well(desk.has(pair()).typed("storage"))
     clean(done)
     words = " ".join(done.out.split())
     assert (

@@ -235,9 +235,7 @@ def test_a_report_that_cannot_be_kept_is_shown_whole(desk: Desk, tmp_path: Path)
         rows = [[(row["id"], row["status"]) for row in host["rows"]] for host in json.loads(done.stdout)["hosts"]]
         assert rows == [[(row["id"], row["status"]) for row in host["rows"]] for host in whole.report["hosts"]]
         assert re.search(
-            r"^Warning: this report is not kept, .* cannot be \w+: .*\. Try: ls -ld",
-            done.stderr,
-            re.M,
+            r"^Warning: this report is not kept, .* cannot be \w+: .*\. Try: ls -ld", done.stderr, re.M
         )
         assert (tmp_path / "prom").stat().st_size
         (tmp_path / "prom").unlink()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.plan.clustered import Cluster
+from tests.plan.conftest import well
 from tests.plan.update_desk import Played
 from tests.plan.update_story import NEW, OLD
 from tests.schemas import complaints
@@ -34,8 +35,7 @@ def open_ones(desk: Played) -> list[str]:
 
 @pytest.mark.parametrize("cluster", [RING, SWITCH], ids=["ring", "switch"])
 def test_one_after_the_other_each_with_the_deploy_of_all(desk: Played, cluster: Cluster) -> None:
-    done = desk.begins_as(cluster).update()
-    assert done.code == 0, done
+    done = well(desk.begins_as(cluster).update())
     names = [f"@fake/{name}" for name in cluster.names]
     assert turns(desk) == names
     assert [row for row in desk.state["order"] if row[-1] == "cluster"] == [[*names, "cluster"]] * cluster.count
@@ -45,8 +45,7 @@ def test_one_after_the_other_each_with_the_deploy_of_all(desk: Played, cluster: 
 
 def test_what_they_serve_stops_with_the_first_and_starts_with_the_last(desk: Played) -> None:
     """Two of three serve a model together, so the one that is free comes first."""
-    done = desk.begins_as(RING, serves=(A, B)).update()
-    assert done.code == 0, done
+    done = well(desk.begins_as(RING, serves=(A, B)).update())
     order = desk.state["order"]
     assert turns(desk) == [C, A, B]
     assert [name for name, task, *_ in order if task == "drain"] == [A, B, A, B], (
@@ -64,8 +63,7 @@ def test_the_others_wait_for_the_first_that_is_not_proven(desk: Played) -> None:
     said = " ".join(done.said.split())
     assert done.code == 2 and f"{A}: kernel {NEW} did not come up or was not proven in time" in said, done
     assert turns(desk) == [A] and desk.kernels() == [OLD] * 4
-    back = desk.update("--back")
-    assert back.code == 0, back
+    well(desk.update("--back"))
     assert not open_ones(desk) and desk.kernels() == [OLD] * 4
 
 
@@ -75,8 +73,7 @@ def test_killed_in_the_middle_one_the_same_command_goes_on_with_that_one(desk: P
     desk.trouble(**{f"B_{task}": "killed"})
     assert desk.update().code == 137
     before = {name: len(each["steps"]) for name, each in desk.state["sparks"].items() if each["plan"]}
-    done = desk.update()
-    assert done.code == 0, done
+    well(desk.update())
     if begun := [name for name, steps in before.items() if steps]:
         assert begun == [B] and turns(desk)[0] == B, "never two in the middle of an update"
     assert desk.update().code == 0, "where not all records were kept, the rest is another update"

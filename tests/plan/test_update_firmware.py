@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.conftest import A, B
+from tests.plan.conftest import A, B, well
 from tests.plan.update_desk import Played
 
 ALONE = ("--irreversible", "--only", "firmware")
@@ -25,8 +25,7 @@ def firmware(desk: Played, name: str) -> dict[str, str]:
 
 
 def test_it_is_handed_over_written_by_a_reboot_and_read(desk: Played) -> None:
-    done = desk.begins(firmware={}).update(*ALONE)
-    assert done.code == 0, done
+    well(desk.begins(firmware={}).update(*ALONE))
     tasks = [task for name, task, *deploy in desk.state["order"] if name == A and not deploy]
     assert tasks == ["begin", *HANDED_OVER, "step", "close"]
     assert desk.state["order"].count([A, B, "cluster"]) == 2
@@ -34,8 +33,7 @@ def test_it_is_handed_over_written_by_a_reboot_and_read(desk: Played) -> None:
 
 
 def test_it_comes_after_packages_that_are_proven(desk: Played) -> None:
-    done = desk.begins(firmware={}).update("--irreversible")
-    assert done.code == 0, done
+    well(desk.begins(firmware={}).update("--irreversible"))
     tasks = desk.order(A)
     assert tasks.index("prove") < tasks.index("firmware") and tasks.count("reboot") == 2
     assert [firmware(desk, name) for name in (A, B)] == [WRITTEN, WRITTEN]
@@ -55,8 +53,7 @@ def test_a_controller_that_is_killed_is_followed_by_the_same_command(desk: Playe
     desk.trouble(**{f"A_{task}": how})
     assert desk.update(*ALONE).code == 137
     for _ in range(2):  # the records of both are kept before either begins
-        done = desk.update(*ALONE)
-        assert done.code == 0, done
+        well(desk.update(*ALONE))
     assert firmware(desk, A) == WRITTEN and not desk.state["sparks"][A]["plan"]
 
 
@@ -65,8 +62,7 @@ def test_a_controller_that_is_killed_is_followed_by_the_same_command(desk: Playe
 def test_a_lost_link_and_a_power_cut_are_waited_for(desk: Played, task: str, how: str) -> None:
     desk.begins(firmware={})
     desk.trouble(**{f"A_{task}": how})
-    done = desk.update(*ALONE)
-    assert done.code == 0, done
+    well(desk.update(*ALONE))
     assert [firmware(desk, name) for name in (A, B)] == [WRITTEN, WRITTEN]
 
 

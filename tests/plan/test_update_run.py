@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.plan.conftest import A, B
+from tests.plan.conftest import A, B, well
 from tests.plan.desk import NOTED, Done, commands
 from tests.plan.update_desk import Played
 from tests.plan.update_story import DRIVERS, NEW, OLD
@@ -22,8 +22,7 @@ def desk(tmp_path: Path) -> Played:
 
 
 def test_one_after_the_other_the_half_that_serves_last(desk: Played) -> None:
-    done = desk.begins(serves=A).update()
-    assert done.code == 0, done
+    well(desk.begins(serves=A).update())
     steps = desk.state["order"]
     assert sorted(steps[:2]) == [[A, "begin"], [B, "begin"]]
     one = [[B, task] for task in ONE] + [[A, B, "cluster"], [B, "step"], [B, "close"]]
@@ -40,8 +39,7 @@ def test_what_changed_is_said_and_kept_as_json_and_as_a_page(desk: Played) -> No
     desk.begins(changed=rows)
     desk.trouble(A_close="killed before")
     assert desk.update().code == 137
-    done = desk.update()
-    assert done.code == 0, done
+    done = well(desk.update())
     assert f"{A}: kernel {OLD} -> {NEW}" in done.out and "packages 1 upgraded, 1 removed: libold" in done.out
     assert f"{A}: server 64.0 -> 32.0 tokens/s, slower" in done.out and "performance: slower" in done.out
     folder = desk.folder / "state" / "sparkrig" / "updates"
@@ -75,8 +73,7 @@ def test_a_controller_that_is_killed_is_followed_by_the_same_command(desk: Playe
     desk.trouble(**{f"A_{task}": how})
     assert desk.update().code == 137
     for _ in range(2):  # the records of both are kept before either begins: one of two is an update of one
-        done = desk.update()
-        assert done.code == 0, done
+        well(desk.update())
     assert desk.kernels() == [NEW, NEW]
     assert not any(each["plan"] for each in desk.state["sparks"].values())
 
@@ -86,8 +83,7 @@ def test_a_controller_that_is_killed_is_followed_by_the_same_command(desk: Playe
 def test_a_lost_link_and_a_power_cut_are_waited_for(desk: Played, task: str, how: str) -> None:
     desk.begins()
     desk.trouble(**{f"A_{task}": how})
-    done = desk.update()
-    assert done.code == 0, done
+    done = well(desk.update())
     assert desk.kernels() == [NEW, NEW]
     assert "it goes on once the Spark is back" in done.said
 
@@ -105,8 +101,7 @@ def test_a_kernel_that_does_not_come_up_leaves_the_earlier_one_and_the_other_hal
 
 def test_the_way_back_puts_the_packages_back_and_boots_them(desk: Played) -> None:
     desk.begins(dead=True).update()
-    done = desk.update("--back", "--limit", A)
-    assert done.code == 0, done
+    well(desk.update("--back", "--limit", A))
     assert desk.order(A)[:5] == ["back", "install", "boot", "reboot", "prove"]
     assert desk.order(A)[-1] == "close"
     assert desk.state["sparks"][A]["installed"] == DRIVERS[OLD]
@@ -154,8 +149,7 @@ def test_nothing_leads_back_where_nothing_is_open(desk: Played) -> None:
 def test_each_half_is_drained_of_its_own(desk: Played) -> None:
     """The first half is done and closed by then, and has no update open."""
     desk.begins(serves=B)
-    done = desk.update()
-    assert done.code == 0, done
+    well(desk.update())
     tasks = desk.state["order"]
     assert tasks.index([B, "drain"]) < tasks.index([B, "install"])
     assert [A, B, "serve"] in tasks
@@ -174,8 +168,7 @@ def test_the_way_back_of_what_was_never_installed_boots_nothing(desk: Played) ->
     desk.begins()
     desk.trouble(A_install="failed: the packages cannot be downloaded, and nothing is installed")
     desk.update()
-    done = desk.update("--back")
-    assert done.code == 0, done
+    well(desk.update("--back"))
     assert [*dict.fromkeys(desk.order(A))] == ["back", "close"]
     assert desk.kernels() == [OLD, OLD]
 
@@ -232,8 +225,7 @@ def test_the_spark_that_it_runs_on_is_the_last_one_and_goes_on_after_its_reboot(
     assert desk.order(B)[-1] == "close", "the other one is done"
     assert desk.order(A)[-1] == "reboot" and "prove" not in desk.order(A)
     on(desk, A)
-    done = desk.update()
-    assert done.code == 0, done
+    done = well(desk.update())
     assert desk.order(A)[0] == "prove" and desk.order(A)[-1] == "close"
     assert desk.kernels() == [NEW, NEW]
 

@@ -10,7 +10,7 @@ import pytest
 
 from sparkrig.resources import watch
 from tests.plan import examined
-from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded
+from tests.plan.conftest import A, B, Deploy, Host, converged, pair, recorded, well
 from tests.plan.desk import Desk, commands, noted
 from tests.plan.lost import lost
 from tests.schemas import complaints
@@ -69,8 +69,7 @@ SETTLED = "systemctl restart $unit"
 
 
 def test_a_pair_without_the_setting_has_no_check_of_it(tmp_path: Path) -> None:
-    done = Desk(tmp_path).has(pair(converged("a"), converged("b"))).drift()
-    assert done.code == 0
+    done = well(Desk(tmp_path).has(pair(converged("a"), converged("b"))).drift())
     assert not [
         row["id"] for host in done.report["hosts"] for row in host["rows"] if row["id"].startswith("watch")
     ]
@@ -85,8 +84,7 @@ def test_the_half_that_keeps_none_gets_one(deploy: Deploy) -> None:
     hosts = pair(keeping("a"), converged("b"), watch=True)
     planned = deploy(hosts, "--json", "--dry")
     assert {step: to for step, to in planned.plan.items() if to} == {step: {B} for step in STEPS}
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert on(run.changes, SETTLED) == {"spark-b"} == on(run.changes, "while read -r folder name mode content")
     assert {name for host, name in run.steps if host == "spark-b"} >= STEPS  # the journal has both
 
@@ -113,8 +111,7 @@ def test_drift_sees_it_and_a_deploy_mends_it(deploy: Deploy, tmp_path: Path, wha
     assert (done.code, done.wrong) == (2, {A: set(), B: {check}})
     row = done.row(B, check)
     assert "deploys/cluster.py" in row["cure"] and (writes or row["found"] == what)
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert on(run.changes, SETTLED) == {"spark-b"}
     assert on(run.changes, "while read -r folder name mode content") == ({"spark-b"} if writes else set())
 
@@ -123,14 +120,12 @@ def test_without_the_setting_it_goes(deploy: Deploy, tmp_path: Path) -> None:
     hosts = pair(keeping("a"), converged("b"))
     done = Desk(tmp_path / "desk").has(hosts).drift()
     assert done.wrong == {A: {"watch.files"}, B: set()}
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert on(run.changes, SETTLED) == {"spark-a"} == on(run.changes, "rm -f")
 
 
 def test_it_can_be_deployed_by_itself(deploy: Deploy) -> None:
-    run = deploy([Host(A, converged("a"), data={"watch": True})], "-y", file="deploys/watch.py")
-    assert run.code == 0, run.stderr
+    run = well(deploy([Host(A, converged("a"), data={"watch": True})], "-y", file="deploys/watch.py"))
     assert on(run.changes, SETTLED) == {"spark-a"}
 
 
@@ -216,8 +211,7 @@ ACT = "act 1795658900 stopped the server: 2.1 % of the memory was available"
 
 def test_the_guard_is_another_unit_and_needs_the_black_box(deploy: Deploy) -> None:
     hosts = pair(keeping("a"), keeping("b"), watch=True, watch_guard=True)
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert on(run.changes, SETTLED) == {"spark-a", "spark-b"}
     refused = deploy(pair(converged("a"), converged("b"), watch_guard=True), "-y")
     assert refused.code == 1 and refused.commands == []
@@ -255,8 +249,7 @@ def test_the_half_without_an_exporter_gets_one_and_that_of_its_owner_stays(deplo
     """spark-b has the package already, and no note of ours."""
     ours = dict.fromkeys(("program", "measures", "unit", "link", "started", "installed"))
     owners = keeping("b", metrics=True, **ours)
-    run = deploy(pair(converged("a"), owners, **GIVEN), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(converged("a"), owners, **GIVEN), "-y"))
     assert on(run.changes, INSTALLS) == {"spark-a"} and on(run.changes, SETTLED) == {"spark-a", "spark-b"}
     install = next(command for _, command in run.changes if INSTALLS in command)
     assert "apt-get -q -o DPkg::Lock::Timeout=300 update" in install
@@ -286,8 +279,7 @@ def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(deploy: Deplo
     assert done.wrong == {A: {"watch.metrics"}, B: {"watch.metrics"}}
     found = [done.row(host, "watch.metrics")["found"] for host in (A, B)]
     assert found == [f"prometheus-node-exporter {what}" for what in ("is not installed", "does not run")]
-    run = deploy(hosts, "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(hosts, "-y"))
     assert on(run.changes, INSTALLS) == {"spark-a"}
     assert on(run.changes, RUNS) == {"spark-a", "spark-b"}  # it is installed as well where its port is taken
     assert on(run.changes, SETTLED) == set()  # the black box goes on
@@ -295,6 +287,5 @@ def test_drift_sees_an_exporter_that_is_gone_and_a_deploy_mends_it(deploy: Deplo
 
 def test_without_metrics_the_exporter_that_a_deploy_installed_goes(deploy: Deploy) -> None:
     owners = keeping("b", metrics=True, installed=None)
-    run = deploy(pair(keeping("a", metrics=True), owners, watch=True), "-y")
-    assert run.code == 0, run.stderr
+    run = well(deploy(pair(keeping("a", metrics=True), owners, watch=True), "-y"))
     assert on(run.changes, SETTLED) == {"spark-a", "spark-b"} and on(run.changes, RELEASES) == {"spark-a"}

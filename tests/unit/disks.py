@@ -20,7 +20,7 @@ from sparkrig.serving.served import Service
 from sparkrig.storage import storage
 from sparkrig.storage.report import Declared, Disk
 from sparkrig.storage.storage import Storage
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 NOW = 1795348900
 DAY = 86400
@@ -67,8 +67,7 @@ class Spark:
         return script.replace("/proc/self/mountinfo", f"{self.root}/mountinfo")
 
     def sh(self, script: str, *words: str) -> str:
-        done = sh(self.text(script), *words, path=self.root / "bin", env={"SUDO_USER": "ann"})
-        assert done.returncode == 0, (done.stdout, done.stderr)
+        done = well(sh(self.text(script), *words, path=self.root / "bin", env={"SUDO_USER": "ann"}))
         return done.stdout
 
     def printed(self, weights: Path | None = None) -> list[str]:

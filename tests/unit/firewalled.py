@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sparkrig import programs
 from sparkrig.resources.firewall import FIREWALL, RULES, Firewall
+from tests.unit.shells import well
 
 # a user namespace, so that root is not needed; all of it goes with the shell
 UNSHARED = ("unshare", "--map-root-user", "--net", "--mount", "sh", "-c")
@@ -95,12 +96,13 @@ def _unshared(script: str, folder: Path, rules: str, *words: str) -> list[str]:
     """What a script prints that is given the file of the rules, the look, and words."""
     file = folder / "firewall.nft"
     file.write_text(rules)
-    done = subprocess.run(
-        [*UNSHARED, script, "sh", str(file), programs.text("facts/firewall.sh"), *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = well(
+        subprocess.run(
+            [*UNSHARED, script, "sh", str(file), programs.text("facts/firewall.sh"), *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     )
-    assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

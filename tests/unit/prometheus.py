@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from sparkrig.drift.drift import Report
+from tests.unit.shells import well
 
 ROOT = Path(__file__).resolve().parents[2]
 # those of node_exporter that rules and dashboard name
@@ -52,8 +53,7 @@ DRIFTED = Report.model_validate(
 @cache
 def programs() -> Path:
     """Their folder. Fails where they cannot be fetched."""
-    done = subprocess.run([ROOT / "scripts/prometheus"], capture_output=True, text=True, timeout=100)
-    assert done.returncode == 0, done.stderr
+    done = well(subprocess.run([ROOT / "scripts/prometheus"], capture_output=True, text=True, timeout=100))
     return Path(done.stdout.strip())
 
 

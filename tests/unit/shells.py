@@ -31,3 +31,9 @@ def sh(
         env=found,
         timeout=20,
     )
+
+
+def well(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """A process that ended well."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = ROOT / "templates"
@@ -82,8 +82,7 @@ class SimulatedHost:
 
     def prints(self, script: str, *words: str, stdin: str = "") -> str:
         """What a script prints that has to end well."""
-        done = self.sh(script, *words, stdin=stdin)
-        assert done.returncode == 0, (done.stdout, done.stderr)
+        done = well(self.sh(script, *words, stdin=stdin))
         return done.stdout
 
     # what is asked within the process of the test

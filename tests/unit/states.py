@@ -271,10 +271,7 @@ MOVED: Mapping[str, tuple[Change, set[str]]] = {
     "daemon.json broken": (box(daemon_json="{"), {"containers.daemon-json"}),
     "daemon.json removed": (box(daemon_json=None), {"containers.daemon-json"}),
     "docker stopped": (box(docker=False, runtimes=(), trouble="no daemon"), {"containers.docker"}),
-    "docker masked": (
-        box(docker=False, runtimes=(), trouble="docker is masked inactive"),
-        {"containers.docker"},
-    ),
+    "docker masked": (box(docker=False, runtimes=(), trouble="docker is masked inactive"), {"containers.docker"}),
     "docker purged": (box(installed=False, docker=False, runtimes=()), {"containers.docker"}),
     "runtime unknown to docker": (box(runtimes=("runc",)), {"containers.runtime"}),
     "record removed": (no_file(MEASURED), {f"bandwidth.{NETDEV}", f"bandwidth.{TWIN}"}),

@@ -324,10 +324,7 @@ def test_what_can_work_stands() -> None:
             "two on a switch": (cluster(2, "switch"),),
             "both cages on a switch": (
                 {
-                    name: {
-                        **own,
-                        "fabric": {**own["fabric"], P1: f"10.9.0.{n}/24", P1_TWIN: f"10.9.1.{n}/24"},
-                    }
+                    name: {**own, "fabric": {**own["fabric"], P1: f"10.9.0.{n}/24", P1_TWIN: f"10.9.1.{n}/24"}}
                     for n, (name, own) in enumerate(switch().items(), 1)
                 },
             ),

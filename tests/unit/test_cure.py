@@ -122,7 +122,7 @@ OWN: dict[str, dict[str, set[str]]] = {
         "operations/guard.py": {"bench.outside.place.host"},
         "sparkrig/ssh/remote.py": {"error", "printed"},
         "sparkrig/network/witness.py": {
-            *("witness", "place.address", "place.port", "place.host", "host", "'; '.join(reasons)"),
+            *("witness", "place.address", "place.port", "place.host", "host", "'; '.join(reasons)")
         },
         "sparkrig/fabric/io/fabric_look.py": {"name", "users.running[0]"},
         "sparkrig/runs/applied.py": {"why"},
@@ -463,10 +463,7 @@ ROWS: Mapping[str, tuple[Callable[[list[str]], Any], list[str]]] = {
     "the toolkit": (containers.CONTAINERS.parse, ["toolkit VALUE"]),
     "a netdev": (network.parse, ['addr [{"ifname": "VALUE", "mtu": 1, "addr_info": []}]']),
     "a profile": (network.parse, ["property connection.uuid:VALUE"]),
-    "a driver": (
-        nvidia_smi.parse,
-        [f"csv NVIDIA GB10, 0000000F:01:00.0, VALUE{UNTOLD}"],
-    ),
+    "a driver": (nvidia_smi.parse, [f"csv NVIDIA GB10, 0000000F:01:00.0, VALUE{UNTOLD}"]),
     "the GSP": (
         nvidia_smi.parse,
         ["csv NVIDIA GB10, 0000000F:01:00.0, 580.1" + ", [N/A]" * (len(nvidia_smi.FIELDS) - 3), "gsp VALUE"],

@@ -41,7 +41,7 @@ from tests.attacks.texts import BOMB, DEEP
 from tests.plan.conftest import ROOT, converged
 from tests.plan.examined import examined
 from tests.tables import each_row
-from tests.unit.shells import sh
+from tests.unit.shells import sh, well
 
 OWNER_ROW = json.dumps(
     {
@@ -279,8 +279,7 @@ class Both(Bundle[Any]):
 
 def test_a_row_of_data_is_never_taken_for_a_marker() -> None:
     """Run for real: files and names on the host may hold any line, but do not know the word of this look."""
-    done = sh(f"echo 'noise of a login shell'\n{Both().command()}")
-    assert done.returncode == 0, done.stderr
+    done = well(sh(f"echo 'noise of a login shell'\n{Both().command()}"))
     found = Both().process(rows.of(done.stdout))
     assert found["second"] == ["two"]
     assert [found["first"][0], len(found["first"])] == ["row", 6]

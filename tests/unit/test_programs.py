@@ -18,121 +18,13 @@ from sparkrig.host import apt, nvidia_smi
 from sparkrig.network import gid, netplan, profiles
 from sparkrig.resources import containers
 from sparkrig.runs.managed_files import PACKAGES
-from tests.tables import each_row
+from tests.tables import each_row, rows
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(str(file.relative_to(programs.FOLDER)) for file in programs.FOLDER.rglob("*.sh"))
 ROOMS = ("sparkrig", "facts", "operations")
 # by program: what Python has, too, as MODULE:NAME
-SHARED = {
-    "evidence/identifiers.sh": ("sparkrig.facts.evidence:TOOL_S",),
-    "evidence/run.sh": ("sparkrig.facts.evidence:TOOL_S",),
-    "facts/apt_simulation.sh": ("sparkrig.host.driver:SIMULATION",),
-    "facts/open_update.sh": ("sparkrig.host.update_record:FOLDER",),
-    "facts/ping.sh": ("sparkrig.network.ping:NOT_INSTALLED",),
-    "facts/releases.sh": ("sparkrig.host.releases:FOLDER", "sparkrig.host.recipe_files:MOST_RECIPES"),
-    "facts/serving_files_of.sh": ("sparkrig.serving.served:MANIFEST",),
-    "facts/serving.sh": (
-        "sparkrig.serving.served:MANIFEST",
-        "sparkrig.serving.served:RECORD",
-        "sparkrig.serving.served:REVISION",
-        "sparkrig.serving.served:STATE",
-        "sparkrig.serving.served:UNIT",
-    ),
-    "facts/serving_standing_of.sh": ("sparkrig.serving.served:MANIFEST",),
-    "facts/storage.sh": (
-        "sparkrig.runs.lock:RUNS",
-        "sparkrig.serving.served:RECORD",
-        "sparkrig.serving.served:TRIAL",
-    ),
-    "facts/trust_look.sh": (
-        "sparkrig.resources.trust:KEY",
-        "sparkrig.resources.trust:MARK",
-    ),
-    "host/images_content_of.sh": ("sparkrig.host.images:HELD",),
-    "host/update_plan.sh": ("sparkrig.host.update_record:FOLDER", "sparkrig.host.update_record:BACK"),
-    "host/update_machine.sh": ("sparkrig.host.update_record:FOLDER",),
-    "operations/apt_keep.sh": ("sparkrig.host.driver:SIMULATION",),
-    "operations/guard_prepare.sh": ("sparkrig.runs.lock:RUNS",),
-    "operations/serving_ask.sh": ("sparkrig.files:SECRETS_FILE",),
-    "operations/serving_begin.sh": (
-        "sparkrig.serving.served:STATE",
-        "sparkrig.serving.served:TRIAL",
-    ),
-    "operations/serving_commit.sh": (
-        "sparkrig.serving.served:PORT_UNIT",
-        "sparkrig.serving.served:SOCKET",
-        "sparkrig.serving.served:STATE",
-        "sparkrig.serving.served:TRIAL",
-    ),
-    "operations/serving_new_token.sh": ("sparkrig.serving.served:RAY_ENV",),
-    "operations/serving_pulse.sh": ("sparkrig.serving.served:UNIT",),
-    "operations/serving_roll_back.sh": (
-        "sparkrig.serving.served:SERVICE",
-        "sparkrig.serving.served:STATE",
-        "sparkrig.serving.served:TRIAL",
-    ),
-    "operations/weights_copy_weights.sh": ("sparkrig.serving.served:MANIFEST",),
-    "download_weights.py": ("sparkrig.serving.served:REVISION",),
-    "operations/weights_seal.sh": (
-        "sparkrig.serving.served:MANIFEST",
-        "sparkrig.serving.served:REVISION",
-    ),
-    "runs/journal_abandon.sh": ("sparkrig.runs.journal:RUNS",),
-    "runs/journal_begin.sh": (
-        "sparkrig.runs.journal:ROOT",
-        "sparkrig.runs.journal:RUNS",
-    ),
-    "runs/journal_end.sh": (
-        "sparkrig.files:DECLARED",
-        "sparkrig.runs.journal:RUNS",
-    ),
-    "runs/journal_intends.sh": ("sparkrig.runs.journal:RUNS",),
-    "runs/journal_intends_holds.sh": ("sparkrig.runs.journal:RUNS",),
-    "runs/journal_keeps.sh": (
-        "sparkrig.runs.journal:ABSENT",
-        "sparkrig.files:SECRETS_FILE",
-    ),
-    "runs/journal_left.sh": ("sparkrig.runs.journal:RUNS",),
-    "runs/journal_note.sh": (
-        "sparkrig.runs.journal:ABSENT",
-        "sparkrig.runs.journal:DPKG_STATUS",
-        "sparkrig.runs.journal:HELD",
-    ),
-    "runs/journal_row.sh": (
-        "sparkrig.network.gid:BEGINS",
-        "sparkrig.network.gid:BLOCK_END",
-    ),
-    "runs/journal_stands.sh": ("sparkrig.runs.journal:HELD",),
-    "runs/lock_read.sh": ("sparkrig.runs.lock:FOLDER",),
-    "runs/lock_hold.sh": (
-        "sparkrig.runs.lock:FOLDER",
-        "sparkrig.runs.lock:TICK_S",
-    ),
-    "runs/journal_look.sh": ("sparkrig.runs.journal:ABSENT", "sparkrig.runs.lock:RUNS"),
-    "runs/lock_take.sh": (
-        "sparkrig.runs.lock:FOLDER",
-        "sparkrig.runs.lock:RUNS",
-    ),
-    "runs/undo_restore.sh": ("sparkrig.runs.undo:ABSENT",),
-    "runs/undo_serve.sh": (
-        "sparkrig.serving.served:SERVICE",
-        "sparkrig.serving.served:STATE",
-        "sparkrig.serving.served:UNIT",
-    ),
-    "runs/undo_texts.sh": ("sparkrig.runs.merge:MOST_BYTES",),
-    "serving/served_link.sh": (
-        "sparkrig.serving.served:ENABLED",
-        "sparkrig.serving.served:RAY_ENV",
-        "sparkrig.serving.served:RECORD",
-        "sparkrig.serving.served:SERVICE",
-    ),
-    "serving/served_stop.sh": (
-        "sparkrig.serving.served:MEMORY_UNIT",
-        "sparkrig.serving.served:PORT_UNIT",
-        "sparkrig.serving.served:UNIT",
-    ),
-}
+SHARED = rows(__file__, "shared")
 
 
 def test_each_program_names_its_shell_and_what_it_is() -> None:

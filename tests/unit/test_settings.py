@@ -19,10 +19,7 @@ def pair() -> Data:
     return {
         name: {
             "pair": "sparks",
-            "fabric": {
-                "enp1s0f0np0": f"192.168.100.{last}/24",
-                "enP2p1s0f0np0": f"192.168.101.{last}/24",
-            },
+            "fabric": {"enp1s0f0np0": f"192.168.100.{last}/24", "enP2p1s0f0np0": f"192.168.101.{last}/24"},
         }
         for name, last in (("spark-a", 11), ("spark-b", 12))
     }

@@ -26,7 +26,7 @@ from sparkrig.runs import journal, lock, undo
 from sparkrig.runs.managed_files import WRITTEN
 from sparkrig.serving import served
 from tests.tables import each_row
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.undo_host import DAEMON, NCCL, Spark
 
 DEADLINE_S = 10  # a script that waits for a FIFO is ended then; each takes a hundredth of it
@@ -89,8 +89,7 @@ for script; do
 done
 wait
 """
-    done = apart(lines, *scripts, path=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = well(apart(lines, *scripts, path=tmp_path))
     codes = dict(row.split() for row in done.stdout.splitlines())
     late = [name for number, name in enumerate(names, 1) if codes[str(number)] in ("124", "137")]
     assert not late, late
@@ -134,8 +133,7 @@ def test_a_journal_keeps_files_alone_and_says_what_else_stands_there(tmp_path: P
     for kind, path in paths.items():
         make(kind, spark.at(path))
     spark.holders.start("1")
-    done = spark.sh(journal.BEGIN, "1", lock.given("1", "ann@laptop", "x", "0"), "", *paths.values())
-    assert done.returncode == 0, done.stderr
+    well(spark.sh(journal.BEGIN, "1", lock.given("1", "ann@laptop", "x", "0"), "", *paths.values()))
     assert spark.sh(journal.END, "1", "", *paths.values()).returncode == 0
     (run,) = spark.look().runs
     spark.holders.cut()

@@ -159,10 +159,7 @@ def states() -> dict[str, Topology]:
         "one rail missing": (one, one_missing),
         "half plugged": (one, half),
         "one twin plugged": (one, one_twin),
-        "netdev down": (
-            one,
-            {**straight, B: replace(lit(straight[B], p0[1], carrier=False), neighbours=down)},
-        ),
+        "netdev down": (one, {**straight, B: replace(lit(straight[B], p0[1], carrier=False), neighbours=down)}),
         "one way": (one, {**straight, A: deaf(straight[A], *p0)}),
         "no answer": (one, unheard),
         "no answer, same cable": (
@@ -171,10 +168,7 @@ def states() -> dict[str, Topology]:
         ),
         "one rail silent": (
             one,
-            {
-                A: hears(lit(host(A), *p0), p0[0], mac(B, p0[0])),
-                B: hears(lit(host(B), *p0), p0[0], mac(A, p0[0])),
-            },
+            {A: hears(lit(host(A), *p0), p0[0], mac(B, p0[0])), B: hears(lit(host(B), *p0), p0[0], mac(A, p0[0]))},
         ),
         "one twin mute": (one, mute(straight, B, p0[1])),
         "netdevs swapped": (
@@ -199,10 +193,7 @@ def states() -> dict[str, Topology]:
         "loop": (one, cable(bare(), (A, "p0"), (A, "p1"))),
         "switch": (two, cable(cable(both, (A, "p0"), (B, "p1")), (A, "p0"), (A, "p1"))),
         "slow": (one, changed(straight, B, speeds={p0[0]: 100_000, p0[1]: 100_000})),
-        "serials differ": (
-            one,
-            {**straight, B: replace(straight[B], cables=dict.fromkeys(p0, "decaf"))},
-        ),
+        "serials differ": (one, {**straight, B: replace(straight[B], cables=dict.fromkeys(p0, "decaf"))}),
         "speed not known": (one, {name: replace(seen, speeds={}) for name, seen in straight.items()}),
         "one host unread": (one, {A: lit(host(A), *p0), B: None}),
         "no host read": (one, {}),

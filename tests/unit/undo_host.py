@@ -16,6 +16,7 @@ from sparkrig.runs.journal import Journal
 from sparkrig.runs.undo import Plan
 from sparkrig.ssh.shell import script
 from tests.unit.holders import Holders
+from tests.unit.shells import well
 from tests.unit.simulated import SimulatedHost
 
 DAEMON, NCCL = containers.DAEMON_JSON, environment.NCCL_CONF
@@ -51,12 +52,10 @@ esac""",
         shutil.rmtree(self.root / "run/sparkrig", ignore_errors=True)
         self.holders.start(run)
         given = lock.given(run, "ann@laptop", "x", "0", undoes)
-        done = self.sh(journal.BEGIN, run, given, "", *PATHS)
-        assert done.returncode == 0, done.stderr
+        well(self.sh(journal.BEGIN, run, given, "", *PATHS))
 
     def end(self, run: str) -> None:
-        done = self.sh(journal.END, run, "", *PATHS)
-        assert done.returncode == 0, done.stderr
+        well(self.sh(journal.END, run, "", *PATHS))
 
     def step(self, run: str, text: str, *words: str, stdin: str = "", name: str = "one", cut: bool = False) -> Any:
         """A step of a run. cut: the power goes within it, so that its end is not noted either."""
@@ -75,8 +74,7 @@ esac""",
         self.step(run, program, "", stdin=row, cut=bool(before or after))
 
     def look(self) -> Journal:
-        done = self.sh(journal_look.LOOK)
-        assert done.returncode == 0, done.stderr
+        done = well(self.sh(journal_look.LOOK))
         return journal_look.parse(done.stdout.replace(str(self.root), "").splitlines())
 
     def plan(self, run: str) -> Plan:
@@ -93,8 +91,7 @@ esac""",
         ):
             if rows:
                 step = undo.step(undo.DOCKER_PART if text is undo.DOCKER else "files")
-                done = self.step(name, text, *words, stdin=rows, name=step)
-                assert done.returncode == 0, done.stderr
+                well(self.step(name, text, *words, stdin=rows, name=step))
         if held := plan.holds():
             assert self.step(name, undo.HOLDS, *held).returncode == 0
         self.end(name)

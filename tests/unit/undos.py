@@ -95,10 +95,7 @@ def typed(
         return docker if at.name == "spark-b" and docker.startswith("unfit") else ""
 
     # the real one patches the standard library of the whole process
-    session = SimpleNamespace(
-        connected=lambda data: nullcontext(dict.fromkeys(data)),
-        ask=ask,
-    )
+    session = SimpleNamespace(connected=lambda data: nullcontext(dict.fromkeys(data)), ask=ask)
     monkeypatch.setattr(sparkrig.ssh, "session", session, raising=False)
     monkeypatch.setattr(remote, "shell", shell)
     monkeypatch.setattr(remote, "read", lambda *_, **__: SimpleNamespace(running=0))

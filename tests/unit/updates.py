@@ -129,11 +129,7 @@ def fwupd(unit: str) -> dict[str, Any]:
 def board(unit: str, devices: Any = None) -> list[str]:
     """What the firmware fact prints on one of the Sparks; sparky's ConnectX was off, as it had no cable."""
     connectx = [] if unit == "sparky" else ["connectx 28.45.4028"]
-    return [
-        *table(unit),
-        *connectx,
-        listing(fwupd(unit) if devices is None else devices),
-    ]
+    return [*table(unit), *connectx, listing(fwupd(unit) if devices is None else devices)]
 
 
 def listing(devices: Any) -> str:

@@ -17,7 +17,7 @@ from sparkrig.bandwidth.nccl_preflight import GIB, Preflight, message_size, obst
 from sparkrig.host.images import Image
 from sparkrig.host.nic import Nic
 from sparkrig.verdict import Verdict
-from tests.tables import each_row
+from tests.tables import each_row, rows
 
 ROOT = Path(__file__).resolve().parents[3]
 RECORDED = ROOT / "tests" / "fixtures" / "nccl"
@@ -58,27 +58,7 @@ def test_a_recorded_failure() -> None:
         assert (rank.busbw, rank.error, rank.stage) == (None, error, stage)
         assert rank.detail.startswith(detail) and len(rank.detail) <= 160
 
-    each_row(
-        [
-            ("killed-p2p.0", 142, "timeout", "measure", "[Rank 0] Watchdog caught"),
-            ("killed-p2p.1", 137, "killed", "measure", ""),
-            ("killed-socket.0", 142, "timeout", "measure", ""),
-            ("killed-socket.0", None, "peer-lost", "measure", "socketProgress: Connection closed by remote peer"),
-            ("killed-socket.1", 137, "killed", "measure", ""),
-            ("killed-socket.1", None, "stopped", "measure", ""),
-            ("too-large.0", 1, "cuda-memory", "warm-up", "torch.OutOfMemoryError: CUDA out of memory"),
-            ("no-interface.0", 1, "no-interface", "meet", "Bootstrap : no socket interface found"),
-            ("no-interface.1", 1, "peer-lost", "meet", "recvValueWithTimeout failed"),
-            ("port-taken.0", 1, "port-busy", "meet", "torch.distributed.DistNetworkError: The server socket"),
-            ("port-taken.1", 142, "timeout", "meet", ""),
-            ("rank-0-alone.0", 1, "no-rendezvous", "meet", "torch.distributed.DistStoreError"),
-            ("rank-1-alone.1", 142, "no-rendezvous", "meet", "The client socket has timed out"),
-            ("no-gpu.0", 1, "no-gpu", "", "RuntimeError: No CUDA GPUs are available"),
-            ("alarm.0", 142, "timeout", "measure", ""),
-            ("alarm.1", 142, "timeout", "measure", ""),
-        ],
-        holds,
-    )
+    each_row(rows(__file__, "a recorded failure"), holds)
 
 
 def test_the_verdict_on_a_recorded_run() -> None:
@@ -183,12 +163,7 @@ def test_rdma_is_told_by_the_log() -> None:
             ),  # 2.18 prints the variable
             (IB.replace("/0\n", "/0/GDRDMA/Shared\n"), ("rocep1s0f0", "roceP2p1s0f0"), "IB", (3,)),
             ("NET/IB : No device found.\n" + IB, ("rocep1s0f0", "roceP2p1s0f0"), "IB", (3,)),
-            (
-                IB.partition("Channel")[0],
-                ("rocep1s0f0", "roceP2p1s0f0"),
-                "IB",
-                (),
-            ),  # cut before the channels
+            (IB.partition("Channel")[0], ("rocep1s0f0", "roceP2p1s0f0"), "IB", ()),  # cut before the channels
         ],
         holds,
     )
@@ -221,63 +196,7 @@ def test_why_a_rank_has_no_result() -> None:
         verdict = judge({"spark-a": rank, "spark-b": parse("", None)}, {})
         assert verdict.cause == cause and verdict.cure and verdict.level in ("fault", "unknown")
 
-    each_row(
-        [
-            (
-                "[0] init.cc:896 NCCL WARN Mismatched NCCL version detected : rank 1 version 22809",
-                1,
-                "nccl-version",
-            ),
-            ("[0] NCCL WARN Message truncated : received 1024 bytes instead of 256", 1, "image-drift"),
-            ("NCCL WARN NET/IB : peer 1 message truncated : receiving 8 bytes instead of 4", 1, "image-drift"),
-            ("NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory", 1, "memory-registration"),
-            (
-                "NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
-                1,
-                "memory-registration",
-            ),
-            ("NCCL WARN Cuda failure 2 'out of memory'", 1, "cuda-memory"),
-            ("docker: Error response from daemon: could not select device driver", 125, "no-gpu"),
-            ("nvidia-container-cli: initialization error: driver not loaded", 125, "no-gpu"),
-            ("ModuleNotFoundError: No module named 'torch'", 1, "image-unfit"),
-            (
-                "UserWarning: Failed to initialize NumPy: No module named 'numpy'",
-                1,
-                "no-result",
-            ),  # PyTorch's chatter
-            ('exec: "python3": executable file not found in $PATH', 127, "image-unfit"),
-            ("CUDA error: no kernel image is available for execution on the device", 1, "image-unfit"),
-            (
-                "NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev rocep1s0f0",
-                1,
-                "queue-pair",
-            ),
-            (
-                "NCCL WARN NET/IB: Got completion from peer 10.0.0.2<1> with status=12 opcode=0",
-                1,
-                "rdma-completion",
-            ),
-            ("NET/IB: Got completion from peer x<1> with status=IBV_WC_RETRY_EXC_ERR(12)", 1, "rdma-completion"),
-            (
-                "docker: Error response from daemon: No such image: nccl:1\nRun 'docker run --help'",
-                125,
-                "container",
-            ),
-            ("ncclUnhandledCudaError: Call to CUDA function failed.", 1, "nccl-error"),
-            (
-                "ncclSystemError: System call (e.g. socket, malloc) or external library call failed",
-                1,
-                "nccl-error",
-            ),
-            ("ncclRemoteError: A call failed possibly due to a network error", 1, "peer-lost"),
-            ("ZeroDivisionError: division by zero", 1, "no-result"),
-            ("", 0, "no-result"),  # exit 0 without a result
-            ("", 124, "timeout"),
-            ("", 125, "container"),
-            ("", None, "stopped"),
-        ],
-        holds,
-    )
+    each_row(rows(__file__, "why a rank has no result"), holds)
 
 
 def test_trouble_after_a_result_does_not_undo_it() -> None:
@@ -329,27 +248,7 @@ def test_bands() -> None:
         )
         assert bool(verdict.cure) == (level != "healthy")
 
-    each_row(
-        [
-            (23.74, "healthy", "nccl"),
-            (26.9, "healthy", "nccl"),
-            (21.875, "healthy", "nccl"),
-            (21.87, "degraded", "below-pass"),
-            (18.94, "degraded", "below-pass"),  # MTU 1500
-            (14.0, "degraded", "below-pass"),
-            (13.9, "degraded", "one-hca"),
-            (11.0, "degraded", "one-hca"),
-            (8.0, "degraded", "one-hca"),
-            (7.9, "fault", "nccl-build"),
-            (3.51, "fault", "nccl-build"),
-            (3.04, "fault", "slow-start"),
-            (2.59, "fault", "nccl-build"),
-            (1.5, "fault", "nccl-build"),
-            (1.4, "fault", "tcp-speed"),
-            (0.01, "fault", "tcp-speed"),
-        ],
-        holds,
-    )
+    each_row(rows(__file__, "bands"), holds)
 
 
 def test_the_slower_rank_counts() -> None:

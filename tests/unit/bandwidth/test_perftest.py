@@ -13,7 +13,7 @@ import pytest
 
 from sparkrig.bandwidth.perftest import Bandwidth, Latency, parse_bandwidth, parse_latency
 from sparkrig.bandwidth.perftest_errors import failure
-from tests.tables import each_row
+from tests.tables import each_row, rows
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures"
 SPARK = (FIXTURES / "bandwidth" / "ib_write_bw.txt").read_text()
@@ -179,10 +179,7 @@ def report(average: float, rate: float | None, **info: object) -> str:
     return json.dumps({"test_info": info, "results": results | ({"MsgRate": rate} if rate is not None else {})})
 
 
-@pytest.mark.parametrize(
-    ("average", "unit", "gbps"),
-    [(111.86, "Gb/sec", 111.86), (13334.7, "MiB/sec", 111.86)],
-)
+@pytest.mark.parametrize(("average", "unit", "gbps"), [(111.86, "Gb/sec", 111.86), (13334.7, "MiB/sec", 111.86)])
 def test_a_report_alone_has_its_unit_from_the_message_rate(average: float, unit: str, gbps: float) -> None:
     for read in (parse_bandwidth("", report(average, 0.213358)), parse_bandwidth(report(average, 0.213358))):
         assert read.unit == unit and read.gbps == pytest.approx(gbps, rel=1e-4)
@@ -295,94 +292,8 @@ def test_latency_that_proves_nothing() -> None:
 # --- failures
 
 SAID = {
-    "recorded: server killed": (recorded("bw-server-killed.txt"), "fault", "peer-died"),
-    "recorded: client killed": (recorded("bw-client-killed.txt"), "fault", "peer-died"),
-    "recorded: other queue pairs": (recorded("bw-ends-differ.txt"), "fault", "peer-died"),
-    "recorded: a latency server": (recorded("bw-other-tool.txt"), "fault", "remote-access"),
-    "recorded: empty GID slot": (recorded("bw-gid-empty.txt"), "fault", "gid-type"),
-    "recorded: GID index 250": (recorded("gid-range.txt"), "fault", "gid-empty"),
-    "recorded: port busy": (recorded("port-busy.txt"), "unknown", "port-busy"),
-    "recorded: no listener": (recorded("no-listener.txt"), "unknown", "no-listener"),
-    "recorded: no device": (recorded("device-missing.txt"), "fault", "device-missing"),
-    "recorded: link down": (recorded("link-down.txt"), "fault", "link-down"),
-    "recorded: memlock": (recorded("memlock.txt"), "fault", "memory-refused"),
-    "recorded: address taken away in mid-test": (
-        " Completion with error at client\n Failed status 5: wr_id 0 syndrom 0x0\nscnt=833, ccnt=832\n"
-        "Test exited with Error\n",
-        "fault",
-        "flushed",
-    ),
-    "retries": (
-        " Completion with error at client\n Failed status 12: wr_id 0 syndrom 0x81\nscnt=128, ccnt=0\n"
-        " Failed to complete run_iter_bw function successfully\n",
-        "fault",
-        "retry-exceeded",
-    ),
-    "retries, later spelling": (
-        " Completion with error at client\n"
-        " Failed status-transport retry counter exceeded (12): wr_id 0 syndrom 0x81\n",
-        "fault",
-        "retry-exceeded",
-    ),
-    "not ready": (" Failed status 13: wr_id 0 syndrom 0x87\n", "fault", "rnr-exceeded"),
-    "protection": (" Failed status 4: wr_id 0 syndrom 0x51\n", "fault", "local-protection"),
-    "rdma_cm": ("Bad wc status -- 12 -- 0 \n", "fault", "retry-exceeded"),
-    "another status": (" Failed status 21: wr_id 0 syndrom 0x0\n", "fault", "completion-error"),
-    "status cut off": (" Completion with error at client\n Failed sta", "fault", "completion-error"),
-    "mlx5's dump": ("mlx5: spark-a: got completion with error:\n00000000 0000\n", "fault", "completion-error"),
-    "an unusable GID on mlx5": (
-        "Failed to modify QP 456 to RTR\n Unable to Connect the HCA's through the link\n",
-        "fault",
-        "gid-empty",
-    ),
-    "GID query": (" Unable to set up socket connection\n", "fault", "gid-empty"),
-    "too old": (
-        "Current implementation is not compatible with versions older than 5.70\n",
-        "unknown",
-        "versions-differ",
-    ),
-    "negotiation unknown to the peer": (
-        "ethernet_read_data: Couldn't read reports\n Unable to read from socket/rdma_cm\n"
-        " Failed to exchange negotiation parameters between server and client\n Failed to negotiate parameters\n",
-        "unknown",
-        "versions-differ",
-    ),
-    "other keys": ("Couldn't parse line <0000:0011:6ded5b>\n", "unknown", "versions-differ"),
-    "other options": (
-        " test_type mismatch: local=DURATION, remote=ITERATIONS\n Failed to negotiate parameters\n",
-        "unknown",
-        "ends-differ",
-    ),
-    "memory, with its number": (
-        "Couldn't allocate MR with error=12\nfailed to create mr\n",
-        "fault",
-        "memory-refused",
-    ),
-    "queue": (
-        "Requested QP size might be too big. Try reducing TX depth and/or inline size.\n"
-        "Current TX depth is 128 and inline size is 0 .\nUnable to create QP.\n",
-        "fault",
-        "resources-refused",
-    ),
-    "MTU": (" Invalid MTU - 4000 \n Couldn't get context for the device\n", "unknown", "bad-arguments"),
-    "option": ("ib_write_bw: unrecognized option '--bogus'\n", "unknown", "bad-arguments"),
-    "name": (
-        "Name or service not known for ai_family: 2 service: 18515 port: 18515\n",
-        "unknown",
-        "address-unknown",
-    ),
-    "no perftest": ("bash: line 1: ib_write_bw: command not found\n", "unknown", "perftest-missing"),
-    "no perftest, timeout": (
-        "timeout: failed to run command 'ib_write_bw': No such file or directory\n",
-        "unknown",
-        "perftest-missing",
-    ),
-    "journal in one line": (
-        "Started ib_write_bw. Couldn't listen to port 18515 Unable to init the socket connection ",
-        "unknown",
-        "port-busy",
-    ),
-    "something else": (" Couldn't get context for the device\n", "unknown", "perftest-failed"),
+    name: (recorded(text) if text.endswith(".txt") else text, level, cause)
+    for name, (text, level, cause) in rows(__file__, "failures").items()
 }
 
 
@@ -427,10 +338,7 @@ def test_no_failure() -> None:
             "the other end broke off: ethernet_read_keys: Couldn't read remote address",
         ),
         (recorded("memlock.txt"), "the kernel refused to register memory for RDMA: RLIMIT_MEMLOCK is 16384 bytes"),
-        (
-            SAID["retries"][0],
-            "the peer's RDMA device did not acknowledge (completion status 12, syndrome 0x81)",
-        ),
+        (SAID["retries"][0], "the peer's RDMA device did not acknowledge (completion status 12, syndrome 0x81)"),
     ],
 )
 def test_evidence_has_perftest_s_own_words(text: str, evidence: str) -> None:

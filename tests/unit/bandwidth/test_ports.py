@@ -47,10 +47,7 @@ ROWS: dict[str, tuple[Run, Said]] = {
     "all well on a switch": (run(), []),
     "all well in a ring": (run(count=3, form="ring"), []),
     "one slow port": (run(slow_port(B)), [(f"{B} {BOTH}", "fault", "port-slow")]),
-    "one slow half of a port": (
-        run(slow_port(C, twins=(1,)), 8),
-        [(f"{C} enP2p1s0f0np0", "fault", "port-slow")],
-    ),
+    "one slow half of a port": (run(slow_port(C, twins=(1,)), 8), [(f"{C} enP2p1s0f0np0", "fault", "port-slow")]),
     "a port at half its speed": (run(slow_port(D, 55.0)), [(f"{D} {BOTH}", "degraded", "port-slow")]),
     "two slow ports of four": (
         run(slow(B, C)),
@@ -61,10 +58,7 @@ ROWS: dict[str, tuple[Run, Said]] = {
         [("rails 0 and 1", "fault", "all-slow")],
     ),
     "one slow edge": (run(one_edge(A, C)), [(f"rail 0, {A} and {C}", "fault", "slow-start")]),
-    "one slow edge of a ring": (
-        run(one_edge(A, C), 3, "ring"),
-        [(f"rail 2, {A} and {C}", "fault", "slow-start")],
-    ),
+    "one slow edge of a ring": (run(one_edge(A, C), 3, "ring"), [(f"rail 2, {A} and {C}", "fault", "slow-start")]),
     "both rails of an edge, in one finding": (
         run(lambda sender, receiver, _: 13.3 if {sender, receiver} == {B, C} else 111.8, 3, "ring"),
         [(f"rails 4 and 5, {B} and {C}", "fault", "slow-start")],
@@ -74,10 +68,7 @@ ROWS: dict[str, tuple[Run, Said]] = {
         [(f"{C} enp1s0f0np0 and enp1s0f1np1", "fault", "port-slow")],
     ),
     "all slow": (run(lambda *_: 13.3), [("rails 0 and 1", "fault", "all-slow")]),
-    "all of one rail slow": (
-        run(lambda _, __, twin: 13.3 if twin else 111.8),
-        [("rail 1", "fault", "all-slow")],
-    ),
+    "all of one rail slow": (run(lambda _, __, twin: 13.3 if twin else 111.8), [("rail 1", "fault", "all-slow")]),
     "nothing at all carried": (run(lambda *_: REACHED), [("rails 0 and 1", "fault", "unreachable")]),
     "a port that carries nothing": (run(silent(B)), [(f"{B} {BOTH}", "fault", "port-silent")]),
     "a dead host": (run(missing={D: "spark-d was lost"}), [(D, "unknown", "host-lost")]),

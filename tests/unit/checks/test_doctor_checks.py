@@ -120,10 +120,7 @@ FAULTS: dict[str, tuple[Change, dict[str, Any], dict[str, str]]] = {
     "GPU too warm": (gpu(temperature_c=95.0, margin_c=-1.0), {}, {"spark-b gpu.temperature": "drift"}),
     "GPU clamped": (gpu(utilization=99.0, sm_mhz=700.0), {}, {"spark-b gpu.clock": "drift"}),
     "driver mismatch": (
-        lambda found: replace(
-            found,
-            gpu=Gpu(trouble="Failed: Driver/library version mismatch"),
-        ),
+        lambda found: replace(found, gpu=Gpu(trouble="Failed: Driver/library version mismatch")),
         {},
         {"spark-b gpu.answers": "drift"},
     ),
@@ -304,12 +301,7 @@ REASONS = {
         "Authentication",
         "ssh-copy-id nvidia@10",
     ),
-    "refused": (
-        "Could not connect (10.0.0.7 port 22: [Errno 111] Connection refused)",
-        "ssh",
-        "Could",
-        "ssh ",
-    ),
+    "refused": ("Could not connect (10.0.0.7 port 22: [Errno 111] Connection refused)", "ssh", "Could", "ssh "),
     "no route": (
         "Could not connect (10.0.0.7 port 22: No route to host)",
         "ssh",

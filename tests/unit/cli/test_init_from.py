@@ -7,6 +7,7 @@ import pytest
 from tests import warm
 from tests.plan.examined import changed, examined
 from tests.unit.desks import Desk
+from tests.unit.shells import well
 from tests.unit.states import A
 
 
@@ -14,8 +15,7 @@ def test_the_verb_writes_a_project_that_declares_a_host(with_a: Desk) -> None:
     with_a.sparks[A].becomes(examined("a"))
     port = with_a.sparks[A].port
     words = ("init", "sparks", "--from", f"nvidia@127.0.0.1:{port}")
-    done = warm.run("sparkrig", *words, cwd=with_a.folder, env=with_a.environ())
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(warm.run("sparkrig", *words, cwd=with_a.folder, env=with_a.environ()))
     text = (with_a.folder / "sparks" / "inventories" / "sparks.py").read_text()
     assert f'"ssh_port": {port}' in text and '"enp1s0f0np0": "192.168.100.11/24"' in text
     assert "sparkrig plan inventories/sparks.py" in done.stdout

@@ -32,7 +32,7 @@ from sparkrig.serving.budget import Use, fewest_nodes
 from sparkrig.serving.io import catalogue_files
 from sparkrig.serving.model import IMAGE, Checkpoint, Launch, Model
 from sparkrig.serving.render.models import Listing, Page
-from tests.tables import each_row, table
+from tests.tables import each_row, rows, table
 from tests.unit import launches
 
 KNOWN = catalogue_files.catalogue()
@@ -102,21 +102,7 @@ def found(wanted: str) -> Model:
 # bits for each parameter, all that is not in the format counted: scales, and layers that were left alone
 BITS = {"bf16": (15.5, 16.5), "fp8": (7.9, 8.5), "nvfp4": (4.1, 5.5), "mxfp4": (4.1, 5), "int4": (4, 4.5)}
 # of those that are in several formats: what is dense, or attends, is left in more bits, or lies on a disk
-MIXED = {
-    "nvidia/Qwen3.6-27B-NVFP4": (6, 7.5),
-    "Qwen/Qwen3.8-27B-FP8": (8.5, 9.5),
-    "nvidia/Qwen3.8-Flash-Next-NVFP4": (3.5, 4),
-    "RadixArk/Qwen3.8-Flash-Next-NVFP4": (5.5, 6.5),
-    "Inferact/Muse-Glimmer-30B-NVFP4-W4A4": (6.5, 7),
-    "RedHatAI/Muse-Glimmer-30B-FP8-block": (8.5, 9),
-    "nvidia/NVIDIA-Nemotron-Labs-3-Puzzle-75B-A9B-NVFP4": (5.5, 6),
-    "deepseek-ai/DeepSeek-V4.1-Flash": (5, 5.2),
-    "bot-lab-21/DeepSeek-V4.1-Flash-EXL3-3.5bpw-Pollard": (3.5, 4),
-    "sfxnz/DeepSeek-V4.1-Flash-EXL3": (1.8, 2.2),
-    "Mia-AiLab/GLM-5.3-Flash-EXL3-TR3-4bpw": (4.1, 4.6),
-    "0xSero/deepseek-v4-flash-0731-spark": (5, 5.5),
-    "moonshotai/Kimi-K2.7-Code": (4.5, 5),
-}
+MIXED = rows(__file__, "mixed")
 MODELS_AND_CHECKPOINTS = {each.id: (model, each) for model in KNOWN.models.values() for each in model.checkpoints}
 
 

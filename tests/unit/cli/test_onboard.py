@@ -26,7 +26,7 @@ from tests.tables import each_row
 from tests.unit import statuses
 from tests.unit.desks import SUDOERS, Desk, Terminal, finished
 from tests.unit.factory import CUT, PASSWORD, ROOT, Spark, look
-from tests.unit.shells import tool
+from tests.unit.shells import tool, well
 from tests.unit.sshd import fingerprint, free_port, keygen
 
 
@@ -34,10 +34,7 @@ def assert_a_pair(desk: Desk) -> None:
     fleet, data = inventory.fleet(desk.file)
     assert list(fleet) == ["spark-a", "spark-b"]
     assert fleet.peers("spark-a") == ("spark-b",)
-    assert [str(rail.far.address) for rail in fleet.rails("spark-a")] == [
-        "192.168.100.12/24",
-        "192.168.101.12/24",
-    ]
+    assert [str(rail.far.address) for rail in fleet.rails("spark-a")] == ["192.168.100.12/24", "192.168.101.12/24"]
     for name, spark in desk.sparks.items():
         assert (data[name]["ssh_hostname"], data[name]["ssh_port"]) == ("127.0.0.1", spark.port)
         assert len(spark.authorized) == 1
@@ -63,14 +60,12 @@ def assert_no_password(desk: Desk, *printed: str) -> None:
 
 @pytest.mark.slow  # a whole onboarding each time
 def test_the_second_spark_makes_a_pair_and_all_of_it_again_changes_nothing(with_a: Desk) -> None:
-    done = with_a.scripted("spark-b", APPLIED=finished(with_a))
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(with_a.scripted("spark-b", APPLIED=finished(with_a)))
     assert "Done: spark-a and spark-b are a pair, and as declared." in done.stdout
     assert_a_pair(with_a)
     assert_no_password(with_a, done.stdout, done.stderr)
     text = with_a.file.read_text()
-    again = with_a.run("spark-b", "--yes")
-    assert again.returncode == 0, again.stderr
+    again = well(with_a.run("spark-b", "--yes"))
     assert "Nothing is to be done" in again.stdout
     assert with_a.file.read_text() == text
     assert_a_pair(with_a)
@@ -82,14 +77,12 @@ def test_killed_anywhere_the_same_again_goes_on(with_a: Desk, step: str) -> None
     applied = finished(with_a)
     killed = with_a.scripted("spark-b", DIES=step, APPLIED=applied)
     assert killed.returncode == -9, killed.stdout + killed.stderr
-    done = with_a.scripted("spark-b", APPLIED=applied)
-    assert done.returncode == 0, done.stdout + done.stderr
+    well(with_a.scripted("spark-b", APPLIED=applied))
     assert_a_pair(with_a)
 
 
 def test_json_without_yes_is_a_plan_and_writes_nothing_at_all(desk: Desk) -> None:
-    done = desk.planned("spark-a")
-    assert done.returncode == 0, done.stderr
+    done = well(desk.planned("spark-a"))
     told = json.loads(done.stdout)
     assert (told["name"], told["peer"]) == ("spark-a", None)
     assert complaints("onboard", told) == []
@@ -109,8 +102,7 @@ def test_a_recorded_spark_is_accepted_and_planned(desk: Desk) -> None:
 
     def holds(unit: str) -> None:
         desk.sparks["spark-a"].becomes(f"{fresh(unit, 'a').rstrip()}\n\n#sparkrig:end nics 0\n")
-        done = desk.planned("spark-a")
-        assert done.returncode == 0, done.stderr
+        done = well(desk.planned("spark-a"))
         told = json.loads(done.stdout)
         assert told["name"] == unit
         assert "Driver: hold the installed 580 set" in told["hosts"][unit]["steps"]

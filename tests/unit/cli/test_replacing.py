@@ -24,6 +24,7 @@ from tests.schemas import complaints
 from tests.tables import tabled
 from tests.unit.desks import SUDOERS, Desk, Terminal, finished
 from tests.unit.factory import PASSWORD, look
+from tests.unit.shells import well
 from tests.unit.sshd import fingerprint, free_port, keygen
 
 OLD_USER = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGoldAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
@@ -126,8 +127,7 @@ def test_it_takes_its_place_and_what_is_left_is_said(replaced: Replaced) -> None
     history.parent.mkdir()
     history.write_text("{}\n")
     before = replaced.desk.file.read_text()
-    done = replaced.scripted()
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(replaced.scripted())
     assert f"the host key of {replaced.entry('spark-b')}, in the place of the old one:" in done.stdout
     assert "the last drift report: spark-b begins anew" in done.stdout
     assert "Done: spark-a and spark-b are a pair, and as declared." in done.stdout
@@ -146,8 +146,7 @@ def test_it_takes_its_place_and_what_is_left_is_said(replaced: Replaced) -> None
 def test_killed_anywhere_the_same_again_goes_on(replaced: Replaced, step: str) -> None:
     killed = replaced.scripted(DIES=step)
     assert killed.returncode == -9, killed.stdout + killed.stderr
-    done = replaced.scripted()
-    assert done.returncode == 0, done.stdout + done.stderr
+    well(replaced.scripted())
     assert_in_its_place(replaced)
 
 
@@ -165,8 +164,7 @@ def test_killed_once_all_is_done_the_same_again_says_so(replaced: Replaced) -> N
 
 def test_json_without_yes_is_a_plan_and_writes_nothing(replaced: Replaced) -> None:
     before = replaced.kept()
-    done = replaced.run("--json", *replaced.desk.trusted("spark-b"))
-    assert done.returncode == 0, done.stderr
+    done = well(replaced.run("--json", *replaced.desk.trusted("spark-b")))
     assert replaced.kept() == before
     told = json.loads(done.stdout)
     assert complaints("onboard", told) == []
@@ -187,8 +185,7 @@ def test_json_without_yes_is_a_plan_and_writes_nothing(replaced: Replaced) -> No
 
 def test_its_name_is_an_address_too(replaced: Replaced) -> None:
     """So that a user can be typed with it."""
-    done = replaced.run("nvidia@spark-b", "--json", *replaced.desk.trusted("spark-b"))
-    assert done.returncode == 0, done.stderr
+    done = well(replaced.run("nvidia@spark-b", "--json", *replaced.desk.trusted("spark-b")))
     assert json.loads(done.stdout)["data"] == {}
 
 
@@ -217,8 +214,7 @@ def test_at_another_address_the_inventory_follows(replaced: Replaced) -> None:
     replaced.known.write_text(replaced.known.read_text().replace(f":{port} ", f":{gone} "))
     done = replaced.scripted(f"nvidia@127.0.0.1:{port}", DIES="_apply")
     assert done.returncode == -9, done.stdout + done.stderr
-    done = replaced.scripted(f"nvidia@127.0.0.1:{port}")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(replaced.scripted(f"nvidia@127.0.0.1:{port}"))
     assert_in_its_place(replaced)
 
 
@@ -256,8 +252,7 @@ def keeps(made: Replaced, *servers: Served) -> Path:
 @pytest.mark.slow  # a whole onboarding
 def test_it_serves_again_and_each_part_is_timed(replaced: Replaced) -> None:
     keeps(replaced, SERVED)
-    done = replaced.scripted("--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(replaced.scripted("--json"))
     assert done.stderr.count("served {") == 1 and GIVEN in done.stderr
     told = json.loads(done.stdout)
     assert complaints("onboard", told) == []

@@ -22,7 +22,7 @@ from sparkrig.cli.unlock import unlock
 from sparkrig.files import DECLARED
 from sparkrig.host.armed import Armed
 from sparkrig.operations import journal as operations
-from sparkrig.runs import journal, journal_look, undo
+from sparkrig.runs import journal_look, undo
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.runs.lock import Lock, Owner
 from sparkrig.runs.render import journal as picture
@@ -49,68 +49,6 @@ from tests.unit.statuses import (
     looked,
     shown,
 )
-
-OUTCOMES: dict[str, tuple[Run, Lock | None, str, str]] = {
-    "done": (DONE, None, "done", "done, 2 steps"),
-    "failed": (
-        replace(BROKEN, steps=(PIN, replace(NETWORK, ended=4, rc=1)), guard=""),
-        None,
-        "failed",
-        "failed at step 2 (Network | profiles and live links)",
-    ),
-    "interrupted within a step": (
-        replace(BROKEN, steps=(PIN, NETWORK)),
-        None,
-        "interrupted",
-        "interrupted at step 2 (Network | profiles and live links)",
-    ),
-    "interrupted between two": (
-        replace(BROKEN, steps=(PIN,)),
-        None,
-        "interrupted",
-        "interrupted after step 1 (Driver | pin later branches away)",
-    ),
-    "interrupted at once": (replace(BROKEN, steps=()), None, "interrupted", "interrupted before its first step"),
-    "its lock is stale": (
-        replace(BROKEN, steps=()),
-        Lock(replace(OWNER, run=BROKEN.id), alive=False),
-        "interrupted",
-        "interrupted before its first step",
-    ),
-    "running": (
-        replace(BROKEN, steps=(PIN, NETWORK)),
-        Lock(replace(OWNER, run=BROKEN.id), alive=True),
-        "running",
-        "running, at step 2 (Network | profiles and live links)",
-    ),
-    "rolled back": (
-        replace(BROKEN, guard="rolled-back spark-b: no carrier"),
-        None,
-        "rolled back",
-        "rolled back: spark-b: no carrier",
-    ),
-    "a trial rolled back": (
-        replace(BROKEN, trial="gpt-oss-120b: its answer is garbage"),
-        None,
-        "rolled back",
-        "rolled back: gpt-oss-120b: its answer is garbage",
-    ),
-}
-
-
-@pytest.mark.parametrize(("run", "lock", "outcome", "told"), OUTCOMES.values(), ids=OUTCOMES)
-def test_how_a_run_ended(run: Run, lock: Lock | None, outcome: str, told: str) -> None:
-    found = Journal(NOW, lock, (run,), AFTER)
-    assert journal.outcome(run, found) == outcome
-    assert journal.ending(run, found) == told
-    settled = outcome in ("done", "running")
-    assert (journal.unsettled(found) is None) is settled
-
-
-def test_a_later_run_that_was_done_settles_it() -> None:
-    later = replace(DONE, id="20261121T051500Z-ef56", owner=replace(OWNER, since=1795237200))
-    assert journal.unsettled(Journal(NOW, None, (later, BROKEN), AFTER)) is None
-    assert journal.unsettled(Journal(NOW, None, (BROKEN, DONE), AFTER)) == BROKEN
 
 
 def test_what_a_run_changed_in_words() -> None:

@@ -16,6 +16,7 @@ from tests.plan.examined import changed, examined
 from tests.tables import each_row
 from tests.unit.desks import Desk, Terminal
 from tests.unit.factory import PASSWORD
+from tests.unit.shells import well
 from tests.unit.sshd import fingerprint
 
 SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
@@ -90,8 +91,7 @@ def test_two_are_compared_as_their_addresses_join_them(ready: Desk) -> None:
 def test_without_a_terminal_a_key_gets_in_and_nothing_is_asked(with_a: Desk) -> None:
     a, _ = addresses(with_a)
     with_a.sparks["spark-a"].becomes(examined("a"))
-    done = warm.run("sparkrig", "doctor", a, "--json", cwd=with_a.folder, env=with_a.environ())
-    assert done.returncode == 0, done.stderr
+    done = well(warm.run("sparkrig", "doctor", a, "--json", cwd=with_a.folder, env=with_a.environ()))
     report = json.loads(done.stdout)
     judged = {row["id"] for host in report["hosts"] for row in host["rows"]}
     assert {"identity.spark", "driver.branch", "gpu.answers", "health.memory"} <= judged
@@ -116,11 +116,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         1,
         "there is no inventory file inventories/none.py; did you mean inventories/mine.py? Try: ",
     ),
-    "a bare name": (
-        "status spark-a",
-        1,
-        "file spark-a; try: sparkrig status nvidia@spark-a,",
-    ),
+    "a bare name": ("status spark-a", 1, "file spark-a; try: sparkrig status nvidia@spark-a,"),
     "two files": ("status a.py b.py", 1, "Got unexpected extra argument (b.py). Try: sparkrig status --help"),
     "a file and an address": ("status a.py nvidia@b", 1, "Got unexpected extra argument (nvidia@b)."),
     "twice": ("doctor nvidia@a nvidia@a", 1, "nvidia@a is given twice. Try: each host once"),

@@ -24,6 +24,7 @@ from sparkrig.resources.kind import to_read
 from tests.tables import data, each_row
 from tests.unit.blackbox_host import written_by
 from tests.unit.prometheus import DRIFTED, OTHERS, ROOT, programs
+from tests.unit.shells import well
 
 RULES = alerts.rules()
 STEP_S = 10
@@ -84,11 +85,7 @@ def group(alert: str, case: Case, *, fires: bool = True) -> dict[str, Any]:
         "name": alert,
         "input_series": [{"series": name, "values": text} for name, text in {**told, **case.always}.items()],
         "promql_expr_test": [
-            {
-                "expr": expr,
-                "eval_time": f"{at}s",
-                "exp_samples": [{"labels": "{}", "value": 1}] if count else [],
-            }
+            {"expr": expr, "eval_time": f"{at}s", "exp_samples": [{"labels": "{}", "value": 1}] if count else []}
             for at, count in sorted(times.items())
         ],
     }
@@ -107,8 +104,7 @@ def test_each_alert_fires_at_its_limit_and_only_there(tmp_path: Path) -> None:
     assert set(CASES) == set(RULES)
     groups = [group(alert, case) for alert, cases in CASES.items() for case in cases]
     groups += [group(alert, case, fires=False) for alert, cases in SILENT.items() for case in cases]
-    done = promtool(tmp_path, groups)
-    assert done.returncode == 0, done.stdout + done.stderr
+    well(promtool(tmp_path, groups))
 
 
 def elsewhere(text: str) -> str:
@@ -136,8 +132,7 @@ def test_other_jobs_of_that_prometheus_neither_fire_nor_silence_an_alert(tmp_pat
     of_hosts = {rule["alert"] for rule in alerts.groups()["sparkrig"]} - {"SparksUnwatched"}
     groups = [group(alert, of_both(case)) for alert in sorted(of_hosts) for case in CASES[alert]]
     groups += [group(alert, of_others(case), fires=False) for alert in sorted(of_hosts) for case in CASES[alert]]
-    done = promtool(tmp_path, groups)
-    assert done.returncode == 0, done.stdout + done.stderr
+    well(promtool(tmp_path, groups))
 
 
 @pytest.mark.slow  # as the one before
@@ -161,8 +156,7 @@ def test_an_alert_says_which_host_what_and_what_to_do(tmp_path: Path) -> None:
             ],
         }
     ]
-    done = promtool(tmp_path, [test])
-    assert done.returncode == 0, done.stdout + done.stderr
+    well(promtool(tmp_path, [test]))
 
 
 def test_the_files_and_the_page_are_current() -> None:

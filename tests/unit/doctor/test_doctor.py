@@ -89,12 +89,7 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "1 thing is wrong",
         "Next: pyinfra pair.py",
     ),
-    "two faults": (
-        made({A: [OK], B: [TEMPERATURE, MTU]}),
-        2,
-        "2 things are wrong",
-        f"Next: {DEPLOY}",
-    ),
+    "two faults": (made({A: [OK], B: [TEMPERATURE, MTU]}), 2, "2 things are wrong", f"Next: {DEPLOY}"),
     "one fault on both": (made({A: [MTU], B: [MTU]}), 2, "1 thing is wrong", f"Next: {DEPLOY}"),
     "a command for the host": (
         made({A: [OK], B: [TEMPERATURE]}),

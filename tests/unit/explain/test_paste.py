@@ -12,42 +12,7 @@ from tests.unit.pastes import FIXTURES, HEALTHY, run
 
 RECORDS = data(FIXTURES / "paste" / "records.yaml")
 # lines of which each has a sign that is known, of all the tables
-SIGNS = (
-    "NVRM: Xid (PCI:000f:01:00): 119, pid=1, Timeout after 45s of waiting for RPC response from GPU0 GSP!",
-    "[ 12.345678] NVRM: Xid (PCI:000f:01:00): 79, GPU has fallen off the bus.",
-    "Nov 22 18:29:55 host kernel: Out of memory: Killed process 71 (python3) total-vm:1kB",
-    "it says NVRM: Xid (PCI:000f:01:00): 31, Ch 0000000b in between",
-    "Traceback (most recent call last):",
-    "torch.cuda.OutOfMemoryError: CUDA out of memory.",
-    "Couldn't create CQ",
-    "mlx5_0: ibv_create_cq() failed: Cannot allocate memory",
-    "host:1:2 [0] misc/x.cc:2 NCCL WARN of what nobody knows",
-    "[Handshake] Failed to modify QP to RTR, check mtu, gid",
-    "it fails with `No devices were found`",
-    "dpkg: error processing package nvidia-dkms-580 (--configure):",
-    "[ 12.345678] mlx5_core 0000:01:00.0: something_new failed with error -22",
-    "ncclSystemError: unhandled system error, NCCL version 2.28.9",
-    "(EngineCore_DP0 pid=7) ERROR 08-29 12:00:00 [core.py:1] EngineCore failed to start.",
-    "nvme nvme0: I/O 12 QID 3 timeout, aborting",
-    "write failed: No space left on device",
-    "LocalEntryNotFoundError: cannot find it",
-    "mlx5_core 0000:01:00.0: wait_func:1195:(pid 9): ENABLE_HCA(0x104) timeout. Will cause a leak",
-    "[ 12.345678] rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
-    "{1}[Hardware Error]: event severity: recoverable",
-    "NETDEV WATCHDOG: enP7s7 (r8127): transmit queue 0 timed out 5004 ms",
-    "mt7925e 0009:01:00.0: Message 00020003 (seq 5) timeout",
-    "Bus error (core dumped)",
-    "Killed",
-    "nvidia-persistenced.service: Failed with result 'exit-code'.",
-    "5 packets transmitted, 0 received, 100% packet loss, time 4086ms",
-    "dial tcp 192.168.100.11:8000: connect: connection refused",
-    "media_errors\t\t\t\t: 47",
-    "the memory test says FAILED",
-    "and then the machine froze",
-    "     Active: failed (Result: exit-code)",
-    "sending SIGTERM to process 4211 uid 0",
-    "VFS: Unable to mount root fs on unknown-block(0,0)",
-)
+SIGNS = (FIXTURES / "paste" / "signs.txt").read_text().splitlines()
 NOISE = (
     "It ran for days.",
     "## What I tried",
@@ -80,7 +45,7 @@ def test_a_known_sign_among_healthy_pieces_and_noise_is_never_passed_over() -> N
     chance = random.Random(51)
 
     def holds(sign: str) -> None:
-        for _ in range(4):
+        for _ in range(2):
             parts = [*chance.sample(healthy, 2), *chance.sample(NOISE, 4)]
             parts.insert(chance.randrange(len(parts) + 1), sign)
             assert exit_code(explain("\n".join(parts))) in (2, 3), parts
@@ -109,20 +74,20 @@ def test_long_texts_without_meaning_are_bounded() -> None:
     def holds(text: str) -> None:
         began = time.process_time()
         result = run("-v", "-", text=text)
-        assert time.process_time() - began < 20 and len(result.output) < 20_000
+        assert time.process_time() - began < 5 and len(result.output) < 20_000
 
     each_row(
         {
-            "one line": "x" * 1_000_000,
-            "lines": "NVRM: noise\n" * 20_000,
-            "words": "not this\n" * 20_000,
-            "blanks": " " * 200_000,
-            "one name": "a" * 200_000,
-            "names": "a_b, " * 20_000,
-            "figures": "1 " * 100_000,
-            "objects": '[{"ifindex":1,' * 20_000,
-            "profile": "connection.id: a" * 20_000,
-            "emphasis": "*_ " * 40_000,
+            "one line": "x" * 250_000,
+            "lines": "NVRM: noise\n" * 5_000,
+            "words": "not this\n" * 5_000,
+            "blanks": " " * 50_000,
+            "one name": "a" * 50_000,
+            "names": "a_b, " * 5_000,
+            "figures": "1 " * 25_000,
+            "objects": '[{"ifindex":1,' * 5_000,
+            "profile": "connection.id: a" * 5_000,
+            "emphasis": "*_ " * 10_000,
         },
         holds,
     )

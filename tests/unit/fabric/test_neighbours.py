@@ -10,6 +10,7 @@ import pytest
 from sparkrig.fabric.neighbours import Heard, Neighbours, parse
 from sparkrig.facts import neighbours
 from sparkrig.facts.neighbours import Neighbours as Fact
+from tests.unit.shells import well
 
 ROWS = """\
 sent enP2p1s0f0np0 40
@@ -79,13 +80,14 @@ for ns in a b; do sed "s/^/$ns /" /run/$ns; done
 
 
 def unshared(script: str, *words: str) -> list[str]:
-    shown = subprocess.run(
-        ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", script, "sh", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
+    shown = well(
+        subprocess.run(
+            ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", script, "sh", *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
     )
-    assert shown.returncode == 0, shown.stderr
     return shown.stdout.splitlines()
 
 

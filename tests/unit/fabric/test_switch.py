@@ -139,14 +139,8 @@ def test_a_cage_that_nothing_can_reach_is_named_first() -> None:
         ),
         "in the other cage": (other_cage(), [("fault", "cable-crossed", "spark-c p0")]),
         "a host unread": ({**switch(), C: None}, [("unknown", "unread", C)]),
-        "no probe on one": (
-            made.changed(switch(), C, neighbours=None),
-            [("unknown", "no-probe", "cluster")],
-        ),
-        "a twin that is mute": (
-            made.mute(switch(), C, TWIN),
-            [("fault", "no-answer", "spark-c p0")],
-        ),
+        "no probe on one": (made.changed(switch(), C, neighbours=None), [("unknown", "no-probe", "cluster")]),
+        "a twin that is mute": (made.mute(switch(), C, TWIN), [("fault", "no-answer", "spark-c p0")]),
         "nobody reaches anyone": (
             {name: made.deaf(seen, P0, TWIN) for name, seen in switch().items()},
             [("fault", "switch-apart", "cluster")],

@@ -10,7 +10,7 @@ from sparkrig.fabric.cabling_judge import judge
 from sparkrig.fabric.topology import Seen, build, cage_of
 from sparkrig.fleet import Fleet
 from sparkrig.network.links import Link
-from tests.tables import each_row
+from tests.tables import each_row, rows
 from tests.unit import topologies as made
 from tests.unit.topologies import A, B
 
@@ -85,33 +85,7 @@ def test_each_finding_has_its_evidence_and_its_cure() -> None:
     each_row([*SAID], holds)
 
 
-EVIDENCE = {
-    "straight": "p0 of spark-a reaches p0 of spark-b as wanted "
-    "(heard both ways, same cable serial, 200 Gb/s, GIDs at both ends)",
-    "crossed": "p0 of spark-a reaches p1 of spark-b, and wanted is p0 of spark-b",
-    "crossed at the first host": "p0 of spark-b reaches p1 of spark-a, and wanted is p0 of spark-a",
-    "in the other cage of both": "p1 of spark-a reaches p1 of spark-b, "
-    "and wanted is p0 of spark-a to p0 of spark-b",
-    "swapped": "p0 of spark-a reaches p1 of spark-b, and wanted is p0 of spark-b; "
-    "p1 of spark-a reaches p0 of spark-b, and wanted is p1 of spark-b",
-    "one rail missing": "spark-b has no enP2p1s0f0np0, and its twin is there: "
-    "one of the cage's two PCIe links did not come up",
-    "half plugged": "p0 of spark-a has a carrier and p0 of spark-b has none: the plug on spark-b is not seated, "
-    "or the cable from spark-a leads elsewhere",
-    "one way": "p0 of spark-b hears p0 of spark-a, which hears nothing: "
-    "one direction of the cable or of a port is dead",
-    "a probe without the lit netdevs": "the neighbour probe did not run on spark-b "
-    "(it says nothing of enp1s0f0np0)",
-    "netdevs swapped": "enP2p1s0f0np0 of spark-a reaches enp1s0f0np0 of spark-b "
-    "and enp1s0f0np0 of spark-a reaches enP2p1s0f0np0 of spark-b: "
-    "the names or the addresses of the netdevs have changed places on one of the two Sparks",
-    "one twin mute": "enP2p1s0f0np0 of spark-b hears nothing and is heard by none, while its twin does",
-    "third spark": "p0 of spark-a hears spark-c, so its cable leads to a third Spark, "
-    "or to a switch that has other machines",
-    "slow": "p0 of spark-b runs at 100 Gb/s, where 200 Gb/s is expected: the cable, or a switch, allows no more",
-    "serials differ": "p0 of spark-a reaches p0 of spark-b as wanted "
-    "(heard both ways, cable serials differ, 200 Gb/s, GIDs at both ends)",
-}
+EVIDENCE = rows(__file__, "evidence")
 
 
 def test_evidence() -> None:
@@ -194,10 +168,7 @@ def turned() -> Fleet:
     """A pair whose second host names its rails in another order."""
     here, there = made.addresses(A, 2), made.addresses(B, 2)
     return Fleet.parse(
-        {
-            A: {"pair": "sparks", "fabric": dict(here)},
-            B: {"pair": "sparks", "fabric": dict(reversed(there))},
-        }
+        {A: {"pair": "sparks", "fabric": dict(here)}, B: {"pair": "sparks", "fabric": dict(reversed(there))}}
     )
 
 
@@ -210,10 +181,7 @@ def test_rails_are_numbered_as_the_first_host_names_them() -> None:
 def test_subnets_that_lead_one_cage_to_two_are_a_fault_of_the_inventory() -> None:
     there = dict(made.addresses(B, 1)) | {"enp1s0f1np1": "192.168.101.12/24"}
     fleet = Fleet.parse(
-        {
-            A: {"pair": "sparks", "fabric": dict(made.addresses(A, 2))},
-            B: {"pair": "sparks", "fabric": there},
-        }
+        {A: {"pair": "sparks", "fabric": dict(made.addresses(A, 2))}, B: {"pair": "sparks", "fabric": there}}
     )
     found = build(fleet, (A, B), made.cable(made.bare(), *made.ONE_CABLE)).findings
     assert [each.verdict.cause for each in found] == ["rails-crossed"]

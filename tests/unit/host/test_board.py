@@ -15,6 +15,7 @@ import pytest
 from sparkrig import programs
 from sparkrig.host import board
 from sparkrig.host.board import Board
+from tests.tables import rows
 from tests.unit.simulated import SimulatedHost
 
 Fault = Callable[[SimulatedHost], None]
@@ -235,43 +236,7 @@ def test_names_are_data(spark: SimulatedHost) -> None:
     assert found.log == ("usb 1-1: Product:", "(digits)")
 
 
-RECORDED = {
-    # a PGX with DGX OS 7.6.0, headless: an owner's inventory of it of 2026, whose address is not known
-    "pgx-7.6.0": """\
-        now 1795926817
-        route enP7s7
-        netdev enP7s7 wired r8127 0x10ec0x8127 up 1000 1
-        netdev wlP9s9 wireless mt7925e 0x14c30x7925 down -1 1
-        nvme nvme0 live
-        smart nvme0 critical_warning 0
-        smart nvme0 available_spare 100
-        smart nvme0 percentage_used 0
-        smart nvme0 media_errors 0
-        SwapTotal: 16777212
-        SwapFree: 16777212
-        hotplug off
-        mellanox 0""",
-    # no cable, DGX OS 7.5.0 [@cx7-hotplug]
-    "no-cable-7.5.0": """\
-        now 1795926817
-        hotplug on
-        mellanox 0
-        log cx7-pcie-hotplug MTKP0001:00: Hotplug enabled
-        log cx7-pcie-hotplug MTKP0001:00: Cable removal
-        log pcieport 0000:00:00.0: PCIe Bus Error: severity=Correctable
-        log pcieport 0000:00:00.0:    [ 0] RxErr (First)""",
-    # on Wi-Fi alone, the ConnectX-7 leaves the bus: the log of a public issue, without its address
-    "on-wifi": """\
-        now 1795926817
-        route wlP9s9
-        netdev enP7s7 wired r8127 0x10ec0x8127 down -1 1
-        netdev wlP9s9 wireless mt7925e 0x14c30x7925 up -1 1
-        hotplug on
-        mellanox 0
-        log mlx5_core 0000:01:00.0: Port module event: module 0, Cable unplugged
-        log mlx5_core 0000:01:00.0: mlx5_pcie_event:326:(pid 12): Detected insufficient power on the slot (27W).
-        log mlx5_core 0000:01:00.0: E-Switch: cleanup""",
-}
+RECORDED = rows(__file__, "recorded")
 
 
 @pytest.mark.parametrize("rows", RECORDED.values(), ids=RECORDED)

@@ -18,7 +18,8 @@ from sparkrig.host.driver import Package, Packages
 from sparkrig.host.grub import Boot
 from sparkrig.refusal import Refusal
 from sparkrig.resources import driver as hold
-from tests.tables import each_row
+from tests.tables import each_row, rows
+from tests.unit.shells import well
 
 FIXTURES = Path(__file__).resolve().parent.parent.parent / "fixtures" / "driver"
 DGX_OS = (FIXTURES / "dgx-os-7.txt").read_text().splitlines()
@@ -27,66 +28,8 @@ UNHELD = (FIXTURES / "dist-upgrade-unheld.txt").read_text().splitlines()
 HELD = (FIXTURES / "dgx-os-7.held.txt").read_text().split()
 
 # name, version
-LATER = [
-    ("nvidia-driver-590-open", "590.48.01-0ubuntu0.24.04.1"),
-    ("nvidia-driver-595", "595.10-1"),
-    ("nvidia-driver-610-server-open", "610.57.04-1"),
-    ("nvidia-driver-open", "590.48.01-1ubuntu1"),  # from 590 on the name has no number
-    ("nvidia-driver-open", "590.48"),
-    ("nvidia-open", "590.48.01-1"),
-    ("nvidia-kernel-common", "4:595.58.03-1"),
-    ("nvidia-firmware-590-590.48.01", "590.48.01-0ubuntu0.24.04.1"),
-    ("nvidia-dkms-open", "1:600.1-1"),
-    ("libnvidia-compute", "590.48.01-1"),
-    ("libnvidia-compute-590", "590.48.01-1"),
-    ("libnvidia-nscq-610", "610.1-1"),
-    ("xserver-xorg-video-nvidia", "590.48.01-1"),
-    ("xserver-xorg-video-nvidia-590", "590.48.01-1"),
-    ("cuda-drivers", "590.48.01-1"),
-    ("cuda-drivers", "1:590.48.01-1"),
-    ("cuda-drivers-590", "590.48.01-1"),
-    ("cuda-drivers-fabricmanager", "590.48.01-1"),
-    ("nvidia-driver-pinning-590", "590-1ubuntu1"),
-    ("linux-modules-nvidia-590-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
-    ("linux-modules-nvidia-590-open-nvidia-hwe-24.04", "6.17.0-1014.14"),
-    ("linux-objects-nvidia-595-6.17.0-1014-nvidia", "6.17.0-1014.14"),
-    ("linux-signatures-nvidia-610-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
-    ("linux-modules-nvidia-590-open-6.17.0-1014-nvidia-64k", "6.17.0-1014.14"),
-    ("linux-modules-nvidia-open-7.0.0-1019-nvidia", "7.0.0-1019.19"),  # a kernel's version, and no branch
-    ("linux-modules-nvidia-server-open-nvidia-hwe-24.04", "7.0.0-1019.19"),
-]
-NOT_LATER = [
-    ("nvidia-driver-580-open", "580.173.02-0ubuntu0.24.04.1"),
-    ("nvidia-driver-open", "580.95.05-1"),
-    ("nvidia-modprobe", "580.173.02-1"),
-    ("nvidia-modprobe", "610.57.04-1ubuntu1"),  # tools beside driver 580, on each recorded Spark
-    ("nvidia-settings", "610.57.04-1ubuntu1"),
-    ("libxnvctrl0", "610.57.04-1ubuntu1"),
-    ("nvidia-persistenced", "610.57.04-1ubuntu1"),
-    ("nvidia-xconfig", "610.57.04-1ubuntu1"),
-    ("nvidia-ai-workbench", "0.170.22~7-8076"),
-    ("nvidia-system-core", "2404.26.01-1"),
-    ("linux-modules-nvidia-fs-6.17.0-1029-nvidia", "6.17.0-1029.29"),
-    ("linux-modules-nvidia-580-open-6.17.0-690-nvidia", "6.17.0-690.29"),  # a kernel's 690, no branch
-    ("libnvidia-compute", "1:580.95.05-1"),
-    ("nvidia-firmware-580-580.159.03", "580.159.03-0ubuntu0.24.04.1"),
-    ("linux-modules-nvidia-580-open-6.17.0-1014-nvidia", "6.17.0-1014.14"),
-    ("linux-modules-nvidia-580-open-6.17.0-1014-nvidia-64k", "6.17.0-1014.14"),
-    ("linux-modules-nvidia-fs-nvidia-hwe-24.04", "7.0.0-1019.19"),
-    ("linux-image-7.0.0-1019-nvidia", "7.0.0-1019.19"),
-    ("nvidia-settings", "510.47.03-0ubuntu4"),
-    ("nvidia-cuda-toolkit", "12.0.140~12.0.1-4build4"),
-    ("libnvidia-ml-dev", "12.0.140~12.0.1-4build4"),
-    ("libnvidia-container1", "1.19.0-1"),
-    ("libnvidia-egl-wayland1", "1:1.1.13-1build1"),
-    ("nvidia-container-toolkit", "1.19.0-1"),
-    ("nvidia-mlnx-tools", "23.04-1"),
-    ("nvidia-prime", "0.8.17.2"),
-    ("xserver-xorg-video-nouveau", "1:1.0.17-2build1"),
-    ("curl", "610.1-1"),
-    ("less", "590-2ubuntu2"),
-    ("libnvidiax", "590.1-1"),
-]
+LATER = rows(__file__, "later")
+NOT_LATER = rows(__file__, "not later")
 
 
 def packages(rows: Iterable[tuple[str, str]]) -> Packages:
@@ -343,24 +286,7 @@ def test_unattended_upgrades_keeps_the_rest_safe() -> None:
     def holds(name: str) -> None:
         assert not blacklisted(name)
 
-    each_row(
-        [
-            "nvidia-container-toolkit",
-            "nvidia-container-toolkit-base",
-            "libnvidia-container1",
-            "libnvidia-container-tools",
-            "linux-libc-dev",
-            "linux-firmware",
-            "linux-base",
-            "nvidia-mlnx-tools",
-            "nvidia-spark-mlnx-firmware-manager",
-            "nvidia-cuda-toolkit",
-            "cuda-toolkit-13-0",
-            "curl",
-            "libc6",
-        ],
-        holds,
-    )
+    each_row(rows(__file__, "unattended upgrades keeps the rest safe"), holds)
 
 
 # --- and apt believes it
@@ -423,14 +349,15 @@ def apt(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         "Debug::NoLocking": "1",
     }
     command = ["apt-get", *(word for key, value in options.items() for word in ("-o", f"{key}={value}"))]
-    done = subprocess.run(
-        [*command, "update"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "APT_CONFIG": "/dev/null"},
-        check=False,
+    well(
+        subprocess.run(
+            [*command, "update"],
+            capture_output=True,
+            text=True,
+            env={**os.environ, "APT_CONFIG": "/dev/null"},
+            check=False,
+        )
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     return [*command, str(root)]
 
 
@@ -608,13 +535,7 @@ def test_the_highest_kernel_boots_next_and_takes_the_modules_of_its_own_release_
                 "",
                 True,
             ),
-            "64k is a kernel of its own": (
-                [new, f"{new}-64k", fitting],
-                580,
-                f"{release}-64k",
-                "",
-                True,
-            ),
+            "64k is a kernel of its own": ([new, f"{new}-64k", fitting], 580, f"{release}-64k", "", True),
             "generic and unsigned": (
                 [new, fitting, "linux-image-unsigned-7.0.0-12-generic"],
                 580,

@@ -27,7 +27,7 @@ from sparkrig.refusal import Refusal
 from sparkrig.ssh.remote import Failed, Lost
 from tests.tables import each_row
 from tests.unit.factory import PASSWORD, look, out_of_the_box
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 IDLE = FirstUpgrade("one", "loaded", "enabled", "inactive")
 RUNNING = replace(IDLE, active="activating")
@@ -115,8 +115,7 @@ def test_the_script(tmp_path: Path, fact: type[Noun[Any]], mark: bool) -> None:
     (tmp_path / "etc" / "system" / UNIT).symlink_to("/dev/null")
     if mark:
         (tmp_path / "done").touch()
-    done = sh(text, path=tmp_path / "bin")
-    assert done.returncode == 0, done.stderr
+    done = well(sh(text, path=tmp_path / "bin"))
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     assert parse(done.stdout.splitlines()) == replace(IDLE, boot=boot, queued=True, done=mark)
 

@@ -239,13 +239,7 @@ def test_what_is_no_nvidia_smi_is_refused() -> None:
         with pytest.raises(ValueError, match="tells of no GPU"):
             parse(text)
 
-    each_row(
-        product(
-            (parse_query, parse_table, parse_list),
-            ("", "hello\n", "{}"),
-        ),
-        holds,
-    )
+    each_row(product((parse_query, parse_table, parse_list), ("", "hello\n", "{}")), holds)
 
 
 def test_a_table_that_breaks_off_is_refused() -> None:
@@ -273,18 +267,7 @@ def test_troubles_are_values_and_told_apart() -> None:
         assert found == Gpu(trouble=text.splitlines()[0])
         assert gpu.answers(found).cause == cause and not gpu.answers(found).evidence.endswith(".")
 
-    each_row(
-        product(
-            (
-                nvidia_smi.parse_csv,
-                parse_query,
-                parse_table,
-                parse_list,
-            ),
-            TROUBLES,
-        ),
-        holds,
-    )
+    each_row(product((nvidia_smi.parse_csv, parse_query, parse_table, parse_list), TROUBLES), holds)
 
 
 @pytest.mark.fault(37)

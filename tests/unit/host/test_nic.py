@@ -14,7 +14,7 @@ from sparkrig.facts.nic import Nics
 from sparkrig.host import nic
 from sparkrig.host.nic import Link, Module, Nic, Pcie
 from tests.tables import each_row
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 SPARK = Nic(
     netdev="enp1s0f0np0",
@@ -125,8 +125,7 @@ def tree(tmp_path: Path) -> Path:
 def look(tree: Path, ethtool: str) -> tuple[dict[str, Nic], str]:
     tool(tree / "bin", "ethtool", ethtool)
     text = Nics.script.replace("/sys/class/net", f"{tree}/net").replace("/sys/class/infiniband", f"{tree}/ib")
-    done = sh(text, path=tree / "bin")
-    assert done.returncode == 0, done.stderr
+    done = well(sh(text, path=tree / "bin"))
     return nic.parse(done.stdout.splitlines()), done.stdout
 
 

@@ -16,14 +16,10 @@ from sparkrig.host import preflight
 from sparkrig.host.apt import Holder
 from sparkrig.host.preflight import Manager, Preflight, Shutdown
 from tests.unit import manager
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 NOW = 1795231768.0
-FIT = Preflight(
-    {"/": 5009, "/var": 5009, "/etc": 5009},
-    skew_s=0.5,
-    manager=Manager("loaded", "active", "1.46.0"),
-)
+FIT = Preflight({"/": 5009, "/var": 5009, "/etc": 5009}, skew_s=0.5, manager=Manager("loaded", "active", "1.46.0"))
 ROWS = """\
 room  5009 /
 room  5009 /var
@@ -59,9 +55,7 @@ def read(more: str = "", rows: str = ROWS) -> Preflight:
             id="dpkg broke off",
         ),
         pytest.param(
-            read("lock /var/lib/dpkg/lock-frontend 123 unattended-upgr\n"),
-            replace(FIT, apt=(HOLDER,)),
-            id="apt",
+            read("lock /var/lib/dpkg/lock-frontend 123 unattended-upgr\n"), replace(FIT, apt=(HOLDER,)), id="apt"
         ),
         pytest.param(
             read("shutdown USEC=1795232368500000\nshutdown MODE=reboot\n"),
@@ -70,10 +64,7 @@ def read(more: str = "", rows: str = ROWS) -> Preflight:
         ),
         pytest.param(
             read('nm ao 2 "/nm/Checkpoint/1" "/nm/Checkpoint/2"\n', ROWS.replace("nm ao 0\n", "")),
-            replace(
-                FIT,
-                manager=replace(FIT.manager, checkpoints=("/nm/Checkpoint/1", "/nm/Checkpoint/2")),
-            ),
+            replace(FIT, manager=replace(FIT.manager, checkpoints=("/nm/Checkpoint/1", "/nm/Checkpoint/2"))),
             id="checkpoints",
         ),
         pytest.param(
@@ -123,11 +114,7 @@ FAULTS: dict[str, tuple[Preflight, str, str]] = {
         "dpkg was interrupted (libfoo and bar unfinished)",
         "sudo dpkg --configure -a",
     ),
-    "dpkg's journal alone": (
-        replace(FIT, journal=1),
-        "dpkg was interrupted",
-        "sudo dpkg --configure -a",
-    ),
+    "dpkg's journal alone": (replace(FIT, journal=1), "dpkg was interrupted", "sudo dpkg --configure -a"),
     "clock ahead": (
         replace(FIT, skew_s=301),
         "the clock is 301 s ahead of this machine's (and is not synchronised); "
@@ -224,10 +211,7 @@ def test_where_no_service_keeps_the_clock_nothing_is_said_of_one() -> None:
             replace(FIT, shutdown=Shutdown("poweroff", 7200)),
             ["a poweroff is scheduled in 120 min; try: sudo shutdown -c"],
         ),
-        (
-            replace(FIT, room_mb={"/": 99, "/boot": 12}),
-            ["/boot has 12 MB of room, too little for another kernel"],
-        ),
+        (replace(FIT, room_mb={"/": 99, "/boot": 12}), ["/boot has 12 MB of room, too little for another kernel"]),
     ],
 )
 def test_warnings(found: Preflight, said: list[str]) -> None:
@@ -271,8 +255,7 @@ def rooted(tmp_path: Path) -> Callable[..., Preflight]:
         script = Fact.script.replace("/run/systemd", f"{tmp_path}/run/systemd")
         script = script.replace("/var/lib/dpkg/updates", f"{tmp_path}/var/lib/dpkg/updates")
         script = script.replace("set -- / /var /etc", f"set -- {tmp_path} {tmp_path}/var {tmp_path}/etc")
-        done = sh(script, path=tools)
-        assert done.returncode == 0, done.stderr
+        done = well(sh(script, path=tools))
         return preflight.parse(done.stdout.splitlines(), time.time())
 
     return look
@@ -308,13 +291,14 @@ sh -c "$2"
 def test_script_sees_a_read_only_mount(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
     script = Fact.script.replace("set -- / /var /etc", f"set -- {tmp_path} {tmp_path}/etc")
-    done = subprocess.run(
-        ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "x", str(tmp_path), script],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = well(
+        subprocess.run(
+            ["unshare", "--mount", "--map-root-user", "sh", "-c", READ_ONLY, "x", str(tmp_path), script],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     )
-    assert done.returncode == 0, done.stderr
     found = preflight.parse(done.stdout.splitlines(), time.time())
     assert found.read_only == (f"{tmp_path}/etc",)
     assert found.room_mb[f"{tmp_path}/etc"] == 1

@@ -25,6 +25,7 @@ from sparkrig.update.branch import Way
 from sparkrig.update.repositories import Kernel, Repositories
 from tests.lab import made
 from tests.unit import updates
+from tests.unit.shells import well
 from tests.unit.updates import RECORDED, archived
 
 OWN, SECOND = "6.12.117+deb13-amd64", "6.12.117+deb13-rt-amd64"
@@ -82,8 +83,7 @@ class Apt:
             "Debug::NoLocking": "1",
         }
         named = [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
-        done = subprocess.run(["apt-get", *named, "-q", *words], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = well(subprocess.run(["apt-get", *named, "-q", *words], capture_output=True, text=True, check=False))
         return done.stdout
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.nodes import CAGES
 from lab.wiring import STRAIGHT, Cable, carriers, far_end, rails
 
 HOME = Path("/lab")
@@ -20,24 +19,6 @@ def test_each_rail_is_a_pair_of_sockets_named_after_its_ends() -> None:
         "dgram,id=enp1s0f0np0,local.type=unix,local.path=/lab/spark-a/enp1s0f0np0.rail"
         ",remote.type=unix,remote.path=/lab/spark-b/enp1s0f0np0.rail"
     )
-
-
-def test_a_straight_cable_joins_like_with_like() -> None:
-    for one, other in (("spark-a", "spark-b"), ("spark-b", "spark-a")):
-        for backend in backends(one, STRAIGHT):
-            netdev = backend.split("id=")[1].split(",")[0]
-            assert backend.endswith(f"remote.path=/lab/{other}/{netdev}.rail")
-
-
-def test_a_crossed_cable_joins_the_twins_of_one_cage_with_those_of_the_other() -> None:
-    remote = [backend.rpartition("/")[2] for backend in backends("spark-a", CROSSED)]
-    assert remote == [f"{twin}.rail" for twin in (*CAGES["p1"], *CAGES["p0"])]
-
-
-def test_a_cage_without_a_cable_has_a_rail_that_leads_nowhere() -> None:
-    only_p1 = STRAIGHT[1:]
-    assert backends("spark-a", only_p1)[0].endswith("remote.path=/lab/spark-a/enp1s0f0np0-nowhere.rail")
-    assert "nowhere" not in backends("spark-a", only_p1)[2]
 
 
 def test_carriers_follow_the_plugs() -> None:

@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from lab import standin
+from tests.tables import rows
 from tests.unit.sshd import free_ports
 
 FILE = Path(standin.__file__)
@@ -290,29 +291,7 @@ def program(tmp_path: Path) -> Callable[[str], Path]:
     return called
 
 
-OTHERS = {
-    "sglang/launch_server.py": (
-        [
-            "--model-path",
-            "a/b",
-            "--served-model-name",
-            "it",
-            "--context-length",
-            "4096",
-            "--mem-fraction-static",
-            "1",
-        ],
-        "--enable-metrics",
-        "sglang:num_running_reqs",
-        "fired up and ready to roll",
-    ),
-    "llama-server": (
-        ["--model", "/m/a.gguf", "--alias", "it", "--ctx-size", "4096", "--n-gpu-layers", "999"],
-        "--metrics",
-        "llamacpp:requests_processing",
-        "all slots are idle",
-    ),
-}
+OTHERS = rows(__file__, "others")
 
 
 @pytest.mark.parametrize("name", [*OTHERS])

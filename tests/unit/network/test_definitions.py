@@ -356,8 +356,7 @@ def test_a_file_that_defines_more_is_never_moved(ready: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    "more",
-    ["  wifis: {wlP9s9: {}}", "  bonds: {bond0: {interfaces: [enp1s0f0np0]}}", "  vlans: {v7: {id: 7}}"],
+    "more", ["  wifis: {wlP9s9: {}}", "  bonds: {bond0: {interfaces: [enp1s0f0np0]}}", "  vlans: {v7: {id: 7}}"]
 )
 def test_a_file_that_defines_more_than_ethernets_is_never_moved(ready: Host, more: str) -> None:
     ready.netplan[CX7] = f"{CABLED}{more}\n"

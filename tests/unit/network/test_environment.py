@@ -209,14 +209,7 @@ RING_RDMA = Rdma(
 
 
 def in_a_ring(*, merge_nics: bool | None = None, socket_interface: str = "fabric") -> Node:
-    return node(
-        RING,
-        RING_RDMA,
-        MANAGEMENT,
-        socket_interface=socket_interface,
-        form="ring",
-        merge_nics=merge_nics,
-    )
+    return node(RING, RING_RDMA, MANAGEMENT, socket_interface=socket_interface, form="ring", merge_nics=merge_nics)
 
 
 def test_the_variables_of_a_ring() -> None:

@@ -18,10 +18,7 @@ V1, V2 = "IB/RoCE v1", "RoCE v2"
 NETDEV = {"rocep1s0f0": "enp1s0f0np0", "roceP2p1s0f0": "enP2p1s0f0np0"}
 LL = "fe80:0000:0000:0000:3a25:f3ff:fe00:0001"
 LL2 = "fe80:0000:0000:0000:9d1c:77aa:0102:0304"
-RAILS = {
-    "enp1s0f0np0": IPv4Interface("192.168.100.11/24"),
-    "enP2p1s0f0np0": IPv4Interface("192.168.101.11/24"),
-}
+RAILS = {"enp1s0f0np0": IPv4Interface("192.168.100.11/24"), "enP2p1s0f0np0": IPv4Interface("192.168.101.11/24")}
 OURS = {"rocep1s0f0": "192.168.100.11", "roceP2p1s0f0": "192.168.101.11"}
 
 

@@ -163,10 +163,7 @@ def test_each_twin_is_named_wherever_it_is_defined(host: Host) -> None:
     word = "renderer: NetworkManager"
     each_row(
         {
-            "one file": (
-                {second: f"{mine[A]}, {mine[B]}"},
-                f"give {A} and {B} {word} in {second}",
-            ),
+            "one file": ({second: f"{mine[A]}, {mine[B]}"}, f"give {A} and {B} {word} in {second}"),
             "two files": (
                 {first: mine[A], second: mine[B]},
                 f"give {A} {word} in {first}",

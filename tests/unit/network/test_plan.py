@@ -157,8 +157,7 @@ def test_a_modified_profile_does_not_move_its_link(ready: Host) -> None:
 
 
 @pytest.mark.parametrize(
-    "addresses",
-    [[], ["192.168.100.12/24"], ["192.168.100.11/16"], ["192.168.100.11/24", "10.1.1.1/24"]],
+    "addresses", [[], ["192.168.100.12/24"], ["192.168.100.11/16"], ["192.168.100.11/24", "10.1.1.1/24"]]
 )
 def test_a_link_with_other_addresses_is_activated(ready: Host, addresses: list[str]) -> None:
     ready.entry(A).update(v4(*addresses))

@@ -8,7 +8,7 @@ from pathlib import Path
 from sparkrig.network import witness
 from sparkrig.network.witness import Place
 from sparkrig.ssh import controller
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 KEY, OTHER = "ssh-ed25519 AAAAC3Nz", "ssh-rsa AAAAB3Nz"
 PLACE = Place("spark-a", "10.0.2.11", 2222, (OTHER, KEY))
@@ -18,8 +18,7 @@ ROUTE = "10.0.2.11 dev enP7s7 src 10.0.2.12 uid 0 \\\\    cache "
 def seen(folder: Path, route: str = f"echo '{ROUTE}'", scan: str = f"echo '10.0.2.11 {KEY}'") -> str:
     tool(folder, "ip", f'[ "$*" = "-o route get 10.0.2.11" ] || exit 9\n{route}')
     tool(folder, "ssh-keyscan", f'[ "$*" = "-T 5 -p 2222 -t ed25519 10.0.2.11" ] || exit 9\n{scan}')
-    done = sh(witness.SEEN, *PLACE.words, path=folder)
-    assert done.returncode == 0, done.stderr
+    done = well(sh(witness.SEEN, *PLACE.words, path=folder))
     return witness.unseen(PLACE, "spark-b", done.stdout.splitlines(), ["enp1s0f0np0"])
 
 

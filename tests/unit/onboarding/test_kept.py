@@ -65,11 +65,7 @@ AGAIN: dict[str, tuple[Served, dict[str, Any], dict[str, Any]]] = {
     "as it was typed": (SOLO, {}, {"serve_revision": COMMIT, "model": "qwen3-8b", "serve_port": 9000}),
     "what the inventory declares": (SOLO, {"model": "qwen3-8b"}, {"serve_revision": COMMIT}),
     "another model by now": (SOLO, {"model": "gpt-oss-120b"}, {}),
-    "a port that is declared": (
-        SOLO,
-        {"serve_port": 9001},
-        {"serve_revision": COMMIT, "model": "qwen3-8b"},
-    ),
+    "a port that is declared": (SOLO, {"serve_port": 9001}, {"serve_revision": COMMIT, "model": "qwen3-8b"}),
     "a service": (
         replace(SOLO, service="embed", revision=""),
         {"model": "gpt-oss-120b"},

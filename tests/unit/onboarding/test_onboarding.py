@@ -141,11 +141,7 @@ def test_a_name_that_cannot_be_is_refused(name: str) -> None:
 
 def test_the_second_spark_makes_a_pair_with_addresses_on_both() -> None:
     made = pair()
-    assert made.data == {
-        "pair": "sparks",
-        **LOGIN,
-        "fabric": fabric(P0, "192.168.100.12/24", "192.168.101.12/24"),
-    }
+    assert made.data == {"pair": "sparks", **LOGIN, "fabric": fabric(P0, "192.168.100.12/24", "192.168.101.12/24")}
     assert made.peer == "spark-a"
     theirs = {"pair": "sparks", "fabric": fabric(P0, "192.168.100.11/24", "192.168.101.11/24")}
     assert made.others == {"spark-a": theirs}

@@ -333,10 +333,7 @@ def test_where_a_host_is_not_as_it_was_is_said(world: World) -> None:
                 "the network of a is as it was before, and b is rolled-back (not as before: the MTU)",
             ),
             ({"a": [state("committed")]}, "the network of b is as it was before, and a is committed"),
-            (
-                {"a": [state("armed")], "b": [Lost("b is away")]},
-                "a is armed, and b is unknown (b is away)",
-            ),
+            ({"a": [state("armed")], "b": [Lost("b is away")]}, "a is armed, and b is unknown (b is away)"),
             ({"a": [Failed("x"), BACK]}, "the network of a and b is as it was before"),
         ],
         ends,

@@ -15,7 +15,7 @@ from sparkrig.serving import last_deploy, served
 from sparkrig.serving.served import Service
 from tests.unit import undo_host
 from tests.unit.serving_host import DID, Spark
-from tests.unit.shells import sh
+from tests.unit.shells import sh, well
 
 EMBED = Service("embed")
 OTHERS = ("sparkrig-serve.service", "sparkrig-serve-port", "sparkrig-serve-watch")
@@ -148,13 +148,11 @@ def test_a_run_notes_the_files_of_a_new_service_and_an_undo_takes_them_away(tmp_
     host = undo_host.Spark(tmp_path)
     given = lock.given(RUN, "ann@laptop", "x", "0", "")
     host.holders.start(RUN)
-    done = host.sh(journal.BEGIN, RUN, given, "", *journal.PATHS, *EMBED.paths)
-    assert done.returncode == 0, done.stderr
+    well(host.sh(journal.BEGIN, RUN, given, "", *journal.PATHS, *EMBED.paths))
     for path in EMBED.paths[:2]:
         host.at(path).parent.mkdir(parents=True, exist_ok=True)
         host.write(RUN, path, "of the service")
-    done = host.sh(journal.END, RUN, "", *journal.PATHS)
-    assert done.returncode == 0, done.stderr
+    well(host.sh(journal.END, RUN, "", *journal.PATHS))
     found = host.look()
     assert {f"file {path}" for path in EMBED.paths[:2]} <= {*found.current}
     plan = host.plan(RUN)

@@ -17,7 +17,7 @@ from sparkrig.resources.docker import DECLARED, DOCKER, GROUP_FILE, OURS, SETTLE
 from sparkrig.runs.managed_files import RELOADS
 from sparkrig.settings import SettingsError
 from tests.tables import each_row
-from tests.unit.shells import sh
+from tests.unit.shells import sh, well
 from tests.unit.simulated import SimulatedHost
 from tests.unit.states import SEEN, A
 
@@ -121,8 +121,7 @@ echo "docker:x:988:$now" >{root}/group""",
             self.has(DECLARED, "# ours\n" + "".join(f"{name}\n" for name in names))
         else:
             self.at(DECLARED).unlink(missing_ok=True)
-        done = self.sh(f"set -e\n{SETTLE}")
-        assert done.returncode == 0, done.stderr
+        well(self.sh(f"set -e\n{SETTLE}"))
         return [name for name in self.lines("/group")[0].rpartition(":")[2].split(",") if name]
 
 

@@ -18,7 +18,7 @@ from sparkrig.resources.firewall import FIREWALL, LINK, RULES, UNIT, UNIT_FILE, 
 from sparkrig.serving.served import Own
 from tests.tables import each_row
 from tests.unit.firewalled import Knock, firewalled, follows, looked_at
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.states import PAIR, SEEN, A, B
 
 OPEN = Firewall(nft=True)
@@ -274,8 +274,7 @@ def loaded(root: Path, *, there: bool) -> list[str]:
         tool(root / "bin", name, f'echo "{name} $*" >>{root}/ran')
     (root / "ran").write_text("")
     text = FIREWALL.guard.live.replace(RULES, str(file)).replace("/etc/systemd", f"{root}/systemd")
-    done = sh(text, path=root / "bin")
-    assert done.returncode == 0, done.stderr
+    well(sh(text, path=root / "bin"))
     return (root / "ran").read_text().splitlines()
 
 

@@ -10,6 +10,7 @@ from sparkrig import programs
 from sparkrig.network.guard import Guarded, Order
 from sparkrig.resources.firewall import FIREWALL, RULES, UNIT_FILE
 from tests.tables import each_row
+from tests.unit.shells import well
 
 FOLDER = "/var/lib/sparkrig/runs/1/guard-firewall"
 OURS = "table inet sparkrig { chain input { tcp dport %d accept; }; }"
@@ -56,14 +57,15 @@ def guarded(rules: str, before: str = "", verb: str = "commit") -> tuple[str, st
         "Firewall", 60, 20, part="firewall", files=files, test=how.test, live=how.live, verify=how.verify
     )
     words = [programs.file("guard.py"), order.dump(), sys.executable, before, f"verb {verb}", FOLDER]
-    done = subprocess.run(
-        ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", MADE, "sh", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    done = well(
+        subprocess.run(
+            ["unshare", "--map-root-user", "--net", "--mount", "sh", "-c", MADE, "sh", *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     )
-    assert done.returncode == 0, done.stderr
     _, last, *rows = done.stdout.splitlines()
     told = json.loads(last)
     return told["state"], told["detail"], rows

@@ -16,6 +16,7 @@ from sparkrig.resources.check import Subject
 from sparkrig.resources.headless import BEFORE, DECLARED, HEADLESS, LINK, SETTLE, TARGET, Screen
 from sparkrig.runs.managed_files import RELOADS
 from tests.tables import each_row
+from tests.unit.shells import well
 from tests.unit.simulated import SimulatedHost
 from tests.unit.states import SEEN, A
 
@@ -151,13 +152,11 @@ esac""",
         self.tool("loginctl", f"case $1 in show-session) case $2 in {cases}esac ;; *) :\n{numbers};; esac")
 
     def look(self) -> Screen:
-        done = self.sh(HEADLESS.script)
-        assert done.returncode == 0, done.stderr
+        done = well(self.sh(HEADLESS.script))
         return HEADLESS.parse(done.stdout.splitlines())
 
     def settle(self) -> None:
-        done = self.sh(f"set -e\n{SETTLE}")
-        assert done.returncode == 0, done.stderr
+        well(self.sh(f"set -e\n{SETTLE}"))
 
 
 GREETER = "gdm greeter wayland"

@@ -18,7 +18,7 @@ from sparkrig.runs.managed_files import RELOADS
 from sparkrig.settings import SettingsError
 from tests.tables import each_row
 from tests.unit import undo_host
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.states import PAIR, SEEN, A, B
 
 FACTORY = (
@@ -125,8 +125,7 @@ def printed(root: Path, name: str, static: str | None, hosts: str | None) -> Hos
         if content is not None:
             place.write_text(content)
         text = text.replace(path, str(place))
-    done = sh(text)
-    assert done.returncode == 0, done.stderr
+    done = well(sh(text))
     return HOSTNAME.parse(done.stdout.splitlines())
 
 
@@ -164,8 +163,7 @@ def test_a_name_goes_in_and_its_undo_gives_the_old_one_back(spark: undo_host.Spa
     spark.has(NAME_FILE, "spark-1b3b\n")
     spark.begin("1")
     for program, words in ((IN_HOSTS, ("spark-a", "spark-1b3b")), (SET, ("spark-a",))):
-        done = spark.step("1", program, *words)
-        assert done.returncode == 0, done.stderr
+        well(spark.step("1", program, *words))
     spark.end("1")
     assert spark.at(NAME_FILE).read_text() == "spark-a\n"
     assert spark.at(HOSTS_FILE).read_text() == FACTORY.replace("spark-1b3b.lan spark-1b3b", "spark-a.lan spark-a")

@@ -19,7 +19,7 @@ from sparkrig.resources.check import Subject
 from sparkrig.resources.login import DROP_IN, KEYS, LOGIN, USUAL, Login
 from sparkrig.settings import SettingsError
 from tests.tables import each_row
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.states import SEEN, A
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJGiuRRW0sVgVNXakyUqpwg6nmuJK7WVPaiUhEQWB8GU me@laptop"
@@ -44,8 +44,7 @@ def ssh(tmp_path: Path) -> Path:
 def look(ssh: Path) -> Login:
     """What the look sees there, of the user of this process."""
     script = LOGIN.script.replace("/etc/ssh", str(ssh)).replace("[ -d /run/sshd ]", "true")
-    done = sh(script, path=ssh.parent / "bin", env={"SUDO_USER": "root"})
-    assert done.returncode == 0, done.stderr
+    done = well(sh(script, path=ssh.parent / "bin", env={"SUDO_USER": "root"}))
     return LOGIN.parse(done.stdout.replace(str(ssh), "/etc/ssh").splitlines())
 
 

@@ -189,10 +189,7 @@ CHECKS: dict[str, tuple[Ray, dict[str, tuple[str, str]]]] = {
         replace(FINE, nodes=(replace(BOTH[0], gpus=0), BOTH[1])),
         {"ray.nodes": ("drift", "spark-a has 0 GPUs")},
     ),
-    "silent": (
-        replace(FINE, nodes=None),
-        {"ray.nodes": ("unknown", "the dashboard of the head does not answer")},
-    ),
+    "silent": (replace(FINE, nodes=None), {"ray.nodes": ("unknown", "the dashboard of the head does not answer")}),
     "left": (
         replace(FINE, held=(Held("c59e54", "python train.py"),)),
         {"ray.held": ("drift", "c59e54 of 'python train.py', which has ended")},
@@ -228,9 +225,7 @@ def test_what_keeps_it_from_starting() -> None:
         "a stale GID": (states.moved_gids((states.NETDEV, states.TWIN), 2), "another GID than that of now"),
         "another clock": (
             lambda seen: replace(
-                seen,
-                preflight=replace(seen.preflight, skew_s=90.0),
-                time=replace(seen.time, synchronised=False),
+                seen, preflight=replace(seen.preflight, skew_s=90.0), time=replace(seen.time, synchronised=False)
             ),
             "the clocks differ (time.synchronised: not kept by NTP, 90 s ahead)",
         ),

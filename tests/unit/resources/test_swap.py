@@ -16,7 +16,7 @@ from sparkrig.resources.check import Subject
 from sparkrig.resources.swap import ASIDE, OURS, SETTLE, SWAP, SWAP_FILE, UNIT_FILE, Swap, Used
 from sparkrig.runs.managed_files import RELOADS
 from tests.tables import each_row
-from tests.unit.shells import sh
+from tests.unit.shells import sh, well
 from tests.unit.simulated import SimulatedHost
 from tests.unit.states import SEEN, A
 
@@ -158,8 +158,7 @@ esac""",
             self.at(path).unlink(missing_ok=True)
             if text is not None:
                 self.has(path, text)
-        done = self.sh(f"set -e\n{SETTLE}")
-        assert done.returncode == 0, done.stderr
+        well(self.sh(f"set -e\n{SETTLE}"))
         return [row.split()[0].removeprefix(str(self.root)) for row in self.lines("/proc/swaps")[1:]]
 
 

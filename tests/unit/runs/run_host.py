@@ -26,6 +26,7 @@ from sparkrig.runs.journal import BEGIN, END, Journal
 from sparkrig.runs.journal_look import LOOK, parse
 from sparkrig.runs.undo import Plan
 from tests.unit import undo_host
+from tests.unit.shells import well
 from tests.unit.templates import guarded_host
 from tests.unit.templates.guarded_host import PROFILES
 
@@ -207,8 +208,7 @@ class Spark(undo_host.Spark):
 
     def begin(self, run: str, undoes: str = "") -> None:
         self.takes(run)
-        done = self.sh(BEGIN, run, lock.given(run, "ann@laptop", "x", "0", undoes), "", NCCL)
-        assert done.returncode == 0, done.stderr
+        done = well(self.sh(BEGIN, run, lock.given(run, "ann@laptop", "x", "0", undoes), "", NCCL))
         assert re.match("lock (free|stale) ", done.stdout), done.stdout
         assert not done.stderr, done.stderr
 
@@ -225,8 +225,7 @@ class Spark(undo_host.Spark):
             self.hold = None
 
     def end(self, run: str) -> None:
-        done = self.sh(END, run, "", NCCL)
-        assert done.returncode == 0, done.stderr
+        well(self.sh(END, run, "", NCCL))
         self.dies()
 
     def lock_can_be_taken(self) -> None:
@@ -241,14 +240,12 @@ class Spark(undo_host.Spark):
         return self.root / "run/sparkrig/lock"
 
     def look(self) -> Journal:
-        done = self.sh(LOOK, NCCL)
-        assert done.returncode == 0, done.stderr
+        done = well(self.sh(LOOK, NCCL))
         return parse(done.stdout.replace(str(self.root), "").splitlines())
 
     def settle(self, why: str) -> None:
         """As guard_settle.sh orders it: what it calls runs here, and what it would wait for passes."""
-        done = self.sh(SETTLE, "0", why)
-        assert done.returncode == 0, done.stderr
+        well(self.sh(SETTLE, "0", why))
         self.asked()
         if self.armed():
             self.passes(WINDOW_S + GRACE_S)
@@ -270,8 +267,7 @@ class Spark(undo_host.Spark):
     def guarded(self, run: str, order: Mapping[str, Any], dies: str) -> bool:
         """A change of the network, up to where its controller dies; whether it was committed."""
         nm = self.nm
-        done = self.sh(PREPARE, run)
-        assert done.returncode == 0, done.stderr
+        well(self.sh(PREPARE, run))
         self.asked()
         nm.folder = self.guard(run)
         nm.folder.mkdir()
@@ -291,8 +287,7 @@ class Spark(undo_host.Spark):
     def takes_back(self, plan: Plan, run: str) -> None:
         """All of an undo but the network."""
         if rows := plan.files(docker=False):
-            done = self.step(run, undo.RESTORE, f"{lock.RUNS}/{plan.run}/before/files", stdin=rows)
-            assert done.returncode == 0, done.stderr
+            well(self.step(run, undo.RESTORE, f"{lock.RUNS}/{plan.run}/before/files", stdin=rows))
 
     # keeping and going back
 

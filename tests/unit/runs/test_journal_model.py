@@ -312,6 +312,27 @@ def test_how_a_run_ended() -> None:
     each_row(rows, holds)
 
 
+def test_how_a_run_ended_in_words() -> None:
+    base = Run(ONE, owner(ONE))
+    held = Lock(owner(ONE), True, "")
+
+    def told(run: Run, lock: Lock | None, expected: str) -> None:
+        assert journal.ending(run, Journal(1, lock, (run,))) == expected
+
+    each_row(
+        [
+            (replace(base, steps=(WELL, WELL), ended=0), None, "done, 2 steps"),
+            (replace(base, steps=(WELL, BAD)), None, "failed at step 2 (A)"),
+            (replace(base, steps=(WELL, BEGUN)), held, "running, at step 2 (A)"),
+            (replace(base, steps=(WELL,)), None, "interrupted after step 1 (A)"),
+            (base, None, "interrupted before its first step"),
+            (replace(base, guard="rolled-back b: no carrier"), None, "rolled back: b: no carrier"),
+            (replace(base, trial="garbage"), None, "rolled back: garbage"),
+        ],
+        told,
+    )
+
+
 def test_a_run_is_undone_by_one_that_stands() -> None:
     first = Run(ONE, owner(ONE), ended=1)
     undo = Run(TWO, owner(TWO, undoes=ONE), ended=2, left=(Left("a", "b"),))

@@ -22,7 +22,7 @@ from sparkrig.runs import journal, journal_look, lock
 from sparkrig.ssh.shell import in_turn, script
 from tests.tables import each_row
 from tests.unit.holders import Holders
-from tests.unit.shells import sh
+from tests.unit.shells import sh, well
 from tests.unit.simulated import SimulatedHost
 
 RUN, LATER = "20261121T031500Z-ab12", "20261121T041500Z-cd34"
@@ -60,21 +60,18 @@ class Spark(SimulatedHost):
     def begin(self, run: str = RUN, dead: str = "") -> lock.Answer:
         given = lock.given(run, "ann@laptop", "pyinfra deploys/cluster.py", "0.1.0")
         self.hold(run)
-        done = self.sh(journal.BEGIN, run, given, dead, str(self.file), str(self.other))
-        assert done.returncode == 0, done.stderr
+        done = well(self.sh(journal.BEGIN, run, given, dead, str(self.file), str(self.other)))
         return lock.parse(done.stdout)
 
     def end(self, run: str = RUN) -> None:
-        done = self.sh(journal.END, run, "", str(self.file), str(self.other))
-        assert done.returncode == 0, done.stderr
+        well(self.sh(journal.END, run, "", str(self.file), str(self.other)))
 
     def step(self, line: str, name: str = "Driver | hold", stdin: str = "") -> subprocess.CompletedProcess[str]:
         command = noted(StringCommand(line), f"{lock.RUNS}/{RUN}", name)
         return self.sh(command.get_raw_value(), stdin=stdin)
 
     def look(self) -> journal.Journal:
-        done = self.sh(journal_look.LOOK)
-        assert done.returncode == 0, done.stderr
+        done = well(self.sh(journal_look.LOOK))
         return journal_look.parse(done.stdout.splitlines())
 
 
@@ -414,8 +411,7 @@ def test_a_server_that_failed_its_trial_is_told_with_its_run(spark: Spark) -> No
     spark.begin()
     spark.step("exit 3", "Serve | server")
     why = "gpt-oss-120b: its answer is garbage ('!!!!')\nsecond line " + "x" * 900
-    done = spark.sh(journal.TRIAL, RUN, stdin=why)
-    assert done.returncode == 0, done.stderr
+    well(spark.sh(journal.TRIAL, RUN, stdin=why))
     spark.cut()
     found = spark.look()
     assert found.runs[0].trial == "gpt-oss-120b: its answer is garbage ('!!!!')"
@@ -550,8 +546,7 @@ def test_what_a_host_keeps_of_hosts_is_bounded_and_cleaned() -> None:
 
 def test_what_was_declared_is_kept_with_the_end_of_a_run(spark: Spark) -> None:
     spark.begin()
-    done = spark.sh(journal.END, RUN, "declares", str(spark.file), stdin='{"at": 1}\n')
-    assert done.returncode == 0, done.stderr
+    well(spark.sh(journal.END, RUN, "declares", str(spark.file), stdin='{"at": 1}\n'))
     assert (spark.root / "var/lib/sparkrig/declared.json").read_text() == '{"at": 1}\n'
     assert spark.look().runs[0].ended is not None
 

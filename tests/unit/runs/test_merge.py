@@ -8,7 +8,7 @@ import pytest
 
 from sparkrig.network import gid
 from sparkrig.runs import merge
-from tests.tables import each_row
+from tests.tables import each_row, rows
 
 END = gid.BLOCK_END
 
@@ -91,31 +91,7 @@ def test_what_both_changed_alike_is_done() -> None:
 
 
 # of daemon.json: what our run wrote, what stood before it, what stands now, and what an undo makes of that
-OBJECTS = {
-    "a key of another one stays": ('{"r": 1}', None, '{"r": 1, "log": "x"}', {"log": "x"}),
-    "ours alone": ('{"r": 1}', None, '{"r": 1}', None),
-    "inside of an object": (
-        '{"r": {"nvidia": 1}}',
-        '{"r": {}}',
-        '{"r": {"nvidia": 1, "kata": 2}}',
-        {"r": {"kata": 2}},
-    ),
-    "an object that was ours alone goes": (
-        '{"r": {"nvidia": 1}, "x": 1}',
-        '{"x": 1}',
-        '{"x": 1, "y": 2}',
-        {"x": 1, "y": 2},
-    ),
-    "another one took a key out": ('{"a": 1, "r": 1}', '{"a": 1}', '{"r": 1}', {}),
-    "both alike": ('{"a": 1}', '{"a": 2}', '{"a": 2}', {"a": 2}),
-    "an object that only now has members of others": (
-        '{"r": {"nvidia": 1}}',
-        None,
-        '{"r": {"nvidia": 1, "kata": 2}}',
-        {"r": {"kata": 2}},
-    ),
-    "a member that another one removed, too": ('{"r": {"nvidia": 1, "x": 1}}', None, '{"r": {"x": 1}}', None),
-}
+OBJECTS = rows(__file__, "objects")
 CONFLICTS = {
     "both changed one key": ('{"a": 1}', '{"a": 2}', '{"a": 3}', "both changed a"),
     "both changed a member": ('{"r": {"a": 1}}', '{"r": {"a": 2}}', '{"r": {"a": 3}}', "both changed r.a"),

@@ -22,18 +22,7 @@ import pytest
 
 from sparkrig.runs import journal, undo, undo_merge, undo_target
 from sparkrig.runs.journal import Journal
-from tests.unit.runs.run_host import (
-    BEGUN,
-    COMMITTED,
-    GRACE_S,
-    MOMENTS,
-    NCCL,
-    UNENDED,
-    WINDOW_S,
-    Died,
-    Kept,
-    Spark,
-)
+from tests.unit.runs.run_host import BEGUN, COMMITTED, GRACE_S, MOMENTS, NCCL, UNENDED, WINDOW_S, Died, Kept, Spark
 
 MTUS = (9000, 8000, 7000, 6000, 5000)
 ADDRESS = {"netdev": "cx", "address": "10.0.0.1/24", "gid": "gid"}

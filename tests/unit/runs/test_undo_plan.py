@@ -88,6 +88,7 @@ def test_a_plan_says_what_it_will_do() -> None:
         assert {name for name in ("docker", "checked", "beside", "serving") if getattr(plan, name)} == said, plan
     assert not planned(Change(NCCL, "already")) and not planned()
     assert planned(Change(NCCL, "remove")) and planned(network=True)
+    assert planned(Change(key, "remove")).beside == [trust.LOGIN]
     assert planned(merge_of(DAEMON, "{}")).merged_docker == base64.b64encode(b"{}").decode()
     for other in (
         Change(DAEMON, "put back", text="x"),
@@ -227,9 +228,12 @@ def test_what_is_not_as_it_should_be_differs() -> None:
         Change(MEASURED, "remove"),
         Change(PROFILE, "put back", before="1"),
         Change("zzz x", "put back", before="1"),
+        Change("file /again", "restart"),
+        Change(TOOLKIT, "stays"),
     )
     own = replace(run(2, {}, {}), wrote={"file /merged": ("644 m0", "644 m")})
     well = {"file /back": "644 a", "hold a": "held", "file /merged": "644 m", "zzz x": "1"}
+    well |= {"file /again": "644 x", TOOLKIT: "1.17"}
     plan = planned(*changes)
     assert undo_outcome.verified(plan, host(own, now=well), "R2") == plan
     wrong = {**well, MEASURED: "644 x", PROFILE: "2", "file /theirs": "y"}
@@ -284,6 +288,8 @@ def test_a_run_stands_where_it_left_something_to_take_back() -> None:
     assert not undo_target.stands(packages, host(packages, now={TOOLKIT: "1"}))
     moved = replace(packages, guard="committed")
     assert undo_target.stands(moved, host(moved, now={}))
+    nothing = run(1, {NCCL: "644 a"}, {NCCL: "644 a"})
+    assert not undo_target.stands(nothing, host(nothing, now={NCCL: "644 a"}))
     undoing = run(1, {}, {NCCL: "644 a"}, undoes="R0")
     assert not undo_target.stands(undoing, host(undoing, now={}))
 
@@ -326,10 +332,13 @@ def test_a_host_that_keeps_nothing_of_a_run_is_named_with_what_it_has() -> None:
             undo_target.whole("R1", {"a": mine}, others, "try")
         assert expected in raised.value.what and raised.value.cure == "try", raised.value.what
 
+    renamed = host(run(1, {}, {NCCL: "644 a"}, hosts=("x", "y")), now={})
     gone = "run R1 was made on 2 hosts, and what stood before on b is not known "
     each_row(
         [
             (mine, {"b": mine}, ""),
+            (host(run(1, {}, {NCCL: "644 a"}, hosts=("a",)), now={}), {"b": empty}, ""),
+            (renamed, {"b": renamed}, ""),
             (mine, {"b": empty}, f"{gone}(the journal of b, /var/lib/sparkrig, is gone or empty)"),
             (mine, {"b": None}, f"{gone}(b cannot be read)"),
             (mine, {"b": one}, f"{gone}(the journal of b has 1 other run, and not this one)"),
@@ -345,7 +354,6 @@ def test_a_host_that_keeps_nothing_of_a_run_is_named_with_what_it_has() -> None:
         ],
         whole,
     )
-    renamed = host(run(1, {}, {NCCL: "644 a"}, hosts=("x", "y")), now={})
     with pytest.raises(Refusal, match="stood before on b is not known"):
         undo_target.whole("R1", {"a": renamed}, {"b": empty}, "try")
     with pytest.raises(Refusal, match="stood before on x and y is not known"):
@@ -514,6 +522,7 @@ def test_older_values_lead_back_one_after_the_other() -> None:
     assert acts(host(first, edited, now={NCCL: "2"})) == {NCCL: "foreign"}
     round_trip = run(2, {NCCL: "0"}, {NCCL: "2"})
     assert acts(host(first, round_trip, now={NCCL: "2"})) == {NCCL: "put back"}
+    assert acts(host(run(1, {}, {NCCL: "1"}), run(2, {}, {NCCL: "2"}), now={NCCL: "2"})) == {NCCL: "remove"}
     torn = replace(run(2, {NCCL: "1"}, None), wrote={NCCL: ("8",)})
     assert acts(host(first, torn, now={NCCL: "1"})) == {NCCL: "put back"}
     assert acts(host(first, torn, now={NCCL: "8"})) == {NCCL: "put back"}

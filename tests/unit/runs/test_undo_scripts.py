@@ -13,13 +13,12 @@ import pytest
 
 from sparkrig.files import MEASURED
 from sparkrig.network import environment
-from sparkrig.network.guard import STAYS
 from sparkrig.operations.driver import HOLD
 from sparkrig.runs import journal, lock, undo, undo_outcome, undo_target
 from sparkrig.runs.render import journal as picture
 from sparkrig.runs.undo import Plan
 from tests.tables import each_row
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.undo_host import DAEMON, NCCL, Spark
 
 THEIRS = '{"log-driver": "local"}\n'
@@ -260,8 +259,7 @@ def test_what_is_changed_between_the_plan_and_its_act_stays_and_is_said(tmp_path
         between(file)
         found = standing(file)
         tool(root / "bin", "sync", "")
-        done = sh(undo.RESTORE, str(kept), stdin=change.row, path=root / "bin")
-        assert done.returncode == 0, done.stderr
+        done = well(sh(undo.RESTORE, str(kept), stdin=change.row, path=root / "bin"))
         assert standing(file) == found
         (left,) = undo_outcome.left(Plan("1", (change,)), done.stdout).changes
         assert (left.act, left.why) == ("foreign", "it was changed while this run was taken back")
@@ -378,8 +376,7 @@ def test_a_merged_file_keeps_what_hangs_on_it(tmp_path: Path) -> None:
     file.chmod(0o640)
     os.setxattr(file, "user.note", b"of another one")
     total = hashlib.sha256(EDITED.encode()).hexdigest()
-    done = sh(undo.RESTORE, str(tmp_path), stdin=undo.Change(f"file {file}", "merge", text=THEIRS, sum=total).row)
-    assert done.returncode == 0, done.stderr
+    well(sh(undo.RESTORE, str(tmp_path), stdin=undo.Change(f"file {file}", "merge", text=THEIRS, sum=total).row))
     assert (file.read_text(), file.stat().st_mode & 0o777) == (THEIRS, 0o640)
     assert os.getxattr(file, "user.note") == b"of another one"
 
@@ -453,17 +450,6 @@ def test_a_later_run_of_ours_that_changed_the_same_profile_is_no_other_one(spark
     committed_by_older.unlink()
     plan = undo.plan(spark.look(), "1", everything=False)
     assert plan.network and plan.mine is None, "an older version noted nothing: all of it goes back, as ever"
-
-
-def test_what_the_guard_left_is_named_and_the_rest_is_what_is_not_as_before() -> None:
-    plan = Plan("1", (undo.Change(f"profile {CABLE}", "put back"),), network=True)
-    done = undo_outcome.network_done(plan, f"cx differs; {CABLE}{STAYS}; {WIRED}{STAYS}")
-    assert [(each.item, each.why) for each in undo_outcome.left_behind(done)] == [
-        (f"profile {CABLE}", "changed since by another one"),
-        (f"profile {WIRED}", "changed since by another one"),
-        ("network", "cx differs"),
-    ]
-    assert undo_outcome.left_behind(undo_outcome.network_done(plan, "")) == ()
 
 
 @pytest.mark.slow

@@ -225,10 +225,7 @@ def test_which_layers_slide() -> None:
     some = (full(6, 8, 128), sliding(30, 8, 128, 4096))
     rows: dict[str, tuple[dict[str, Any], tuple[Layers, ...]]] = {
         "none, by Qwen2's switch": ({**window, "use_sliding_window": False}, (full(36, 8, 128),)),
-        "those behind a number of Qwen2's": (
-            {**window, "use_sliding_window": True, "max_window_layers": 6},
-            some,
-        ),
+        "those behind a number of Qwen2's": ({**window, "use_sliding_window": True, "max_window_layers": 6}, some),
         "all of Mistral's first": ({**window, "model_type": "mistral"}, (sliding(36, 8, 128, 4096),)),
         "five in six of Gemma 3's": ({**window, "model_type": "gemma3_text"}, some),
         "by a pattern": ({**window, "sliding_window_pattern": 6}, some),

@@ -51,7 +51,7 @@ def test_the_command_of_sglang_is_that_of_its_documentation() -> None:
         *("--tensor-parallel-size", "1", "--host", "127.0.0.1"),
     ]
     assert wish.sized(Sizing(0.86, 8192, "sglang", 0.75)).words[-6:-2] == [
-        *("--mem-fraction-static", "0.75", "--context-length", "8192"),
+        *("--mem-fraction-static", "0.75", "--context-length", "8192")
     ]
 
 

@@ -24,14 +24,7 @@ from click.testing import CliRunner, Result
 from sparkrig.cli import lint
 from sparkrig.cli import models as verb
 from sparkrig.serving import tables
-from sparkrig.serving.io import (
-    catalogue_files,
-    lint_rules,
-    table_archive,
-    table_update,
-    taken_tables,
-    vllm_flags,
-)
+from sparkrig.serving.io import catalogue_files, lint_rules, table_archive, table_update, taken_tables, vllm_flags
 from tests.tables import each_row
 
 CARRIED = catalogue_files.newest(catalogue_files.FOLDER)

@@ -20,7 +20,7 @@ from sparkrig.operations.files import WRITE
 from sparkrig.runs.managed_files import OWNED
 from sparkrig.ssh.shell import in_turn, script
 from tests.tables import each_row
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 
 PROGRAMS = [str(file.relative_to(programs.FOLDER)) for file in programs.FOLDER.rglob("*.sh")]
 DISPATCHER = programs.file("90-sparkrig-gid")
@@ -310,8 +310,7 @@ def test_only_the_pinned_key_of_a_fetched_file_is_trusted(
     (tmp_path / "key").write_bytes(
         subprocess.run([*gpg, *armour, "--export"], capture_output=True, check=True).stdout
     )
-    done = fetch(tmp_path, good)
-    assert done.returncode == 0, done.stderr
+    well(fetch(tmp_path, good))
     kept = listing(gpg, "--show-keys", str(tmp_path / "ring"))
     assert [row[0] for row in kept].count("pub") == 1 and of_first(kept, "fpr") == good
 

@@ -11,7 +11,7 @@ from sparkrig.deploys import spark
 from sparkrig.facts.resources import Network
 from sparkrig.ssh import remote
 from tests.unit import manager
-from tests.unit.shells import sh, tool
+from tests.unit.shells import sh, tool, well
 from tests.unit.simulated import SimulatedHost
 
 BUSCTL = """
@@ -28,8 +28,7 @@ def look(folder: Path, *, fails: int, unit: str) -> tuple[str, int]:
     tool(tools, "systemctl", f"echo {unit}")
     tool(tools, "sleep", ":")
     tool(tools, "ip", "echo []")
-    done = sh(Network.script, path=tools)
-    assert done.returncode == 0, done.stderr
+    done = well(sh(Network.script, path=tools))
     return done.stdout, len((folder / "asked").read_text().splitlines())
 
 

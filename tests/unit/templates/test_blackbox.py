@@ -64,10 +64,7 @@ def test_a_row_has_what_the_host_shows_and_no_argument_of_a_process(host: Host) 
     before = NVRM.format(n=0)  # of before the start, which is no part of the first step
     host.has("dev/kmsg", before)
     box = host.box()
-    host.has(
-        "dev/kmsg",
-        before + "".join(NVRM.format(n=n) for n in range(5)) + AER.format(n=9) + "6,1,1,-;x\n",
-    )
+    host.has("dev/kmsg", before + "".join(NVRM.format(n=n) for n in range(5)) + AER.format(n=9) + "6,1,1,-;x\n")
     box.step()
     found, page = host.found(), os.sysconf("SC_PAGE_SIZE") // 1024
     assert found["memory"] == {"total": 127535084, "free": 9, "available": 419430, "anon": 5}
@@ -437,7 +434,7 @@ def test_an_nvidia_smi_that_prints_without_end_costs_no_step_and_no_memory(
 
 
 def test_what_many_processes_cost(host: Host) -> None:
-    """Their names and sizes are not all in memory at once: 30,000 cost less than a MiB, all of it less than 30."""
+    """Their names and sizes are not all in memory at once: 15,000 cost less than a MiB, all of it less than 30."""
 
     def most() -> int:
         words = [sys.executable, "-IBS", "-c", COST, str(PROGRAM), "2"]
@@ -446,7 +443,7 @@ def test_what_many_processes_cost(host: Host) -> None:
 
     host.has("folder/stat", STAT.format(pid=7, name="python3", pages=300))
     few = most()
-    for pid in range(1, 30_001):
+    for pid in range(1, 15_001):
         (host.root / f"proc/{pid}").symlink_to(host.root / "folder")
     assert most() < min(few + 1024, 30 * 1024)
 

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from ipaddress import IPv4Interface
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,11 +21,9 @@ from typing import Any
 import pytest
 
 from sparkrig.network import guard
-from sparkrig.network import plan as network
 from sparkrig.network.guard import Probe, Told
-from sparkrig.network.profiles import uuid
 from tests.tables import each_row
-from tests.unit.shells import tool
+from tests.unit.shells import tool, well
 from tests.unit.simulated import load
 
 PROGRAM = Path(__file__).resolve().parents[3] / "templates" / "guard.py"
@@ -255,132 +252,12 @@ def test_every_way_back_stands_before_the_first_change(world: World) -> None:
     assert "aouu 0 5 6" in " ".join(world.calls), "all devices, new connections go too"
 
 
-def test_what_is_applied_is_in_memory_only(world: World) -> None:
-    world.applied()
-    assert any("modify --temporary ours" in call for call in world.calls)
-    assert not any(" Save" in call for call in world.calls)
-
-
-def test_a_commit_makes_it_permanent_and_disarms(world: World) -> None:
-    order(world, remove=["theirs"], move=["/etc/netplan/40-cx7.yaml"])
-    (world.root / "etc/netplan/40-cx7.yaml").write_text("network: {}")
-    world.applied()
-    assert world.call("commit") == Told("committed")
-    destroyed = next(n for n, call in enumerate(world.calls) if "CheckpointDestroy o /checkpoint/1" in call)
-    saved = next(n for n, call in enumerate(world.calls) if "/settings/1" in call and "Save" in call)
-    assert destroyed < saved, "nothing is made permanent that may have been rolled back already"
-    assert "nmcli connection delete theirs" in world.calls
-    assert not (world.root / "etc/netplan/40-cx7.yaml").exists()
-    assert (world.folder / "before/etc/netplan/40-cx7.yaml").read_text() == "network: {}"
-    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
-    assert f"systemctl stop sparkrig-deadman-{RUN}.timer" in world.calls
-    steps = (world.folder.parent / "steps").read_text().splitlines()
-    assert [line.split(" ", 1)[1] for line in steps] == ["begun links", "ended 0 links"]
-
-
 def test_a_checkpoint_that_is_gone_is_never_a_commit(world: World) -> None:
     world.applied()
     world.set({"CheckpointDestroy": {"rc": 1, "says": "does not exist"}, **BACK})
     told = world.call("commit")
     assert told.state == "rolled-back" and "no longer had the checkpoint" in told.detail
     assert not any(" Save" in call for call in world.calls)
-
-
-@pytest.mark.parametrize("failing", ["Connection Save", "connection delete"])
-def test_what_cannot_be_made_permanent_is_taken_back(world: World, failing: str) -> None:
-    order(world, remove=["theirs"])
-    world.applied()
-    spoiled = {f"{PROFILES}/new.nmconnection": "half done"}
-    world.set({failing: {"rc": 1, "says": "no room", "writes": spoiled}, **BACK})
-    told = world.call("commit")
-    assert told.state == "rolled-back" and "no room" in told.detail
-    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("answers", "why"),
-    [
-        ({"connection up": {"rc": 4, "says": "IP configuration could not be reserved"}}, "could not be reserved"),
-        ({"connection up": {"mtu": 1400}}, "cx has MTU 1400 and 10.0.0.1/24, 9000 and 10.0.0.1/24 are expected"),
-    ],
-    ids=["activation fails", "link is not as ordered"],
-)
-def test_a_change_that_does_not_take_is_put_back_at_once(world: World, answers: dict[str, Any], why: str) -> None:
-    world.set({**answers, **BACK})
-    told = world.call("start")
-    assert told.state == "rolled-back" and why in told.detail
-    assert "busctl call org.freedesktop.NetworkManager" in " ".join(world.calls)
-
-
-@pytest.mark.slow
-def test_another_default_route_is_no_success(world: World) -> None:
-    world.set({"connection up": {"mtu": 9000, "routes": [{"gateway": "10.0.0.9", "dev": "cx"}]}, **BACK})
-    told = world.call("start")
-    assert told.state == "rolled-back" and "default route" in told.detail
-
-
-def test_somebody_elses_checkpoint_is_refused_before_anything_is_armed(world: World) -> None:
-    world.set({"get-property": {"says": '{"type": "ao", "data": ["/theirs/7"]}'}})
-    told = world.call("start")
-    assert told.state == "rolled-back" and "/theirs/7" in told.detail and "nothing was changed" in told.detail
-    assert not any("CheckpointCreate" in call or "connection modify" in call for call in world.calls)
-    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
-
-
-@pytest.mark.slow
-def test_the_dead_man_puts_files_and_links_back_without_a_checkpoint(world: World) -> None:
-    world.applied()
-    (world.root / PROFILES / "old.nmconnection").write_text("spoiled")
-    (world.root / PROFILES / "new.nmconnection").write_text("added")
-    (world.root / "run/NetworkManager/system-connections/sparkrig-cx.nmconnection").write_text("in memory")
-    (world.root / "run/NetworkManager/system-connections/theirs.nmconnection").write_text("not ours")
-    world.set({"CheckpointRollback": {"rc": 1, "says": "does not exist"}, "ip link set": {"mtu": 1500}})
-    assert world.call("rollback", "it was not confirmed") == Told("rolled-back", "it was not confirmed")
-    assert (world.root / PROFILES / "old.nmconnection").read_text() == "before"
-    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
-    left = [file.name for file in (world.root / "run/NetworkManager/system-connections").glob("*")]
-    assert left == ["theirs.nmconnection"]
-    assert "ip link set cx mtu 1500" in world.calls
-
-
-@pytest.mark.slow
-def test_a_link_that_a_restarted_networkmanager_calls_external_goes_back_too(world: World) -> None:
-    """What was in memory is forgotten then, and the link keeps its address and MTU."""
-    world.set(UP, state="disconnected")
-    world.applied()
-    external = {"device disconnect cx": {"state": "disconnected"}, "ip link set": {"mtu": 1500}}
-    world.set({"CheckpointRollback": {"rc": 1}, **external}, state="connected (externally)")
-    assert world.call("rollback", "why") == Told("rolled-back", "why")
-    assert "nmcli device disconnect cx" in world.calls and "ip link set cx mtu 1500" in world.calls
-
-
-@pytest.mark.slow
-def test_what_could_not_be_put_back_is_said(world: World) -> None:
-    world.applied()
-    world.set({})
-    told = world.call("rollback", "why")
-    assert told.state == "rolled-back"
-    assert "not as before: cx was connected by ours, MTU 1500" in told.detail
-    assert "systemctl restart NetworkManager" in world.calls, "the last means"
-
-
-def test_a_reboot_inside_the_window_restores_the_files(world: World) -> None:
-    world.applied()
-    (world.root / PROFILES / "new.nmconnection").write_text("added")
-    calls = len(world.calls)
-    assert world.call("recover").state == "rolled-back"
-    assert [file.name for file in (world.root / PROFILES).glob("*")] == ["old.nmconnection"]
-    assert not any("nmcli" in call for call in world.calls[calls:]), "NetworkManager does not run yet"
-    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
-
-
-def test_a_reboot_after_the_commit_changes_nothing(world: World) -> None:
-    world.applied()
-    world.call("commit")
-    (world.root / PROFILES / "new.nmconnection").write_text("saved")
-    assert world.call("recover").state == "committed"
-    assert (world.root / PROFILES / "new.nmconnection").exists()
 
 
 def test_a_late_dead_man_leaves_a_commit_alone_and_only_revert_takes_it_back(world: World) -> None:
@@ -397,15 +274,6 @@ def test_a_dead_man_that_wakes_up_during_a_commit_waits_and_leaves_it_alone(worl
     assert world.call("commit") == Told("committed")
     assert world.second_told == Told("committed")
     assert not any("CheckpointRollback" in call for call in world.calls)
-
-
-@pytest.mark.slow
-def test_a_commit_during_a_rollback_waits_and_changes_nothing(world: World) -> None:
-    world.applied()
-    world.set({"CheckpointRollback": {"meanwhile": world.second("commit"), "mtu": 1500}})
-    assert world.call("rollback", "late") == Told("rolled-back", "late")
-    assert world.second_told == Told("rolled-back", "late")
-    assert not any("Save" in call or "CheckpointDestroy" in call for call in world.calls)
 
 
 def test_what_a_commit_saved_is_looked_at_again(world: World) -> None:
@@ -440,13 +308,6 @@ def test_a_second_commit_does_nothing(world: World) -> None:
     assert len(world.calls) == calls
 
 
-def test_a_commit_after_a_rollback_does_nothing(world: World) -> None:
-    world.applied()
-    world.set(BACK)
-    world.call("rollback", "why")
-    assert world.call("commit").state == "rolled-back"
-
-
 def test_a_rail_is_as_ordered_only_with_its_roce_gid(world: World) -> None:
     port = world.root / "sys/class/infiniband/rocep1s0f0/ports/1"
     for file, text in {"gid_attrs/ndevs/0": "cx", "gids/0": "fe80", "gids/3": "another"}.items():
@@ -460,42 +321,6 @@ def test_a_rail_is_as_ordered_only_with_its_roce_gid(world: World) -> None:
     world.applied()
 
 
-def test_what_an_earlier_run_changed_is_put_back_and_nothing_else(world: World) -> None:
-    """A profile that somebody made or edited since is his, and so is one that only looks old."""
-    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
-    (earlier / PROFILES).mkdir(parents=True)
-    (earlier / "etc/netplan").mkdir()
-    (earlier.parent / "order.json").write_text(
-        json.dumps({**ORDER, "remove": ["uuid-theirs"], "move": ["/etc/netplan/40-cx7.yaml"]})
-    )
-    (earlier / PROFILES / "theirs.nmconnection").write_text("uuid=uuid-theirs")
-    (earlier / PROFILES / "old.nmconnection").write_text("as it was then")
-    (earlier / "etc/netplan/40-cx7.yaml").write_text("network: {}")
-    (world.root / PROFILES / "sparkrig-cx.nmconnection").write_text("uuid=ours")
-    (world.root / PROFILES / "wifi.nmconnection").write_text("made since")
-    now = {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")}
-    link = {"connected": True, "external": False, "profile": "ours", "mtu": 1500, "carrier": True}
-    away = {**link, "profile": "wifi", "addresses": ["10.0.9.9/24"]}
-    links = {"cx": {**link, "addresses": ["10.0.0.1/24"]}, "wlan": away}
-    (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
-    order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}")
-    assert world.call("start").state == "applied"
-    found = {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")}
-    assert found == {
-        "old.nmconnection": "before",
-        "wifi.nmconnection": "made since",
-        "theirs.nmconnection": "uuid=uuid-theirs",
-    }
-    assert (world.root / "etc/netplan/40-cx7.yaml").exists()
-    assert not any("wifi" in call for call in world.calls if "fsync" not in call), (
-        "no link that somebody else set up is touched"
-    )
-    assert "systemctl restart NetworkManager" not in world.calls
-    world.call("rollback", "why")
-    assert {file.name: file.read_text() for file in (world.root / PROFILES).glob("*")} == now
-    assert not (world.root / "etc/netplan/40-cx7.yaml").exists()
-
-
 SUM = {
     text: hashlib.sha256(text.encode()).hexdigest() for text in ("before", "uuid=ours", "uuid=theirs", "net: {}")
 }
@@ -504,26 +329,6 @@ OURS, THEIRS, MOVED = (
     f"{PROFILES}/Wired 1.nmconnection",
     "etc/netplan/4.yaml",
 )
-
-
-def test_a_commit_notes_what_it_made_of_which_file(world: World) -> None:
-    """By this an undo, long after, can tell another one's edit; it stands before the state does."""
-    order(world, remove=["uuid-theirs"], move=[f"/{MOVED}"])
-    for path, text in {THEIRS: "uuid-theirs", MOVED: "net: {}", f"{PROFILES}/other": "uuid=another"}.items():
-        (world.root / path).write_text(text)
-    world.applied()
-    deleted = {"writes": {THEIRS: "", OURS: "uuid=ours", f"{PROFILES}/other": "edited meanwhile"}}
-    world.set({"Connection Save": deleted})
-    before = len(world.calls)
-    assert world.call("commit") == Told("committed")
-    theirs, empty = hashlib.sha256(b"uuid-theirs").hexdigest(), hashlib.sha256(b"").hexdigest()
-    assert (world.folder / "changed").read_text().splitlines() == [
-        f"{theirs} {empty} /{THEIRS}",
-        f"absent {SUM['uuid=ours']} /{OURS}",
-        f"{SUM['net: {}']} absent /{MOVED}",
-    ]
-    calls = world.calls[before:]
-    assert calls.index(f"fsync {world.folder}/.changed") < calls.index(f"fsync {world.folder}/.state.committed")
 
 
 @pytest.mark.slow  # a call for each sync of a commit
@@ -629,66 +434,6 @@ def test_a_file_of_the_network_that_another_one_changed_since_stays(
     each_row(SINCE_THEN, row)
 
 
-def test_an_undo_that_does_not_know_what_was_ours_puts_all_of_it_back(world: World) -> None:
-    """Of a run of a version that noted none."""
-    taking_back(world, None)
-    (world.root / OURS).write_text("uuid=ours edited")
-    world.applied()
-    assert files(world) == AS_BEFORE
-
-
-def test_the_link_of_a_profile_that_stays_stays_too(world: World) -> None:
-    taking_back(world, {f"/{OURS}": SUM["uuid=ours"]})
-    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
-    off = {"connected": False, "external": False, "profile": "", "mtu": 1500, "carrier": True, "addresses": []}
-    (earlier / "links.json").write_text(json.dumps({"links": {"cx": off}, "default": []}))
-    (world.root / OURS).write_text("uuid=ours edited")
-    world.set({}, profile="uuid=ours")
-    world.applied()
-    assert not any("device disconnect" in call for call in world.calls)
-
-
-def test_what_an_undo_could_not_put_back_is_said_with_its_commit(world: World) -> None:
-    earlier = world.folder.parent.parent / "20261120T000000Z-0000" / "guard" / "before"
-    earlier.mkdir(parents=True)
-    (earlier.parent / "order.json").write_text(json.dumps(ORDER))
-    link = {"connected": True, "external": False, "profile": "ours", "mtu": 4000, "carrier": True}
-    links = {"cx": {**link, "addresses": ["10.0.0.1/24"]}}
-    (earlier / "links.json").write_text(json.dumps({"links": links, "default": []}))
-    order(world, profiles=[], links=[], restore=f"/{earlier.relative_to(world.root)}")
-    assert world.call("start").state == "applied"
-    told = world.call("commit")
-    assert told.state == "committed" and "cx was connected by ours, MTU 4000" in told.detail
-
-
-def test_whoever_goes_back_from_outside_ends_what_still_applies(world: World) -> None:
-    """Else the apply unit of a dead controller goes on changing after the rollback of the next run."""
-    world.applied()
-    (world.folder / "state").write_text("armed\n")
-    world.set(BACK)
-    world.call("rollback", "superseded")
-    ended = world.calls.index(f"systemctl stop sparkrig-apply-{RUN}.service")
-    assert ended < next(n for n, call in enumerate(world.calls) if "CheckpointRollback" in call)
-
-
-def test_an_apply_that_gives_up_does_not_end_itself(world: World) -> None:
-    world.set({"connection up": {"rc": 4}, **BACK})
-    assert world.call("start").state == "rolled-back"
-    assert not any("systemctl stop sparkrig-apply" in call for call in world.calls)
-
-
-def test_an_answer_of_a_tool_that_makes_no_sense_is_a_failure_like_any_other(world: World) -> None:
-    world.set({"get-property": {"says": "{}"}})
-    told = world.call("start")
-    assert told.state == "rolled-back" and "nothing was changed" in told.detail
-    assert not (world.root / "etc/systemd/system/sparkrig-guard.service").exists()
-
-
-def test_a_default_route_over_several_links_is_one_too(world: World) -> None:
-    world.set(UP, routes=[{"dst": "default", "nexthops": [{"dev": "cx"}, {"dev": "cy"}]}])
-    world.applied()
-
-
 def test_a_file_that_cannot_be_put_back_does_not_hold_up_the_links(world: World) -> None:
     world.applied()
     (world.root / PROFILES / "old.nmconnection").write_text("spoiled")
@@ -707,23 +452,6 @@ def test_a_mask_is_left_as_it_is(world: World) -> None:
     world.set(BACK)
     assert world.call("rollback", "why") == Told("rolled-back", "why")
     assert mask.is_symlink()
-
-
-def test_a_netplan_file_that_went_with_its_profile_is_no_trouble(world: World) -> None:
-    order(world, move=["/etc/netplan/40-cx7.yaml"])
-    world.applied()
-    assert world.call("commit") == Told("committed")
-
-
-def test_netplan_renders_again_what_a_reboot_put_back(world: World) -> None:
-    """Its generator ran at boot before the files were restored, and NetworkManager reads what it rendered."""
-    world.applied()
-    world.call("recover")
-    assert "netplan generate" not in world.calls, "nothing was put back"
-    (world.folder / "state").write_text("applied\n")
-    (world.root / "etc/netplan/90-NM-ours.yaml").write_text("half a commit")
-    assert world.call("recover").state == "rolled-back"
-    assert "netplan generate" in world.calls
 
 
 # --- a full disk
@@ -755,8 +483,7 @@ def on_a_full_disk(world: World, filled: str, script: str) -> list[str]:
     words = [str(world.root), sys.executable, str(world.folder / "guard.py"), filled]
     env = {"SPARKRIG_ROOT": str(world.root), "PATH": f"{world.root}/bin:{os.environ['PATH']}"}
     command = ["unshare", "--map-root-user", "--mount", "sh", "-c", FULL + script, "sh", *words]
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = well(subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=60))
     return done.stdout.splitlines()
 
 
@@ -853,8 +580,7 @@ def test_a_refused_second_guard_leaves_the_first_its_way_back(world: World) -> N
     order(second)
     told = second.call("start")
     assert told == Told(
-        "rolled-back",
-        f"run {RUN} has a change here that is neither confirmed nor taken back; nothing was changed",
+        "rolled-back", f"run {RUN} has a change here that is neither confirmed nor taken back; nothing was changed"
     )
     assert unit.read_text() == was and (wants(world) / unit.name).is_symlink()
     assert second.call("recover").state == "rolled-back"
@@ -984,7 +710,7 @@ def slowest(program: Any, root: Path, state: str, hangs: int, patience: float) -
     return Slowest(program, hangs), made
 
 
-@pytest.mark.parametrize("patience", [1.0, 4.0])
+@pytest.mark.parametrize("patience", [1.0, 2.0])
 @pytest.mark.parametrize(("hangs", "restarts"), [(0, 1), (1, 2), (9, 2)])
 def test_each_step_may_take_its_time_and_the_last_means_is_reached(
     program: Any, tmp_path: Path, patience: float, hangs: int, restarts: int
@@ -1001,7 +727,7 @@ def test_each_step_may_take_its_time_and_the_last_means_is_reached(
     assert order.patience == patience
 
 
-@pytest.mark.parametrize("patience", [1.0, 4.0])
+@pytest.mark.parametrize("patience", [1.0, 2.0])
 @pytest.mark.parametrize(
     ("verb", "state", "words"),
     [
@@ -1065,39 +791,7 @@ def test_both_sides_of_the_guard_count_with_the_same_numbers(program: Any) -> No
     assert f" {guard.BACK_S} s, times `patience`" in page
 
 
-# --- the pure part
-
-
-def test_an_order_names_what_goes_and_what_must_be_live() -> None:
-    change = network.Change("cx", "add", {"a": "b"}, IPv4Interface("192.168.100.11/24"), 9000)
-    plan = network.Plan((change,), (("uuid", "name"),), (), move=("/etc/netplan/40-cx7.yaml",))
-    made = json.loads(guard.order(plan, "links", 90, 1.0).dump())
-    assert made["remove"] == ["uuid"] and made["move"] == ["/etc/netplan/40-cx7.yaml"] and made["restore"] is None
-    assert made["profiles"] == [{"uuid": uuid("cx"), "verb": "add", "properties": {"a": "b"}}]
-    assert made["links"][0]["gid"] == "0000:0000:0000:0000:0000:ffff:c0a8:640b"
-
-
-@pytest.mark.parametrize("text", ["", "done", '{"state": "applied"}', "[1]", "null"])
-def test_an_answer_that_is_none_is_said(text: str) -> None:
-    with pytest.raises(ValueError, match="cannot be understood"):
-        guard.parse(text)
-
-
-def test_an_answer_may_have_words_before_it() -> None:
-    assert guard.parse('nmcli: ...\n{"state": "applied", "detail": "", "left": 3.5}\n') == Told("applied", "", 3.5)
-
-
-def test_silent_rails_are_named_with_their_whole_packet() -> None:
-    text = "silent 0 cx 10.0.0.2 8972 message too long, mtu=1500\nsilent 1 cy 10.0.1.2 8972 \ndone\n"
-    assert guard.silent(text) == [
-        "no answer on rail 0 from 10.0.0.2 over cx to 9000 bytes (message too long, mtu=1500)",
-        "no answer on rail 1 from 10.0.1.2 over cy to 9000 bytes",
-    ]
-    assert guard.silent("done\n") == []
-
-
-def test_a_ping_leaves_room_for_its_headers() -> None:
-    assert guard.link_words(5, [Probe(0, "cx", "10.0.0.2", 9000)]) == ["5", "0", "cx", "10.0.0.2", "8972"]
+# --- what it asks of the other half
 
 
 def test_the_rails_are_asked_with_packets_that_may_not_be_split(tmp_path: Path) -> None:
@@ -1124,23 +818,3 @@ def test_a_link_that_was_just_coming_up_is_not_cut_off_by_the_way_back(world: Wo
     world.set(up, state="connecting (getting IP configuration)")
     assert world.call("start").state == "rolled-back"
     assert not any("disconnect" in call or "restart" in call for call in world.calls)
-
-
-def test_a_checkpoint_that_cannot_be_noted_is_given_up(world: World) -> None:
-    (world.folder / "deadline").mkdir()
-    told = world.call("start")
-    assert told.state == "rolled-back" and told.detail.endswith("nothing was changed")
-    assert any("CheckpointDestroy o /checkpoint/1" in call for call in world.calls)
-
-
-@pytest.mark.slow
-def test_a_record_goes_with_a_commit_and_survives_what_is_taken_back(world: World) -> None:
-    record = world.root / "var/lib/sparkrig/bandwidth.json"
-    record.write_text("good")
-    world.applied()
-    assert record.read_text() == "good", "what is not confirmed discards nothing"
-    assert world.call("commit") == Told("committed")
-    assert not record.exists()
-    world.set(BACK)
-    assert world.call("revert", "the other half").state == "rolled-back"
-    assert record.read_text() == "good"

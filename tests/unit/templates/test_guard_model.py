@@ -528,6 +528,7 @@ def test_a_revert_takes_back_what_was_committed_with_its_record(host: Host) -> N
     (host.root / RECORD).write_text("good")
     host.order(discard=[f"/{RECORD}", "/var/none"])
     host.applied()
+    assert (host.root / RECORD).read_text() == "good", "what is not confirmed discards nothing"
     host.program.commit(host.guard)
     assert not (host.root / RECORD).exists()
     host.effects["ip link set cx"] = host.sets("cx", mtu=1500)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.shells import tool
+from tests.unit.shells import tool, well
 from tests.unit.sshd import free_ports
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -172,10 +172,11 @@ def other(stand_ins: Path, name: str, engine: str, more: dict[str, str], *words:
     """What another engine is started with, and the variables of its key."""
     tool(stand_ins, name, f"printf '{name}: %s\\n' \"$@\"; env | grep -E '^LLAMA_' | sed 's/^/{name}: /'")
     own = {"PATH": f"{stand_ins}:/usr/bin:/bin", "HOME": str(stand_ins), "SPARKRIG_ENGINE": engine}
-    done = subprocess.run(
-        ["sh", START, *words], env={**own, **more}, capture_output=True, text=True, check=False, timeout=60
+    done = well(
+        subprocess.run(
+            ["sh", START, *words], env={**own, **more}, capture_output=True, text=True, check=False, timeout=60
+        )
     )
-    assert done.returncode == 0, done.stderr
     return told(done, name)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sparkrig.serving import steps
 from sparkrig.serving.steps import Step
+from tests.unit.shells import well
 
 
 def run(folder: Path, *told: Step) -> subprocess.CompletedProcess[str]:
@@ -32,8 +33,9 @@ def test_each_runs_and_then_the_server_starts(tmp_path: Path) -> None:
         "sub/a.jinja": "1\n# 2",
         "own": "#!/bin/sh\npwd",
     }
-    done = run(tmp_path, Step("pre_exec 1", "echo ${HF_HUB_OFFLINE:-online} > c"), Step("mods/fix", files=mod))
-    assert done.returncode == 0, done.stderr
+    done = well(
+        run(tmp_path, Step("pre_exec 1", "echo ${HF_HUB_OFFLINE:-online} > c"), Step("mods/fix", files=mod))
+    )
     work = tmp_path / "work"
     assert (work / "b.jinja").read_text() == "1\n# 2" and (work / "c").read_text() == "online\n"
     first, second, where, start = done.stdout.splitlines()
