@@ -62,6 +62,7 @@ _SETTINGS: dict[str, type] = {
     "ssh_connect_retry_max_delay": float,
     "ssh_file_transfer_protocol": str,
 }
+NAMES = frozenset(_SETTINGS)
 _KINDS = {str: "a text", int: "a whole number", bool: "True or False", dict: "a dict", float: "a number"}
 
 # words of a connection that came to nothing -> the command to try here, and what follows it

@@ -31,7 +31,9 @@ _GAP = re.compile(
 )
 _ITEM = re.compile(r"(?:[^\s\"'\\,\[\](){}:=]|=(?=[=\s,\])}]|$)|:(?=[^\s\"'\\,\[\](){}]))+")
 _NAMES = re.compile(r"[ \t]{0,40}(?::(?!//)|=(?![=\s,\])}])>?)")
-_FILLER = re.compile(r"(?i)n/?a|none|null|nil|true|false|yes|no|on|off|x|0+|unknown|redacted|not \w+|hidden|not shown")
+_FILLER = re.compile(
+    r"(?i)n/?a|none|null|nil|true|false|yes|no|on|off|x|0+|unknown|redacted|not \w+|hidden|not shown"
+)
 
 
 def is_value(name: str, value: str) -> bool:
