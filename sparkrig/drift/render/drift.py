@@ -12,7 +12,7 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from sparkrig.cure import OnHosts, cure_of
+from sparkrig.cure import OnHosts, cure_of, from_here
 from sparkrig.drift import findings
 from sparkrig.drift.drift import Acceptance, Host, Report, Row
 from sparkrig.drift.findings import Finding, Mend
@@ -132,6 +132,10 @@ class _Drawn:
         if isinstance(cure.run, OnHosts) and len(cure.run.hosts) > _LIMITS and not self.everything:
             first, *others = cure.run.hosts
             return self._command(f"mends {first}, and so on for {len(others)} more: ", cure.on(first))
+        if not mend.typed and cure.command:
+            first, *others = mend.hosts
+            label = f"try, and so for {listed(self.names.few(others))}: " if others else "try: "
+            return self._command(label, from_here(cure, first))
         return self._command(self._verb(mend), mend.cure)
 
     def _command(self, label: str, cure: str, indent: str = "") -> Iterator[Text]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from sparkrig.cure import from_here
 from sparkrig.drift.plan import Planned, Step, roughly
 from sparkrig.render.folded import cured, wrapped
 from sparkrig.runs.change import KINDS, Change, few
@@ -75,7 +76,7 @@ def _host(sheet: Sheet, name: str, planned: Planned, patience: float, *, everyth
     if planned.refusals:
         sheet.put(f"{name}: refused", "bold red")
         for refusal in planned.refusals:
-            _cure(sheet, refusal.what, refusal.cure)
+            _cure(sheet, refusal.what, from_here(refusal.cure, name))
         return
     if not planned.steps:
         sheet.put(f"{name}: as declared", "green")

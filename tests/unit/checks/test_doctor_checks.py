@@ -365,6 +365,15 @@ def test_who_is_not_root_is_told_once() -> None:
     assert followers(found) == {"spark-b identity.spark": "spark-b access.sudo"}
 
 
+def test_of_what_is_no_spark_nothing_else_is_told() -> None:
+    """A laptop would be told to install the driver and docker of a Spark."""
+    laptop = declared.identity(pci=("10de:1eb8",), gpu=())
+    for fleet_ in (fleet(), fleet(allow_non_spark=True)):
+        found = told(checks_of(lambda seen: declared.no_device(laptop(seen)), fleet=fleet_))
+        there = [each for each in found if each.startswith(B)]
+        assert (there == [f"{B} identity.spark"]) is (fleet_[B].allow_non_spark is False), there
+
+
 # --- hosts that differ
 
 

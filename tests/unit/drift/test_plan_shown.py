@@ -24,7 +24,7 @@ def shown(cure: str) -> list[str]:
 
 def test_a_command_is_one_line() -> None:
     lines = shown(on_host(COMMAND, ", and reboot"))
-    assert lines[2:5] == ["  try:", f"  {COMMAND}", "  and reboot"]
+    assert lines[2:5] == ["  try:", f"  ssh spark-a {COMMAND}", "  and reboot"]
 
 
 def test_words_wrap() -> None:
