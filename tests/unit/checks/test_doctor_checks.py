@@ -296,7 +296,7 @@ REASONS = {
         login.changed_key(B, WHERE),
         "ssh",
         "Its host key is not the one that is known",
-        "ssh-keygen -R 10.0.0.7 then ssh -o Str",
+        "ssh-keygen -R 10.0.0.7; ssh -o Str",
     ),
     "wrong key": (
         "Authentication error (username=nvidia) (failed)",
@@ -321,7 +321,7 @@ REASONS = {
         "Could not resolve 10.0.0.7 (Name or service not known)",
         "ssh",
         "Could not",
-        "ping -c 3 10.0.0.7",
+        "sparkrig onboard, which searches",
     ),
     "another": ("Could not connect (10.0.0.7 port 22: what)", "ssh", "Could not", "ssh nvidia@10.0.0.7 true"),
     "no key": ("No such private key file: /no/such/key", "ssh", "No such private", "ls -l ~/.ssh"),
@@ -350,6 +350,13 @@ def test_why_a_host_was_not_read(why: str, step: str, found: str, cure: str) -> 
     before = {"ssh": 0, "sudo": 1, "look": 1}[step]
     assert [check.status for check in checks].count("ok") == before
     assert [check.status for check in checks].count("skipped") == 2 - before
+
+
+def test_each_way_in_which_a_login_fails_has_a_cause_of_its_own() -> None:
+    """A host that refuses is on, and a name that does not resolve is no matter of keys."""
+    ways = ("unknown key", "changed key", "wrong key", "refused", "no name", "silent")
+    causes = {way: access.unread(B, WHERE, REASONS[way][0])[0].cause for way in ways}
+    assert all(causes.values()) and len({*causes.values()}) == len(ways), causes
 
 
 def test_this_machine_is_not_said_to_be_off() -> None:

@@ -186,8 +186,7 @@ def test_without_an_inventory_no_cure_is_pyinfras(monkeypatch: pytest.MonkeyPatc
     assert cure.deploy().command == "sparkrig onboard nvidia@a"
     assert cure.deployment(cure.deploy()) is not None
     assert cure.on_hosts("apt-get update && true", "a", "b") == (
-        "ssh -t nvidia@a 'sudo apt-get update && sudo true' && "
-        "ssh -t nvidia@b 'sudo apt-get update && sudo true'"
+        "ssh -t nvidia@a 'sudo apt-get update && sudo true' && ssh -t nvidia@b 'sudo apt-get update && sudo true'"
     )
     assert cure.look_at("a") == "sparkrig support nvidia@a nvidia@b"
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE, "spark-a": cure.THIS_MACHINE})
