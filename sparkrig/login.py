@@ -166,6 +166,11 @@ def _judge_passwords(name: str, own: Mapping[str, Any]) -> None:
 
 
 def _judge_settings(name: str, own: Mapping[str, Any]) -> None:
+    if isinstance(where := own.get("ssh_hostname"), str) and "@" in where:
+        raise SettingsError(
+            f"{name}: ssh_hostname {where} has a user in it; the name or address alone is expected, and ssh_user "
+            f"= {where.partition('@')[0]!r} beside it"
+        )
     for key, value in own.items():
         if not key.startswith("ssh_") or key == STRICT:
             continue

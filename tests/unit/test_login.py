@@ -37,6 +37,10 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a misspelt setting": ({"ssh_usr": "nvidia"}, ["no login setting ssh_usr; did you mean ssh_user?"]),
     "a port in words": ({"ssh_port": "abc"}, ["ssh_port is expected to be a whole number"]),
     "a port that is none": ({"ssh_port": True}, ["ssh_port is expected to be a whole number"]),
+    "a user in the address": (
+        {"ssh_hostname": "nvidia@spark-a.local"},
+        ["the name or address alone is expected", "ssh_user = 'nvidia' beside it"],
+    ),
     "no address": ({"ssh_hostname": None}, ["ssh_hostname is expected to be a text"]),
 }
 
