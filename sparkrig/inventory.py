@@ -205,7 +205,8 @@ def _to_find(inventory: Path) -> str:
     for folder in above:
         if (folder / "inventories").is_dir():
             return f"ls {quoted_path(folder / 'inventories')}"
-    return "sparkrig init sparks, which makes a project with inventories"
+    made = "sparkrig init sparks, which makes a project with inventories"
+    return f"{made}; sparkrig onboard, typed there, writes {_ONBOARDED}" if inventory.name == _ONBOARDED else made
 
 
 def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:

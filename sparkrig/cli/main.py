@@ -40,12 +40,12 @@ _GROUPS = {
         "plan": _Verb(
             "sparkrig.cli.plan",
             "Show what a deploy would change on each host.",
-            "sparkrig plan inventories/pair.py",
+            "sparkrig plan inventories/sparks.py",
         ),
         "apply": _Verb(
             "sparkrig.cli.apply",
             "Make hosts match the inventory: plan, one question, deploy.",
-            "sparkrig apply inventories/pair.py",
+            "sparkrig apply inventories/sparks.py",
         ),
         "lab": _Verb(
             "lab.cli",
@@ -67,34 +67,34 @@ _GROUPS = {
         "status": _Verb(
             "sparkrig.cli.status",
             "Show what each host is, who works on it, what was done last.",
-            "sparkrig status inventories/pair.py",
+            "sparkrig status inventories/sparks.py",
         ),
         "drift": _Verb(
             "sparkrig.cli.drift",
             "Show where hosts differ from the inventory, and the cure.",
-            "sparkrig drift inventories/pair.py",
+            "sparkrig drift inventories/sparks.py",
         ),
         "update": _Verb(
             "sparkrig.cli.update",
-            "Show what an update of driver, system and firmware would do.",
-            "sparkrig update inventories/pair.py --check",
+            "Update driver, system and firmware: plan, one question, the run.",
+            "sparkrig update inventories/sparks.py --check",
         ),
         "storage": _Verb(
             "sparkrig.cli.storage",
             "Show what fills each disk, what needs it, and how the rest goes.",
-            "sparkrig storage inventories/pair.py",
+            "sparkrig storage inventories/sparks.py",
         ),
         "undo": _Verb(
             "sparkrig.cli.undo",
             "Restore hosts to what they were before a run.",
-            "sparkrig undo inventories/pair.py --dry",
+            "sparkrig undo inventories/sparks.py --dry",
         ),
     },
     "When something is wrong": {
         "doctor": _Verb(
             "sparkrig.cli.doctor",
             "Check whether hosts are healthy: what is wrong, and the cure.",
-            "sparkrig doctor inventories/pair.py",
+            "sparkrig doctor inventories/sparks.py",
         ),
         "explain": _Verb(
             "sparkrig.cli.explain",
@@ -104,34 +104,34 @@ _GROUPS = {
         "topology": _Verb(
             "sparkrig.cli.topology",
             "Show which cage reaches which, and every GID.",
-            "sparkrig topology inventories/pair.py",
+            "sparkrig topology inventories/sparks.py",
         ),
         "bandwidth": _Verb(
             "sparkrig.cli.bandwidth",
             "Measure each rail; tell a faulty link from a healthy one.",
-            "sparkrig bandwidth inventories/pair.py",
+            "sparkrig bandwidth inventories/sparks.py",
         ),
         "blackbox": _Verb(
             "sparkrig.cli.blackbox",
             "Show the last minutes before a reset that nobody asked for.",
-            "sparkrig blackbox inventories/pair.py",
+            "sparkrig blackbox inventories/sparks.py",
         ),
         "unlock": _Verb(
             "sparkrig.cli.unlock",
             "Release the lock that a dead run still holds on a host.",
-            "sparkrig unlock inventories/pair.py",
+            "sparkrig unlock inventories/sparks.py",
         ),
         "support": _Verb(
             "sparkrig.cli.support",
             "Write one archive to send, without what identifies you.",
-            "sparkrig support inventories/pair.py",
+            "sparkrig support inventories/sparks.py",
         ),
     },
     "Serve models": {
         "serve": _Verb(
             "sparkrig.cli.serve",
             "Serve a model: one that fits, one question, its address.",
-            "sparkrig serve inventories/pair.py --for coding --lan",
+            "sparkrig serve inventories/sparks.py --for coding --lan",
         ),
         "models": _Verb(
             "sparkrig.cli.models",
@@ -146,29 +146,29 @@ _GROUPS = {
         "startup": _Verb(
             "sparkrig.cli.startup",
             "Follow a model's start; say why it fails or hangs.",
-            "sparkrig startup inventories/pair.py",
+            "sparkrig startup inventories/sparks.py",
         ),
         "bench": _Verb(
             "sparkrig.cli.bench",
             "Measure how fast a model answers, beside published figures.",
-            "sparkrig bench inventories/pair.py",
+            "sparkrig bench inventories/sparks.py",
         ),
     },
     "Fleet and CI": {
         "accept": _Verb(
             "sparkrig.cli.accept",
             "Accept a failing check until a day, with a reason.",
-            "sparkrig accept inventories/pair.py identity.kernel --until 2027-01-31 --why 'update planned'",
+            "sparkrig accept inventories/sparks.py identity.kernel --until 2027-01-31 --why 'update planned'",
         ),
         "schedule": _Verb(
             "sparkrig.cli.schedule",
             "Run drift by a timer; send a notice when something changes.",
-            "sparkrig schedule inventories/pair.py --notify ~/sparkrig-notify",
+            "sparkrig schedule inventories/sparks.py --notify ~/sparkrig-notify",
         ),
         "mcp": _Verb(
             "sparkrig.cli.mcp",
             "Serve the read-only commands to agents (MCP).",
-            "sparkrig mcp inventories/pair.py",
+            "sparkrig mcp inventories/sparks.py",
         ),
     },
 }

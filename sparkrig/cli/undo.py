@@ -8,6 +8,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.operations import undoing
+from sparkrig.runs import undo_target
 
 
 @click.command()
@@ -58,6 +59,8 @@ def undo(
         raise click.UsageError("--one-host expects --limit HOST, which names what goes back")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
+        if run:
+            undo_target.judge_form(run)
         data = files.limited(every, limit, fleet, with_peers=not one_host)
     asked = undoing.Asked(inventory_file, run, limit, one_host, everything, restart_docker)
     if not dry:

@@ -55,6 +55,8 @@ def total(made: Mapping[str, Planned], patience: Mapping[str, float]) -> str:
     """`2 hosts, 34 changes, about 3 min`; hosts that a run cannot change are counted apart."""
     due = {name: planned for name, planned in made.items() if planned.due}
     parts = [f"{len(made)} host{'' if len(made) == 1 else 's'}"]
+    if all(planned.unread for planned in made.values()):
+        return f"{parts[0]}, none read"
     count = sum(planned.count for planned in due.values())
     held_up = any(planned.held_up and planned.steps for planned in made.values())
     none = "nothing is done" if held_up else "nothing to change"

@@ -31,7 +31,8 @@ def run(inventory: Path) -> int:
     asked = schedule_files.schedule(inventory)
     if asked is None:
         raise Refusal(
-            f"nothing is scheduled for {inventory}", f"sparkrig schedule {quoted_path(inventory)} --every 1h"
+            f"nothing is scheduled for {inventory}",
+            f"sparkrig schedule {quoted_path(inventory)} --every 1h, and with --now behind it where no systemd is",
         )
     with schedule_files.alone(inventory):
         before = schedule_files.state(inventory)

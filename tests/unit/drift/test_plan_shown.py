@@ -27,5 +27,11 @@ def test_a_command_is_one_line() -> None:
     assert lines[2:5] == ["  try:", f"  ssh spark-a {COMMAND}", "  and reboot"]
 
 
+def test_of_hosts_that_nobody_read_nothing_good_is_said() -> None:
+    unread, read = Planned(unread=Refusal("gone", "ping it")), Planned()
+    assert plan.total({"a": unread, "b": unread}, {}) == "2 hosts, none read"
+    assert plan.total({"a": unread, "b": read}, {}) == "2 hosts, nothing to change, 1 not read"
+
+
 def test_words_wrap() -> None:
     assert max(map(len, shown("take the plug out of the cage beside the power, and put it into the other"))) <= 40
