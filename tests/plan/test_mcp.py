@@ -242,7 +242,7 @@ def test_bad_input_is_one_sentence_and_the_server_goes_on(desk: Desk) -> None:
         ("status", {"runs": 0}, "status: runs: 0 is less than the minimum of 1"),
         ("explain", {}, "explain: the input: 'text' is a required property"),
         ("explain", {"text": ""}, "nothing was given."),
-        ("explain", {"text": "\x1b[2J gibberish"}, "nothing of this can be read."),
+        ("explain", {"text": "\x1b[2J gibberish"}, "nothing of this can be read;"),
         ("lint", {"text": "ls"}, "no `vllm serve` and no container of vLLM is in it"),
         ("models", {"name": "../../etc"}, "models: name: '../../etc' does not match"),
         ("models", {"name": "none-such"}, "none-such"),

@@ -109,7 +109,11 @@ def test_the_way_to_a_missing_file_is_named_from_any_folder(
         ("a b/tests/state", "inventories/none.py", f"ls {near}$"),
         ("a b/tests/state", "inventories/pair.py", f"cd {place}, where it is$"),
         (".", "inventories/pair.py", "sparkrig init sparks, which makes a project with inventories$"),
-        (".", "inventories/sparks.py", "sparkrig init sparks, .*; sparkrig onboard, typed there, writes sparks.py$"),
+        (
+            ".",
+            "inventories/sparks.py",
+            "sparkrig init sparks, .*; sparkrig onboard, typed there, writes sparks.py$",
+        ),
     ):
         monkeypatch.chdir(tmp_path / folder)
         with pytest.raises(SettingsError, match=f"try: {way}"):
