@@ -39,6 +39,7 @@ class Group:
     others: tuple[str, ...] = ()
     journals: dict[str, Journal] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
     outcome: str = "nothing to undo"
     code: int = 0
 
@@ -147,6 +148,7 @@ def _planned(group: Group, found: Mapping[str, Journal | Failed | Lost], asked: 
         f"{name} cannot be read: {found[name]}" for name in group.names if isinstance(found[name], Exception)
     ]
     if unread:
+        group.unread = unread
         group.ends("; ".join([*unread, "nothing is undone"]), 3)
         return group
     group.journals = {name: each for name in group.names if not isinstance(each := found[name], Exception)}
@@ -282,4 +284,9 @@ def _show(console: Console, group: Group) -> None:
     if group.plans:
         console.print(undoing(group.plans, group.journals))
     if not group.due:
-        console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)
+        said = (
+            [*group.unread, "Nothing is undone"]
+            if group.unread
+            else [f"{', '.join(group.names)}: {group.outcome}"]
+        )
+        console.print(*said, sep="\n", soft_wrap=True)

@@ -106,10 +106,17 @@ def _asked(page: str) -> str:
     where, _, anchor = page.partition("#")
     name = where.removeprefix("docs/").removesuffix(".md")
     if name not in _names():
-        raise Refusal(
-            f"there is no page {name}", quoted("sparkrig", "docs", *filter(None, [nearest(name, _names())]))
-        )
+        near = nearest(name, _names()) or next(_about(name), "")
+        raise Refusal(f"there is no page {name}", quoted("sparkrig", "docs", *filter(None, [near])))
     return _section(name, anchor) if anchor else _text(name)
+
+
+def _about(word: str) -> Iterator[str]:
+    """The sections that have a word in their heading, as they are asked for."""
+    for name in _names():
+        for _, level, title in _headings(_text(name)):
+            if word.lower() in title.lower():
+                yield f"{name}#{slug(title)}" if level > 1 else name
 
 
 def _section(name: str, anchor: str) -> str:
@@ -144,13 +151,13 @@ def _show(text: str) -> None:
     if not console.is_terminal:
         terminal.echo(text, nl=False)
         return
-    from rich.markdown import Markdown
+    from sparkrig.render.pages import Page
 
     text = _LINK.sub(_followed, _COMMENT.sub("", text))
     if console.width < _NARROW:
         text = _TABLE.sub(_as_list, text)
     with console.capture() as shown:
-        console.print(Markdown(text, hyperlinks=False))
+        console.print(Page(text, hyperlinks=False), crop=False)
     terminal.own_page(shown.get())
 
 
