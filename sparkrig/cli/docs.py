@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,6 +16,9 @@ from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
 from sparkrig.text import nearest, reason
+
+if TYPE_CHECKING:
+    from rich.console import RenderResult
 
 MONITORING = ("rules.yml", "dashboard.json")
 FOLDER = Path(__file__).parents[1] / "docs"
@@ -151,7 +155,17 @@ def _show(text: str) -> None:
     if not console.is_terminal:
         terminal.echo(text, nl=False)
         return
-    from sparkrig.render.pages import Page
+    from rich.markdown import CodeBlock, Markdown
+    from rich.text import Text
+
+    class Whole(CodeBlock):
+        """Code on lines of their own length: the rest of one that is wrapped would be copied as a command."""
+
+        def __rich_console__(self, *_: object) -> RenderResult:
+            yield Text(str(self.text).rstrip(), "markdown.code", no_wrap=True, overflow="ignore")
+
+    class Page(Markdown):
+        elements: ClassVar = {**Markdown.elements, "fence": Whole, "code_block": Whole}
 
     text = _LINK.sub(_followed, _COMMENT.sub("", text))
     if console.width < _NARROW:

@@ -227,12 +227,7 @@ def joined(fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Fleet:
 
 
 def limited(
-    data: Mapping[str, Any],
-    limit: Sequence[str],
-    fleet: Fleet,
-    *,
-    with_peers: bool = True,
-    option: str = "--limit",
+    data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet, *, with_peers: bool = True
 ) -> dict[str, Any]:
     """The data of the hosts that an option names, and of their peers; all where it names none.
 
@@ -244,7 +239,7 @@ def limited(
     for name in limit:
         if name not in data:
             near = quoted(nearest(name, data, 0))
-            raise Refusal(f"there is no host {name} in the inventory", f"{option} {near}")
+            raise Refusal(f"there is no host {name} in the inventory", f"the same with {near} in its place")
     wanted = {*limit, *(peer for name in limit if with_peers for peer in fleet.peers(name))}
     return {name: values for name, values in data.items() if not limit or name in wanted}
 

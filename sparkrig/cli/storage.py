@@ -30,7 +30,7 @@ def storage(inventory_file: Where, only: tuple[str, ...], as_json: bool) -> None
     """
     fleet, data = files.inventory(inventory_file)
     with files.refusals():
-        files.limited(data, only, fleet, option="--host")
+        files.limited(data, only, fleet)
     from sparkrig.ssh import session  # noqa: F401 # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations.storage import shown
     from sparkrig.terminal.screen import Screen
