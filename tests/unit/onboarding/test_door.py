@@ -116,7 +116,7 @@ def test_who_does_not_answer_is_lost(host: str, words: str) -> None:
 def test_of_a_peer_that_is_away_the_cure_is_not_that_of_the_new_spark() -> None:
     lost = draft.unread_hosts({"spark-b": Lost("gone")}, ", which may be its peer,")
     assert str(lost) == "spark-b, which may be its peer, cannot be read: gone"
-    assert lost.cure == "sparkrig doctor INVENTORY access"
+    assert lost.cure == "sparkrig doctor pair.py access"
 
 
 # --- logging in
