@@ -103,7 +103,9 @@ def undone(
     """
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
+    from sparkrig.runs import undo_target
 
+    undo_target.judge_form(asked.run)
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
         armed = {name: each.armed for name, each in found.items() if not isinstance(each, Exception)}
@@ -283,10 +285,7 @@ def _show(console: Console, group: Group) -> None:
 
     if group.plans:
         console.print(undoing(group.plans, group.journals))
-    if not group.due:
-        said = (
-            [*group.unread, "Nothing is undone"]
-            if group.unread
-            else [f"{', '.join(group.names)}: {group.outcome}"]
-        )
-        console.print(*said, sep="\n", soft_wrap=True)
+    if group.unread:
+        console.print(*group.unread, "Nothing is undone", sep="\n", soft_wrap=True)
+    elif not group.due:
+        console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)

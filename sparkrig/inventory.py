@@ -291,18 +291,14 @@ def _judge_outside(inventory: Path) -> None:
         targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         outside = [name for name in names if name in known]
-        if outside and isinstance(line, (ast.Assign, ast.AnnAssign)) and not _has_hosts(line.value):
+        inner = [node for node in ast.walk(line) if isinstance(node, (ast.List, ast.Call))]
+        made = any(isinstance(node, ast.Call) or ast.Tuple in map(type, node.elts) for node in inner)
+        if outside and not made:
             name = outside[0]
             raise settings.SettingsError(
                 f'line {line.lineno} sets {name} for no host: it is expected among the data of one, as "{name}": '
                 f"..., or in group_data/sparks.py for all, as it stands"
             )
-
-
-def _has_hosts(value: ast.expr | None) -> bool:
-    """Whether a value that is written out is made by a call, or has a host with its data in it."""
-    members = value.elts if isinstance(value, (ast.List, ast.Tuple)) else ()
-    return isinstance(value, ast.Call) or any(isinstance(each, ast.Tuple) or _has_hosts(each) for each in members)
 
 
 def _is_group(value: Any) -> bool:

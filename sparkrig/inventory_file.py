@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import PurePath
+from string import Template
 from typing import Any
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
+from sparkrig import programs
 from sparkrig.refusal import Refusal
 from sparkrig.shapes import HERE
 
@@ -29,32 +31,13 @@ _DEEPEST = 100  # levels of Python's syntax tree; libcst ends the process at som
 _IMPORT = "from sparkrig.inventory import stop_together as _stop_together"
 _CALL = "_stop_together()  # a host that fails stops the pair"
 
-# what a person can add to the data of a host; inventories/solo.py has the same lines
-_MORE = """
-Beside the login of a host its data can have these, too. All but the first two change a way in, or how the Spark
-starts: read about them first (sparkrig docs settings).
-
-    "watch": True,  # a black box keeps the minutes before a hang
-    "watch_guard": True,  # and stops the model before the memory ends
-    "hostname": "spark-a",  # what reaches it by its old name no longer does
-    "login_passwords": False,  # keys alone; add the Spark to NVIDIA Sync before
-    "firewall_allow": ["ssh", "serve"],  # all else that listens is closed, docker's ports too
-    "docker_users": ["nvidia"],  # as good as root
-    "headless": True,  # no desktop on its screen
-    "swap_gib": 0, "oom": "earlyoom",  # what fills the memory ends, and the Spark does not hang
-"""
-
 # the text of an element, by the indentation of its first line; None where all stands on one line
 Render = Callable[[str | None], str]
 
 
 def new(file: PurePath) -> str:
     """An inventory of no host yet. file: as it is typed."""
-    return (
-        f'"""Our Sparks. Edit it as you like, then: pyinfra {file} deploys/cluster.py\n{_MORE}"""\n\n'
-        "from sparkrig.inventory import checked as _checked\n\n"
-        "sparks = _checked(\n    [],\n    __file__,\n)\n"
-    )
+    return Template(programs.file("sparks.py.template")).substitute(file=file)
 
 
 def with_host(text: str, name: str, data: Mapping[str, Any]) -> str:

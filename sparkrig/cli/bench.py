@@ -117,16 +117,15 @@ def _server(looks: Mapping[str, Look | Failed | Lost], asked: Mapping[str, Any])
     from sparkrig.cure import deploy
     from sparkrig.refusal import Refusal
     from sparkrig.serving.bench.server import chosen
+    from sparkrig.ssh.remote import Lost
 
     with files.refusals():
         seen = {name: look for name, look in looks.items() if not isinstance(look, Exception)}
         if server := chosen(seen, asked["host"], asked["service"]):
             return server
-        unread = {name: look for name, look in looks.items() if isinstance(look, Exception)}
+        unread = "; ".join(f"{name}: {look}" for name, look in looks.items() if isinstance(look, Exception))
         if unread:
-            raise next(iter(unread.values())).__class__(
-                "; ".join(f"{name}: {why}" for name, why in unread.items())
-            )
+            raise Lost(unread)
         such = "such a server" if asked["host"] or asked["service"] else "a server of deploys/serve.py"
         raise Refusal(f"no host has {such}", deploy(what="serve"))
 

@@ -95,17 +95,13 @@ def onboard(address: str | None, inventory_file: Path, yes: bool, as_json: bool,
         asked = _asked(file=inventory_file, yes=yes, as_json=as_json, **options)
         asked.judge()
         if not as_json:
-            files.must_answer(yes, _UNATTENDED)
+            files.must_answer(
+                yes, "the same with --json, which shows the plan; then --yes, --fingerprint, --password-file"
+            )
         code, report = operations.run(address, asked, console, files.inventory, _planned)
     if report:
         files.print_json(report)
     raise SystemExit(code)
-
-
-_UNATTENDED = (
-    "the same with --json, which shows the plan; then with --yes, and of a new Spark with --fingerprint and "
-    "--password-file"
-)
 
 
 def _planned(data: Mapping[str, Mapping[str, Any]], fleet: Fleet, seen: Mapping[str, State]) -> dict[str, Planned]:

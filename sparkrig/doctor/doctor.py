@@ -123,10 +123,8 @@ def report(
     hosts = []
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
-        rows = [
-            _row(name, check, roots.get((name, check.id)), notes.get((name, check.id), ()), started)
-            for check in shown
-        ]
+        about = [(check, (name, check.id)) for check in shown]
+        rows = [_row(name, check, roots.get(at), notes.get(at, ()), started) for check, at in about]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
     names = [host.name for host in hosts]
     told = sorted(_told(hosts), key=lambda each: (each[1].category != "access", not each[1].wrong))

@@ -34,9 +34,9 @@ def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
     return max(last or newest, key=lambda run: (run.owner.since, run.id)).id if newest else None
 
 
-def judge_form(asked: str) -> None:
+def judge_form(asked: str | None) -> None:
     """Raise Refusal for what no run is called, before a host is asked."""
-    if not _RUN.fullmatch(asked):
+    if asked and not _RUN.fullmatch(asked):
         raise Refusal(f"{asked} is no name of a run, as 20261121T031500Z-ab12 is one", _show())
 
 

@@ -173,7 +173,9 @@ def test_checked_stops_pyinfra_with_one_sentence(
 _LIST = "from sparkrig.inventory import checked\nsparks = checked(['a'], __file__)\n"
 
 
-@pytest.mark.parametrize("line", ["login_passwords = False", "firewall_allow = ['8000']", "ssh_user: str = 'me'"])
+@pytest.mark.parametrize(
+    "line", ["login_passwords = False", "firewall_allow = ('8000', 'ssh')", "ssh_user: str = 'me'"]
+)
 def test_a_setting_beside_the_list_of_hosts_is_refused(tmp_path: Path, line: str) -> None:
     """Python takes it, no host gets it, and of a list pyinfra makes hosts that it connects to."""
     file = write(tmp_path, f"{_LIST}\n{line}\n", {"all": STRICT})
@@ -181,7 +183,10 @@ def test_a_setting_beside_the_list_of_hosts_is_refused(tmp_path: Path, line: str
         load(file)
 
 
-@pytest.mark.parametrize("line", ["cluster = ['b', ('c', {})]", "fabric = {}\n_data = fabric", "mine = 5"])
+@pytest.mark.parametrize(
+    "line",
+    ["cluster = ['b', ('c', {})]", "fabric = {}\n_data = fabric", "mine = 5", "_all = []\ncluster = list(_all)"],
+)
 def test_a_group_and_a_value_that_is_read_may_have_any_name(tmp_path: Path, line: str) -> None:
     assert "a" in load(write(tmp_path, f"{_LIST}{line}\n", {"all": STRICT}))
 
