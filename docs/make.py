@@ -234,6 +234,7 @@ def type_in_words(schema: Mapping[str, Any]) -> str:
     if schema["type"] == "array":
         return f"list of {type_in_words(schema['items'])}"
     if schema["type"] == "object":
+        assert "patternProperties" in schema, "the keys of a mapping need a type of shapes.py, in its SHAPES, too"
         (value,) = schema["patternProperties"].values()
         return f"mapping of text to {type_in_words(value)}"
     return (_FORMATS.get(schema.get("format", "")) or _WORDS[schema["type"]]) + _bounds(schema)
