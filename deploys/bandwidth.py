@@ -1,7 +1,7 @@
 """Bandwidth: each rail measured with ib_write_bw, whenever it is not known as it is now.
 
 Of more than two hosts each two measure with each other, those of a round at the same time (docs/clusters.md).
-To measure everything at any time: pyinfra inventories/pair.py deploys/bandwidth.py
+To measure everything at any time: pyinfra inventories/sparks.py deploys/bandwidth.py
 """
 
 from __future__ import annotations

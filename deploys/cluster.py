@@ -1,6 +1,6 @@
-"""From a Spark out of the box to a verified node or pair: each of look.state.RESOURCES in turn.
+"""From a Spark out of the box to a verified node or pair: each of sparkrig.resources.state.RESOURCES in turn.
 
-pyinfra inventories/pair.py deploys/cluster.py
+pyinfra inventories/sparks.py deploys/cluster.py
 """
 
 from __future__ import annotations

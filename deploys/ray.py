@@ -1,6 +1,6 @@
 """A standing Ray cluster of the hosts of a group, where the setting ray_image names its image.
 
-By itself: pyinfra inventories/pair.py deploys/ray.py
+By itself: pyinfra inventories/sparks.py deploys/ray.py
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A model served on one Spark or several: pyinfra inventories/pair.py deploys/serve.py --data model=NAME
+"""A model served on one Spark or several: pyinfra inventories/sparks.py deploys/serve.py --data model=NAME
 
 Not part of cluster.py, and it takes what that made. `--data recipe=FILE` serves what others wrote down. Without
 either it is the model that was served last.

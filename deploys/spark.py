@@ -381,7 +381,7 @@ def _fleet() -> Fleet:
 def refuse(refusals: list[Refusal], fleet: Fleet) -> None:
     """Report why nothing is done to this host, and leave its peer out too."""
     for refusal in refusals:
-        say(host, str(refusal))
+        say(host, refusal)
     together = {host, *map(inventory.get_host, fleet.peers(host.name))}
     logger.debug("refusing %s together", ", ".join(each.name for each in together))
     run.fail_hosts(together & run.active_hosts)

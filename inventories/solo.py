@@ -7,7 +7,7 @@ sparks = _checked(
         (
             "spark-a",
             {
-                "ssh_hostname": "spark-a.local",  # as you would type it after ssh; never a fabric address
+                "ssh_hostname": "spark-a.local",  # its name or address alone; never a fabric address
                 "ssh_user": "nvidia",
                 "watch": True,  # a black box keeps the minutes before a hang
                 "watch_guard": True,  # and stops the model before the memory ends

@@ -15,8 +15,11 @@ def _spark(name: str) -> tuple[str, dict[str, object]]:
         "cluster": "sparks",
         "topology": "switch",
         "fabric_network": "192.168.100.0/23",  # 192.168.100.0/24 for rail 0, 192.168.101.0/24 for rail 1
-        "ssh_hostname": f"{name}.local",  # as you would type it after ssh; never a fabric address
+        "ssh_hostname": f"{name}.local",  # its name or address alone; never a fabric address
         "ssh_user": "nvidia",
+        "watch": True,  # a black box keeps the minutes before a hang
+        "watch_guard": True,  # and stops the model before the memory ends
+        # "node_ssh": True,  # the first copies image and weights of a model on several to the others
     }
 
 

@@ -17,7 +17,7 @@ from sparkrig.bandwidth.io import history_file
 from sparkrig.bandwidth.measurement import Case, Edge, Measurement, Run
 from sparkrig.bandwidth.records import Record
 from sparkrig.bandwidth.tournament import Meeting
-from sparkrig.cure import over_ssh
+from sparkrig.cure import from_here, over_ssh
 from sparkrig.fabric.survey import Survey
 from sparkrig.files import MEASURED, File
 from sparkrig.fleet import Fleet
@@ -127,7 +127,7 @@ def _measure(
     except (Failed, Lost) as error:
         others = [name for name in hosts if name != at.name]
         answer = "answers" if len(others) == 1 else "answer"
-        say(at, str(Refusal(str(error), f"sparkrig bandwidth, once {text.listed(others)} {answer}")))
+        say(at, Refusal(str(error), f"sparkrig bandwidth, once {text.listed(others)} {answer}"))
         return False
     _show(at, done)
     try:
@@ -191,7 +191,7 @@ def _report(host: Host, subject: str, verdict: Verdict) -> None:
     if verdict.healthy:
         host.log(f"{subject}: {verdict.evidence or verdict.level}")
     else:
-        say(host, f"{subject}: {verdict.cause}: {verdict.evidence}. Try: {verdict.cure}")
+        say(host, f"{subject}: {verdict.cause}: {verdict.evidence}. Try: {from_here(verdict.cure, host.name)}")
 
 
 def _keep(at: Host, hosts: Mapping[str, Host], kept: Kept, fleet: Fleet) -> bool:
@@ -203,5 +203,5 @@ def _keep(at: Host, hosts: Mapping[str, Host], kept: Kept, fleet: Fleet) -> bool
     for name, answer in answers.items():
         if isinstance(answer, (Failed, Lost)):
             what = f"what was measured cannot be kept on {name}: {answer}"
-            say(at, str(Refusal(what, over_ssh(name, "df -h /var/lib"))))
+            say(at, Refusal(what, over_ssh(name, "df -h /var/lib")))
     return not any(isinstance(each, Exception) for each in answers.values())

@@ -198,7 +198,9 @@ def run(
         at = newcomer.named(at, asked)
         return _through(name, at, key, book, asked, console, place)
     except (Failed, Lost) as error:
-        terminal.echo(f"Error: {error}. Try: {at.ssh}, and then the same again, which goes on", err=True)
+        terminal.echo(
+            f"Error: {error}. Try: {error.cure or at.ssh}, and then the same again, which goes on", err=True
+        )
         return 3, None
 
 

@@ -62,6 +62,6 @@ def _note(state: State, host: Host, word: str, name: str) -> bool:
     try:
         journal.note(journal.current(), {host.name: host}, word, name)
     except Refusal as refusal:
-        say(host, str(refusal))
+        say(host, refusal)
         return False
     return True

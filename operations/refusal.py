@@ -28,17 +28,18 @@ def refusing(function: Callable[..., Commands]) -> Callable[..., Commands]:
             yield from function(*args, **kwargs)
         except Refusal as refusal:
             plan.refused(refusal)
-            yield FunctionCommand(_fail, (str(refusal),), {})
+            yield FunctionCommand(_fail, (refusal,), {})
 
     return wrapped
 
 
-def _fail(state: State, host: Host, sentence: str) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
-    say(host, sentence)
+def _fail(state: State, host: Host, refusal: Refusal) -> bool:  # noqa: ARG001 - pyinfra passes both, by name
+    say(host, refusal)
     return False
 
 
-def say(host: Host, sentence: str) -> None:
-    """Print why a host is refused, where pyinfra prints its own errors."""
+def say(host: Host, why: Refusal | str) -> None:
+    """Print why a host is refused, where pyinfra prints its own errors; its cure as one types it from here."""
+    sentence = str(why.of(host.name)) if isinstance(why, Refusal) else why
     SENTENCES.append((host.name, sentence))
     host.log_styled(f"{SAID}{sentence}", fg="red", log_func=logger.error)

@@ -39,6 +39,7 @@ class Group:
     others: tuple[str, ...] = ()
     journals: dict[str, Journal] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
     outcome: str = "nothing to undo"
     code: int = 0
 
@@ -102,7 +103,9 @@ def undone(
     """
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
+    from sparkrig.runs import undo_target
 
+    undo_target.judge_form(asked.run)
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
         armed = {name: each.armed for name, each in found.items() if not isinstance(each, Exception)}
@@ -147,6 +150,7 @@ def _planned(group: Group, found: Mapping[str, Journal | Failed | Lost], asked: 
         f"{name} cannot be read: {found[name]}" for name in group.names if isinstance(found[name], Exception)
     ]
     if unread:
+        group.unread = unread
         group.ends("; ".join([*unread, "nothing is undone"]), 3)
         return group
     group.journals = {name: each for name in group.names if not isinstance(each := found[name], Exception)}
@@ -281,5 +285,7 @@ def _show(console: Console, group: Group) -> None:
 
     if group.plans:
         console.print(undoing(group.plans, group.journals))
-    if not group.due:
+    if group.unread:
+        console.print(*group.unread, "Nothing is undone", sep="\n", soft_wrap=True)
+    elif not group.due:
         console.print(f"{', '.join(group.names)}: {group.outcome}", soft_wrap=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
 
-from sparkrig.cure import on_host, verb
+from sparkrig.cure import from_here, on_host, verb
 from sparkrig.host.releases import LATEST
 from sparkrig.host.update_record import ANOTHERS, OTHER, PARTS, REMOVED, UNWRITTEN, WORDS, Standing, Task
 from sparkrig.operations import applying, journal, update, update_changed
@@ -152,7 +152,7 @@ class Updating:
             try:
                 self._host(name)
             except Refusal as refusal:
-                return Refusal(f"{name}: {refusal.what}", refusal.cure)
+                return Refusal(f"{name}: {refusal.what}", from_here(refusal.cure, name))
         return None
 
     def _host(self, name: str) -> None:

@@ -80,7 +80,17 @@ def over_ssh(host: str, command: str, *options: str) -> Cure:
     """
     if is_here(host):
         return local(command)
+    if "sudo " in command and not LISTED[0]:  # no inventory: its sudo may ask for a password
+        options = ("-t", *options)
     return local(f"{login(host, *options)} {handed_on(command)}")
+
+
+def from_here(cure: str, host: str) -> Cure:
+    """The same, as it is typed on the machine that runs sparkrig: a command for the host goes there over ssh."""
+    known = cure_of(cure)
+    if known.here or not known.line:
+        return known
+    return over_ssh(known.at or host, known.line).then(known.after)
 
 
 def is_here(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import logging
 import re
 import runpy
@@ -41,6 +42,7 @@ def checked(hosts: Iterable[Host], inventory: str, group: str = "sparks") -> lis
     frame.install()
     members = list(hosts)
     try:
+        _judge_outside(Path(inventory))
         data = merged({group: members}, Path(inventory))
         _judge_logins(data, Fleet.parse(data))
     except settings.SettingsError as error:
@@ -57,7 +59,19 @@ def _to_edit(error: settings.SettingsError, inventory: str | Path) -> str:
     """The sentence, and where to mend it."""
     said = str(error)
     joint = "" if said.endswith("?") else "."
-    return f"{said}{joint} Edit {inventory} (sparkrig docs settings explains each setting)"
+    file = _source(said, Path(inventory))
+    return f"{said}{joint} Edit {file} (sparkrig docs settings explains each setting)"
+
+
+def _source(said: str, inventory: Path) -> Path:
+    """The file that has the setting which a sentence is about: the inventory, or one of its `group_data/`."""
+    setting = re.search(r"\bsetting ([a-z_]+)", said)
+    shared = inventory.parent / "group_data"
+    if not setting or not shared.is_dir() or setting[1] in inventory.read_text(encoding="utf-8", errors="replace"):
+        return inventory
+    assigned = re.compile(rf"^{setting[1]}\b", re.MULTILINE)
+    files = (file for file in sorted(shared.glob("*.py")) if assigned.search(file.read_text(errors="replace")))
+    return next(files, inventory)
 
 
 def _without_defaults(inventory: str) -> str:
@@ -160,6 +174,7 @@ def load(inventory: Path) -> dict[str, dict[str, Any]]:
         raise settings.SettingsError(f"{found}{meant}: {_to_find(inventory)}")
     try:
         names = runpy.run_path(str(inventory))
+        _judge_outside(inventory)
         groups = {key: value for key, value in names.items() if not key.startswith("_") and _is_group(value)}
         return merged(groups, inventory)
     except settings.SettingsError as error:
@@ -190,7 +205,8 @@ def _to_find(inventory: Path) -> str:
     for folder in above:
         if (folder / "inventories").is_dir():
             return f"ls {quoted_path(folder / 'inventories')}"
-    return "sparkrig init sparks, which makes a project with inventories"
+    made = "sparkrig init sparks, which makes a project with inventories"
+    return f"{made}; sparkrig onboard, typed there, writes {_ONBOARDED}" if inventory.name == _ONBOARDED else made
 
 
 def fleet(inventory: Path, **overrides: Any) -> tuple[Fleet, dict[str, dict[str, Any]]]:
@@ -260,6 +276,29 @@ def merged(groups: Mapping[str, Any], inventory: Path) -> dict[str, dict[str, An
         for name, own in map(_named, members):
             hosts.get(name, {}).update(own)
     return hosts
+
+
+def _judge_outside(inventory: Path) -> None:
+    """Refuse a setting that stands beside the list of hosts, where no host gets it and nothing else reads it.
+
+    pyinfra takes a list there for a group, and connects to what is in it. A list of hosts may have any name.
+    Raises SettingsError.
+    """
+    tree = ast.parse(inventory.read_bytes()) if inventory.is_file() else ast.Module([], [])
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    known = {*settings.Settings.model_fields, *login.NAMES} - read - {inventory.stem}  # a group of that name
+    for line in tree.body:
+        targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
+        names = [target.id for target in targets if isinstance(target, ast.Name)]
+        outside = [name for name in names if name in known]
+        inner = [node for node in ast.walk(line) if isinstance(node, (ast.List, ast.Call))]
+        made = any(isinstance(node, ast.Call) or ast.Tuple in map(type, node.elts) for node in inner)
+        if outside and not made:
+            name = outside[0]
+            raise settings.SettingsError(
+                f'line {line.lineno} sets {name} for no host: it is expected among the data of one, as "{name}": '
+                f"..., or in group_data/sparks.py for all, as it stands"
+            )
 
 
 def _is_group(value: Any) -> bool:

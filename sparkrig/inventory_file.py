@@ -15,11 +15,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Interface
 from pathlib import PurePath
+from string import Template
 from typing import Any
 
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, CodeSpan, MetadataWrapper
 
+from sparkrig import programs
 from sparkrig.refusal import Refusal
 from sparkrig.shapes import HERE
 
@@ -35,11 +37,7 @@ Render = Callable[[str | None], str]
 
 def new(file: PurePath) -> str:
     """An inventory of no host yet. file: as it is typed."""
-    return (
-        f'"""Our Sparks. Edit it as you like, then: pyinfra {file} deploys/cluster.py"""\n\n'
-        "from sparkrig.inventory import checked as _checked\n\n"
-        "sparks = _checked(\n    [],\n    __file__,\n)\n"
-    )
+    return Template(programs.file("sparks.py.template")).substitute(file=file)
 
 
 def with_host(text: str, name: str, data: Mapping[str, Any]) -> str:

@@ -35,10 +35,9 @@ _HIDDEN = ("password", "passphrase")  # the same, on the way past pyinfra to par
 _UNREAD = re.compile(
     r"[a-z_]+: (?:could not be read|cannot be understood) \("
 )  # of sparkrig.facts.noun and sparkrig.facts.bundle
-# what it compares belongs to the command, so that both are words: nothing is to be pasted without it
 _COMPARE = (
-    "answer yes only where the SHA256 is the one that the Spark's own console prints: "
-    "ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
+    "; answer yes only where the SHA256 is the one that the Spark prints, in a session that you trust already or "
+    "on its own screen, for: ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub"
 )
 
 
@@ -62,23 +61,40 @@ _SETTINGS: dict[str, type] = {
     "ssh_connect_retry_max_delay": float,
     "ssh_file_transfer_protocol": str,
 }
+NAMES = frozenset(_SETTINGS)
 _KINDS = {str: "a text", int: "a whole number", bool: "True or False", dict: "a dict", float: "a number"}
 
-# words of a connection that came to nothing -> the command to try here, and what follows it
+_NO_KEY = "the host has no public key of this machine"
+_OFF = "the host is off, or in another network"
+
+# words of a connection that came to nothing -> the command to try here, what follows it, what breaks it as a rule
 _HINDRANCES = {
-    "Authentication error": ("ssh-copy-id {login}", ""),
-    "No such private key file": ("ls -l ~/.ssh", ", and name the key in the inventory as ssh_key"),
+    "Authentication error": ("ssh-copy-id {login}", "", _NO_KEY),
+    "No authentication methods available": (
+        "ssh-copy-id {login}",
+        "; where this machine has no key of its own yet, before that: ssh-keygen -t ed25519",
+        _NO_KEY,
+    ),
+    "No such private key file": (
+        "ls -l ~/.ssh",
+        ", and name the key in the inventory as ssh_key",
+        "the key that the inventory names is not on this machine",
+    ),
     "Could not resolve": (
-        "ping -c 3 {address}",
-        ", and write an address as ssh_hostname into the inventory",
+        "sparkrig onboard",
+        ", which searches this network for it, or ask your router; then {place}",
+        "this machine cannot look the name up: another network, a VPN, or no mDNS for names in .local",
     ),
     "Connection refused": (
         "ssh {login} true",
         ", once it has started; where that is refused, too, on its console: sudo systemctl enable --now ssh",
+        "the host is on, and nothing answers ssh at that port",
     ),
-    "No route to host": ("ping -c 3 {address}", "; is it on, and in this network?"),
-    "Network is unreachable": ("ping -c 3 {address}", "; is this machine in its network?"),
-    "timed out": ("ping -c 3 {address}", "; is it on?"),
+    "No route to host": ("ping -c 3 {address}", "; is it on, and in this network?", _OFF),
+    "Network is unreachable": ("ping -c 3 {address}", "; is this machine in its network?", _OFF),
+    "timed out": ("ping -c 3 {address}", "; is it on?", _OFF),
+    "Its host key is not known": ("", "", "this machine has never logged in there"),
+    "Its host key is not the one": ("", "", "the host was installed anew, or another machine has its address"),
 }
 
 
@@ -150,6 +166,11 @@ def _judge_passwords(name: str, own: Mapping[str, Any]) -> None:
 
 
 def _judge_settings(name: str, own: Mapping[str, Any]) -> None:
+    if isinstance(where := own.get("ssh_hostname"), str) and "@" in where:
+        raise SettingsError(
+            f"{name}: ssh_hostname {where} has a user in it; the name or address alone is expected, and ssh_user "
+            f"= {where.partition('@')[0]!r} beside it"
+        )
     for key, value in own.items():
         if not key.startswith("ssh_") or key == STRICT:
             continue
@@ -186,7 +207,7 @@ def changed_key(name: str, data: Mapping[str, Any]) -> str:
 
 
 def _unknown(name: str, data: Mapping[str, Any]) -> Refusal:
-    cure = f"{_ask(name, data)} and {_COMPARE}"
+    cure = local(_ask(name, data), _COMPARE)
     return Refusal("Its host key is not known here, and is not taken unseen", cure)
 
 
@@ -196,7 +217,7 @@ def _changed(name: str, data: Mapping[str, Any]) -> Refusal:
     return Refusal(
         "Its host key is not the one that is known here; a factory re-install makes a new one, and without one "
         "another machine may be answering",
-        f"{shlex.join(forget)} then {_ask(name, data)} and {_COMPARE}",
+        local(f"{shlex.join(forget)}; {_ask(name, data)}", _COMPARE),
     )
 
 
@@ -226,15 +247,19 @@ def hindrance(name: str, data: Mapping[str, Any], why: str) -> tuple[Literal["ss
         return "sudo", Refusal(why, _sudoers(data))
     if data.get(HERE):  # there is no way to it that could be in the way
         return "look", _look_again(name, why)
-    told = next((cure for words, cure in _HINDRANCES.items() if words in why), None)
-    if told and "Could not resolve" in why and data.get(UNLISTED):
-        told = (told[0], ", and type its IP address in the place of its name")
-    if told:
-        place = {"name": name, "login": typed(name, data), "address": quoted(address(name, data))}
-        return "ssh", Refusal(why, local(*(part.format(**place) for part in told)))
+    if told := next((cure for words, cure in _HINDRANCES.items() if words in why), None):
+        into = "write its IP address as ssh_hostname into the inventory"
+        into = "type its IP address in the place of its name" if data.get(UNLISTED) else into
+        place = {"login": typed(name, data), "address": quoted(address(name, data)), "place": into}
+        return "ssh", Refusal(why, local(*(part.format(**place) for part in told[:2])))
     if "Could not connect" in why or "ssh" in why.lower():
         return "ssh", Refusal(why, local(f"ssh {typed(name, data)} true"))
     return "look", _look_again(name, why)
+
+
+def cause(why: str) -> str:
+    """What breaks a login as a rule, by the sentence that says how it failed; empty where that is not known."""
+    return next((cause for words, (_, _, cause) in _HINDRANCES.items() if words in why), "")
 
 
 def _look_again(name: str, why: str) -> Refusal:

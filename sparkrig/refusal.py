@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sparkrig.cure import Cure
+from sparkrig.cure import Cure, from_here
 from sparkrig.text import lines, plain
 
 SAID = "Refused: "
@@ -34,6 +34,10 @@ class Refusal(Exception):
     def __init__(self, what: str, cure: str) -> None:
         self.what, self.cure = plain(what), cure if isinstance(cure, Cure) else lines(cure)
         super().__init__(self.what, self.cure)
+
+    def of(self, host: str) -> Refusal:
+        """The same of a host that is named beside it: its command is one for the machine that runs sparkrig."""
+        return Refusal(self.what, from_here(self.cure, host))
 
     @property
     def told(self) -> Refused:

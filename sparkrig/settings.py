@@ -23,7 +23,7 @@ from pydantic import (
 from sparkrig.host.branches import BRANCH
 from sparkrig.network import openings
 from sparkrig.network.links import ROCE_HEADERS, in_one_subnet
-from sparkrig.parsing import bounds, public_key
+from sparkrig.parsing import bounds, expected, public_key
 from sparkrig.parsing.grammar import SERVER
 from sparkrig.redaction.forms import shows_a_secret
 from sparkrig.redaction.secret_names import names_a_secret
@@ -61,6 +61,8 @@ _VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
 _TWO_SUBNETS = 23  # prefix length of the smallest network with two subnets of /24
 # RFC 6890: this network, loopback, multicast, reserved
 _NO_LINKS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"))
+_SHORT_NETDEV = re.compile(r"en(?:P2)?p1s0f([01])")  # without the port's own name behind it
+_YES_OR_NO = (bool, bool | None)
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
@@ -465,8 +467,17 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _plain_text(cls, values: Any) -> Any:
-        """A line break would add a line of its own to a unit or a file, and an escape would move the terminal."""
+        """A line break would add a line of its own to a unit or a file, and an escape would move the terminal.
+
+        Of yes and no only True and False have one reading; "no" or 0 would count as False, too.
+        """
         for name, value in values.items() if isinstance(values, Mapping) else ():
+            if (
+                name in cls.model_fields
+                and cls.model_fields[name].annotation in _YES_OR_NO
+                and not _is_said(value)
+            ):
+                raise ValueError(f"setting {name}: True or False is expected (found {expected.shown(value)})")
             if any(_CONTROL.search(text) for text in bounds.texts(value)):
                 raise ValueError(
                     f"setting {name}: text without control characters is expected (line breaks, tabs, escapes)"
@@ -559,6 +570,8 @@ class Settings(BaseModel):
     @classmethod
     def _usable_addresses(cls, fabric: dict[str, IPv4Interface]) -> dict[str, IPv4Interface]:
         for netdev, address in fabric.items():
+            if short := _SHORT_NETDEV.fullmatch(netdev):
+                raise ValueError(f"{netdev} is no netdev of a Spark; did you mean {netdev}np{short[1]}?")
             network = address.network
             if network.prefixlen > 31:
                 raise ValueError(
@@ -692,6 +705,11 @@ class Settings(BaseModel):
                 f"{needed} or more is expected"
             )
         return self
+
+
+def _is_said(value: Any) -> bool:
+    """Whether a value says yes, no or nothing: on pyinfra's command line as a text."""
+    return isinstance(value, bool | None) or value in ("True", "true", "False", "false")
 
 
 def _fits(kind: Any, value: Any) -> bool:

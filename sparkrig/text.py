@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from ipaddress import IPv6Address
 
+_SHORT = 3  # letters
 # what Unicode calls default ignorable: it takes no room on a screen, and str.isprintable lets it pass
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]")
 # What CI obeys in a line that is printed: `::name::`, whatever blanks are before it, and `##[name` anywhere.
@@ -57,10 +58,14 @@ def eight_groups(address: IPv6Address) -> str:
 
 
 def nearest(word: str, known: Iterable[str], alike: float = 0.6) -> str:
-    """The known word that a misspelt one may mean; empty for none. alike: from 0, which any word is, to 1."""
+    """The known word that a misspelt one may mean; empty for none. alike: from 0, which any word is, to 1.
+
+    Of words as short as `foo` two letters in common make no slip: that of `oom` begins with another one.
+    """
     import difflib  # for a sentence that few runs need
 
-    return next(iter(difflib.get_close_matches(word, [*known], 1, alike)), "")
+    near = next(iter(difflib.get_close_matches(word, [*known], 1, alike)), "")
+    return "" if alike and len(word) <= _SHORT and near[:1] != word[:1] else near
 
 
 def size(count: int | None) -> str:

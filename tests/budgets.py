@@ -37,11 +37,11 @@ def main() -> None:
     if "--set" in sys.argv:
         BUDGETS.write_text(yaml.safe_dump(there, sort_keys=False), encoding="utf-8")
     budgets: dict[str, int] = data(BUDGETS)
-    for room in {**budgets, **there}:
-        print(f"{there.get(room, 0):7,} of {budgets.get(room, 0):7,}  {room}")
     wrong = [room for room in {**budgets, **there} if not fits(room, there.get(room, 0), budgets.get(room, 0))]
+    for room in wrong or there:
+        print(f"{there.get(room, 0):7,} of {budgets.get(room, 0):7,}  {room}")
     if wrong:
-        sys.exit(f"budgets of lines do not fit: {', '.join(wrong)}. Try: python -m tests.budgets --set")
+        sys.exit("these budgets of lines do not fit. Try: .venv/bin/python -m tests.budgets --set, and say why")
 
 
 def fits(room: str, size: int, budget: int) -> bool:

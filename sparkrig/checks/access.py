@@ -58,7 +58,7 @@ def unread(name: str, data: Mapping[str, Any], why: str) -> list[Check]:
     found = {want: _check(want, f"access.{step} says why", "skipped") for want in _WANTS}
     if step != "ssh":
         found["ssh"] = _in(name, data)
-    told = _check(step, refusal.what, failed, refusal.cure)
+    told = replace(_check(step, refusal.what, failed, refusal.cure), cause=login.cause(why))
     if step == "ssh" and data.get(login.HERE):  # its kind is of another machine
         told = replace(told, want=_HERE_WANTS, cause="it was started in a container, or by sudo")
     return list({**found, step: told}.values())

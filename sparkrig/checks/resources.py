@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 
+from sparkrig.host.identity import is_spark
 from sparkrig.refusal import Refusal
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.kind import Kind
@@ -17,7 +20,20 @@ def kinds() -> list[Kind]:
 
 def checks(subject: Subject) -> list[Check]:
     """Every check of a host, in the order of the deploy."""
-    return [check for resource in RESOURCES for check in resource.checks(subject)]
+    return of_a_spark(subject, [check for resource in RESOURCES for check in resource.checks(subject)])
+
+
+def of_a_spark(subject: Subject, made: Iterable[Check]) -> list[Check]:
+    """The checks; of a host that is no DGX Spark none says how to make one of it, but the one that tells so."""
+    if subject.settings.allow_non_spark or is_spark(subject.found.identity)[0]:
+        return [*made]
+    other = "the host is no DGX Spark"
+    return [
+        each
+        if each.noun == "access" or each.id == "identity.spark" or not each.told
+        else replace(each, status="skipped", found=other, cure="", cause="")
+        for each in made
+    ]
 
 
 def explained(subject: Subject, check: Check) -> Check:

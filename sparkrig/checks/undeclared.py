@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from sparkrig.checks.reference import kind
+from sparkrig.cure import local
 from sparkrig.host.identity import Identity
 from sparkrig.resources.check import Check, Subject
 
@@ -19,6 +20,8 @@ _OF_ROOT = {
     *("pair.cabling", "pair.halves", "pair.NETDEV.ping", "watch.reset", "watch.guard"),
     *("release.newest", "health.next-kernel"),
 }
+
+_ELSEWHERE = local("sparkrig onboard", ", which looks for Sparks in this network; or check the address")
 
 
 def kept(every: Mapping[str, Sequence[Check]], hosts: Mapping[str, Subject]) -> dict[str, list[Check]]:
@@ -40,7 +43,7 @@ def _as_read(name: str, check: Check, found: Identity) -> Check:
     if found.uid and name in _OF_ROOT:
         return replace(check, status="skipped", found="root alone can read it", cure="")
     if name == "identity.spark" and check.wrong:  # its cure for an inventory is a setting
-        return replace(check, cure="check the address")
+        return replace(check, cure=_ELSEWHERE)
     return check
 
 

@@ -33,7 +33,11 @@ def _ids(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
 @click.argument("id", shell_complete=_ids)
 @click.option("--host", help="Accept it on this host only. [default: every host]")
 @click.option(
-    "--until", required=True, type=click.DateTime(["%Y-%m-%d"]), help="Last day on which it is accepted."
+    "--until",
+    required=True,
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="Last day on which it is accepted, such as 2027-01-31.",
 )
 @click.option("--why", required=True, help="The reason, for later readers.")
 def accept(inventory_file: Path, id: str, host: str | None, until: datetime, why: str) -> None:

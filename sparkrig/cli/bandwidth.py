@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sparkrig.cli import files
-from sparkrig.cure import verb
+from sparkrig.cure import LISTED, deploy, verb
 from sparkrig.refusal import Refusal
 from sparkrig.terminal.project import Where
 
@@ -230,4 +230,8 @@ def _show(console: Console, run: Run, file: Path | None) -> History | None:
     if before.remark:
         console.print(before.remark)
     console.print(f"Kept in {place}", style="dim", soft_wrap=True)
+    if LISTED[0]:
+        console.print(
+            f"The record that drift goes by is on the hosts, and renewed by: {deploy('probe')}", style="dim"
+        )
     return before

@@ -58,6 +58,8 @@ def bench(inventory_file: Path, names: tuple[str, ...], as_json: bool, **asked: 
         from sparkrig.terminal.screen import Screen
 
         Screen().print(Measurements(report), soft_wrap=True)
+    if not report.host:
+        files.try_doctor()
     raise SystemExit(report.exit)
 
 
@@ -97,7 +99,6 @@ def _measure(
             assert not isinstance(at, Exception)  # it was looked at
             its = bench_run.launched(at, server)
         except (Failed, Lost) as error:
-            files.try_doctor()
             left = [report.Left(name=workload.name, why=str(error), failed=True) for workload in workloads]
             return made(None, [], left, ended=datetime.now(UTC))
         if named:
@@ -116,14 +117,15 @@ def _server(looks: Mapping[str, Look | Failed | Lost], asked: Mapping[str, Any])
     from sparkrig.cure import deploy
     from sparkrig.refusal import Refusal
     from sparkrig.serving.bench.server import chosen
+    from sparkrig.ssh.remote import Lost
 
     with files.refusals():
         seen = {name: look for name, look in looks.items() if not isinstance(look, Exception)}
         if server := chosen(seen, asked["host"], asked["service"]):
             return server
-        for name, look in looks.items():
-            if isinstance(look, Exception):
-                raise type(look)(f"{name}: {look}")
+        unread = "; ".join(f"{name}: {look}" for name, look in looks.items() if isinstance(look, Exception))
+        if unread:
+            raise Lost(unread)
         such = "such a server" if asked["host"] or asked["service"] else "a server of deploys/serve.py"
         raise Refusal(f"no host has {such}", deploy(what="serve"))
 

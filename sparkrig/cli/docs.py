@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,6 +16,9 @@ from sparkrig.cure import quoted, quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import terminal
 from sparkrig.text import nearest, reason
+
+if TYPE_CHECKING:
+    from rich.console import RenderResult
 
 MONITORING = ("rules.yml", "dashboard.json")
 FOLDER = Path(__file__).parents[1] / "docs"
@@ -106,10 +110,17 @@ def _asked(page: str) -> str:
     where, _, anchor = page.partition("#")
     name = where.removeprefix("docs/").removesuffix(".md")
     if name not in _names():
-        raise Refusal(
-            f"there is no page {name}", quoted("sparkrig", "docs", *filter(None, [nearest(name, _names())]))
-        )
+        near = nearest(name, _names()) or next(_about(name), "")
+        raise Refusal(f"there is no page {name}", quoted("sparkrig", "docs", *filter(None, [near])))
     return _section(name, anchor) if anchor else _text(name)
+
+
+def _about(word: str) -> Iterator[str]:
+    """The sections that have a word in their heading, as they are asked for."""
+    for name in _names():
+        for _, level, title in _headings(_text(name)):
+            if word.lower() in title.lower():
+                yield f"{name}#{slug(title)}" if level > 1 else name
 
 
 def _section(name: str, anchor: str) -> str:
@@ -144,13 +155,23 @@ def _show(text: str) -> None:
     if not console.is_terminal:
         terminal.echo(text, nl=False)
         return
-    from rich.markdown import Markdown
+    from rich.markdown import CodeBlock, Markdown
+    from rich.text import Text
+
+    class Whole(CodeBlock):
+        """Code on lines of their own length: the rest of one that is wrapped would be copied as a command."""
+
+        def __rich_console__(self, *_: object) -> RenderResult:
+            yield Text(str(self.text).rstrip(), "markdown.code", no_wrap=True, overflow="ignore")
+
+    class Page(Markdown):
+        elements: ClassVar = {**Markdown.elements, "fence": Whole, "code_block": Whole}
 
     text = _LINK.sub(_followed, _COMMENT.sub("", text))
     if console.width < _NARROW:
         text = _TABLE.sub(_as_list, text)
     with console.capture() as shown:
-        console.print(Markdown(text, hyperlinks=False))
+        console.print(Page(text, hyperlinks=False), crop=False)
     terminal.own_page(shown.get())
 
 

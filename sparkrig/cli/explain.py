@@ -53,8 +53,10 @@ def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
             "nothing was given. What a tool complains of goes to its standard error: TOOL 2>&1 | sparkrig explain"
         )
     if not explanations:
-        readable = "\n".join(f"  {line}" for line in judgement.READABLE)
-        raise click.ClickException(f"nothing of this can be read. What can be:\n{readable}")
+        known = "output of nvidia-smi, dmesg, ip, show_gids, ib_write_bw and others, logs of NCCL and vLLM"
+        raise click.ClickException(
+            f"nothing of this can be read; {known} can. Try: sparkrig docs explain#what-is-read"
+        )
     if as_json:
         print_json(Explain(explained=explanations, unread=len(unread)))
     else:

@@ -38,6 +38,15 @@ class _InventoryFile(click.Path):
             ctx, param, incomplete
         )
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from sparkrig.cure import quoted
+        from sparkrig.onboarding import address
+
+        if isinstance(value, str) and address.is_one(value) and not Path(value).exists():
+            typed, made = ctx.command_path if ctx else "it", f"sparkrig init sparks --from {quoted(value)}"
+            raise click.ClickException(f"{typed} takes an inventory, and {value} is an address; try: {made}")
+        return super().convert(value, param, ctx)
+
 
 class _File(_InventoryFile):
     """The same, or an address in its place."""
@@ -50,7 +59,7 @@ class _File(_InventoryFile):
         if isinstance(value, str) and _HOST.fullmatch(value) and not Path(value).exists():
             typed = f"{ctx.command_path} nvidia@{value}" if ctx else f"nvidia@{value}"
             raise click.ClickException(f"there is no inventory file {value}; try: {typed}, if it names a Spark")
-        return super().convert(value, param, ctx)
+        return click.Path.convert(self, value, param, ctx)
 
 
 def _whole(ctx: click.Context, _: click.Parameter, given: tuple[Where, ...]) -> Where:
@@ -220,7 +229,7 @@ def joined(fleet: Fleet, data: Mapping[str, Mapping[str, Any]]) -> Fleet:
 def limited(
     data: Mapping[str, Any], limit: Sequence[str], fleet: Fleet, *, with_peers: bool = True
 ) -> dict[str, Any]:
-    """The data of the hosts that --limit names, and of their peers; all where it names none.
+    """The data of the hosts that an option names, and of their peers; all where it names none.
 
     Raises Refusal for a host that is not in the inventory, which is an error and no empty fleet.
     """
@@ -229,7 +238,8 @@ def limited(
 
     for name in limit:
         if name not in data:
-            raise Refusal(f"there is no host {name} in the inventory", f"--limit {quoted(nearest(name, data, 0))}")
+            near = quoted(nearest(name, data, 0))
+            raise Refusal(f"there is no host {name} in the inventory", f"the same with {near} in its place")
     wanted = {*limit, *(peer for name in limit if with_peers for peer in fleet.peers(name))}
     return {name: values for name, values in data.items() if not limit or name in wanted}
 

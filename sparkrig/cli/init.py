@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.metadata import version
+from importlib.metadata import distribution, version
 from pathlib import Path
 from string import Template
 
@@ -76,13 +77,18 @@ def init(folder: Path, more: tuple[str, ...], here: str | None, addresses: tuple
         _spare(folder, made)
         _write(folder, made)
     terminal.echo(f"{folder} has the {len(made)} files of a project. Next:")
-    for line in (
-        f"cd {quoted_path(folder)}",
-        *(() if here is None else (f"sparkrig doctor {_SPARKS} access",)),
-        f"sparkrig plan {_SPARKS}" if addresses else "sparkrig onboard",
-        f"pyinfra {_SPARKS} {project.DEPLOY}",
-    ):
+    for line in (f"cd {quoted_path(folder)}", *_next(named=here is not None, declared=bool(addresses))):
         terminal.echo(f"  {line}")
+
+
+def _next(*, named: bool, declared: bool) -> tuple[str, ...]:
+    """What to type in the new project: onboard deploys by itself, and what is declared wants its plan read."""
+    deploy = f"pyinfra {_SPARKS} {project.DEPLOY}"
+    if declared:
+        return f"sparkrig plan {_SPARKS}", deploy
+    if named:
+        return f"sparkrig doctor {_SPARKS} access", "sparkrig onboard", deploy
+    return "sparkrig onboard USER@ADDRESS", f"sparkrig doctor {_SPARKS}"
 
 
 def _declared(addresses: Sequence[str], here: str | None) -> str:
@@ -112,10 +118,17 @@ def _project() -> Iterator[tuple[Path, str]]:
         first, *rest = source.relative_to(_SOURCE).parts
         text = source.read_text(encoding="utf-8")
         if source.suffix == ".template":
-            text = Template(text).substitute(version=version("sparkrig"), testinfra=_TESTINFRA)
+            text = Template(text).substitute(version=version("sparkrig"), pin=_pin(), testinfra=_TESTINFRA)
         yield Path(_NAMES.get(first, first), *rest), text
     for name, about in _deploys():
         yield Path("deploys", f"{name}.py"), _DEPLOY.format(name=name, about=about)
+
+
+def _pin() -> str:
+    """This sparkrig, as a dependency has it: the commit that pip installed from git, else the version."""
+    origin = json.loads(distribution("sparkrig").read_text("direct_url.json") or "{}")
+    commit = origin.get("vcs_info", {}).get("commit_id")
+    return f" @ git+{origin['url']}@{commit}" if commit else f"=={version('sparkrig')}"
 
 
 def _within(folder: Path) -> Iterator[Path]:

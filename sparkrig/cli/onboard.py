@@ -95,7 +95,9 @@ def onboard(address: str | None, inventory_file: Path, yes: bool, as_json: bool,
         asked = _asked(file=inventory_file, yes=yes, as_json=as_json, **options)
         asked.judge()
         if not as_json:
-            files.must_answer(yes, "the same with --json, which shows the plan; then with --yes")
+            files.must_answer(
+                yes, "the same with --json, which shows the plan; then --yes, --fingerprint, --password-file"
+            )
         code, report = operations.run(address, asked, console, files.inventory, _planned)
     if report:
         files.print_json(report)

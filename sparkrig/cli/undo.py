@@ -44,22 +44,22 @@ def undo(
     """Restore files, holds, pins and network profiles to what they were before RUN.
 
     RUN is a run that `sparkrig status` shows; by default the newest that changed something. It shows a plan
-    first, and asks. Packages that were installed stay. An undo is a run, too, and can be undone.
+    first, and asks. Of packages only the exporter and earlyoom go, and an update goes back by `sparkrig update
+    --back`. An undo is a run, too, and can be undone.
 
     A pair or cluster is undone as a whole or not at all. If a host keeps no record of a run that was made on it,
     too, only --limit with --one-host undoes the others.
 
-    Exit code 2: something was not restored (it was changed since, docker does not start with it, or it does not
-    match the old state afterwards), and a line says what and why; 3: a host could not be read, or keeps no record
-    of the old state, or the undo broke off (run the same command again); 4: the network could not be restored,
-    and nothing was changed.
+    Exit code 2: something was not restored (it was changed since, docker does not start with it, or it differs
+    afterwards), and a line says why; 3: a host could not be read, or keeps no record of the old state, or the undo
+    broke off (run the same command again); 4: the network could not be restored, and nothing was changed.
     """
     if one_host and not limit:
         raise click.UsageError("--one-host expects --limit HOST, which names what goes back")
     fleet, every = files.inventory(inventory_file)
     with files.refusals():
         data = files.limited(every, limit, fleet, with_peers=not one_host)
-    asked = undoing.Asked(inventory_file, run, limit, one_host, everything, restart_docker)
+        asked = undoing.Asked(inventory_file, run, limit, one_host, everything, restart_docker)
     if not dry:
         files.must_answer(yes, "the same with --dry, which shows the plan; then with --yes")
     from sparkrig.runs.undo_outcome import Report

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from sparkrig.checks.reference import kind, means
-from sparkrig.cure import cure_of, enlist, verb
+from sparkrig.cure import cure_of, enlist, from_here, verb
 from sparkrig.drift.fields import CureText
 from sparkrig.fleet import Fleet
 from sparkrig.resources.check import Check, Judged, Status
@@ -123,9 +123,8 @@ def report(
     hosts = []
     for name, checks in found.items():
         shown = [check for check in checks if _asked(check, asked, read=name in read)]
-        rows = [
-            _row(check, roots.get((name, check.id)), notes.get((name, check.id), ()), started) for check in shown
-        ]
+        about = [(check, (name, check.id)) for check in shown]
+        rows = [_row(name, check, roots.get(at), notes.get(at, ()), started) for check, at in about]
         hosts.append(Host(name=name, exit=_exit(rows, read=name in read), read=name in read, rows=rows))
     names = [host.name for host in hosts]
     told = sorted(_told(hosts), key=lambda each: (each[1].category != "access", not each[1].wrong))
@@ -148,7 +147,7 @@ def _asked(check: Check, asked: Sequence[str], *, read: bool) -> bool:
     return not asked or not read or any(means(name, check.id) for name in asked)
 
 
-def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], now: datetime) -> Row:
+def _row(host: str, check: Check, root: tuple[str, str] | None, notes: Sequence[str], now: datetime) -> Row:
     known = kind(check.id)
     told = check.wrong or check.status == "unknown"
     return Row(
@@ -159,7 +158,7 @@ def _row(check: Check, root: tuple[str, str] | None, notes: Sequence[str], now: 
         want=plain(check.want),
         found=plain(check.found),
         cause=(check.cause or known.cause) if told else "",
-        cure=cure_of(check.cure),
+        cure=from_here(check.cure, host),
         docs=known.docs,
         notes=[plain(note) for note in notes],
         follows=Root(host=root[0], id=root[1]) if root else None,
@@ -187,9 +186,9 @@ def _told(hosts: Sequence[Host]) -> Iterator[tuple[str, Row]]:
 def _next(name: str, row: Row, hosts: Sequence[str]) -> str:
     """The one thing to do first, and where; for what takes more words, how to see that it was done."""
     cure = cure_of(row.cure)
-    here = cure.here or row.category == "access"
+    here = row.category == "access"
     if cure.command:
-        return f"Next: {cure.command}" if here and not cure.at else f"Next, on {cure.at or name}: {cure.command}"
+        return f"Next: {cure.command}"
     if cure and len(cure) <= _BRIEF:
         # a cable or a switch, which words of the cabling are about, is on no host
         named = here or row.id == "pair.cabling" or any(_names(host, cure) for host in hosts)

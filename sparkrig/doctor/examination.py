@@ -90,7 +90,7 @@ def _every(
 
 def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
     """Every check of a host that was read, but for its access. survey: of its group, where it has one."""
-    return [
+    made = [
         *pair.checks(host, survey, seen.pings.get(host.name), seen.hosts),
         *resources.checks(host),
         *live.checks(host, host.found.own_address),
@@ -100,6 +100,7 @@ def checks(host: Subject, survey: Survey | None, seen: Seen) -> list[Check]:
         *WATCH.guarded(host.found.blackbox),
         *pair.partial(host, seen.journals),
     ]
+    return resources.of_a_spark(host, made)
 
 
 def _age(id: str, host: Subject, now: datetime) -> tuple[str, ...]:

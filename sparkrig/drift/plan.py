@@ -159,7 +159,7 @@ def planned_host(name: str, planned: Planned, patience: float) -> PlannedHost:
     return PlannedHost(
         name=name,
         steps=planned.steps,
-        refusals=[refusal.told for refusal in planned.refusals],
+        refusals=[refusal.of(name).told for refusal in planned.refusals],
         unread=planned.unread.what if planned.unread else None,
         held_up_by=next(iter(planned.held_up), None),
         interrupts=planned.interrupted,

@@ -116,7 +116,8 @@ def _route(log: nccl.Nccl, text: str) -> Verdict:
         netdev = next((name for kind, name in _USING.findall(text) if kind == "Socket"), "")
         over = f", on {netdev}, which is no cage" if netdev and not CAGE.fullmatch(netdev) else ""
         why = f"NCCL goes over NET/Socket, which is TCP{over}{f'; {log.why_socket}' if log.why_socket else ''}"
-        cure = nccl.socket_cure(log.why_socket, "compare NCCL_IB_HCA with rdma link")
+        cages = "start it with --env-file /etc/sparkrig/container.env and --device /dev/infiniband"
+        cure = nccl.socket_cure(log.why_socket, cages)
         return Verdict("fault", "nccl-socket", why, cure)
     if log.transport not in ("IB", ""):
         why = f"the ranks talk over {log.transport}, which stays inside one host"

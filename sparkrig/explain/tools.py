@@ -21,7 +21,6 @@ from sparkrig.parsing import section
 from sparkrig.redaction.credentials import masked
 from sparkrig.verdict import Finding, Verdict, worst
 
-READABLE = tuple(reader.readable for reader in READERS if reader.readable)
 SPLITTER = Splitter(READERS)
 
 

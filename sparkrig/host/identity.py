@@ -63,7 +63,7 @@ class Identity(Value):
         text = " ".join([self.release.get("DGX_PLATFORM", ""), *self.dmi.values()]).casefold() + " "
         if found := next((name for key, name in _VENDORS if key in text), None):
             return found
-        if not self.dmi or "nvidia" in text:
+        if "nvidia" in text or (not self.dmi and is_spark(self)[0]):
             return "NVIDIA DGX Spark Founders Edition"
         return " ".join(" ".join(self.dmi.values()).split()) or "unknown maker"
 

@@ -44,6 +44,10 @@ def parse(text: str) -> Address:
     """Read `spark-a.local`, `nvidia@10.0.0.12`, `nvidia@[fd00::12]:2222`, `fd00::12`. Raises Refusal."""
     found = _BARE.fullmatch(text) or _BRACKETED.fullmatch(text) or _NAMED.fullmatch(text)
     port = int(found["port"]) if found and found["port"] else None
-    if found is None or (port is not None and not 0 < port < 65536):
-        raise Refusal(f"{text!r} is no address; USER@NAME is expected", "sparkrig onboard nvidia@spark-a.local")
+    if port is not None and not 0 < port < 65536:
+        raise Refusal(
+            f"{text!r} has port {port}; one from 1 to 65535 is expected", f"an address such as {EXAMPLE}:22"
+        )
+    if found is None:
+        raise Refusal(f"{text!r} is no address; USER@NAME is expected", f"an address such as {EXAMPLE}")
     return Address(found["host"], found["user"], port)

@@ -11,7 +11,10 @@ from sparkrig.text import listed
 
 # Factory names as they are seen in the field: spark-1a2b, gx10-9641 (ASUS), promaxgb10-... (Dell), zgx-... (HP)
 _LIKELY = re.compile(r"spark|gx10|gb10|promax|zgx|thinkstationpgx|edgexpert|atom|gn100", re.IGNORECASE)
-_BY_HAND = "sparkrig onboard USER@ADDRESS; the Spark's own screen shows its name at the first start"
+_BY_HAND = (
+    "sparkrig onboard USER@ADDRESS; the Spark's screen shows its name at the first start, and without one your "
+    "router lists it, or `hostname` tells it in a session that you have there"
+)
 
 
 @dataclass(frozen=True, order=True)

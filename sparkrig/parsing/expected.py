@@ -29,7 +29,7 @@ def value(schema: Schema, shapes: Mapping[str, str]) -> str:
     if allowed := schema.get("enum", [schema["const"]] if "const" in schema else []):
         return _or([each if isinstance(each, str) else json.dumps(each) for each in allowed])
     if inner := schema.get("items"):
-        return f"a list, each {value(inner, shapes)}"
+        return f"a list in [], each {value(inner, shapes).removesuffix(' or None')}"
     if names := schema.get("patternProperties"):
         ((name, inner),) = names.items()
         return f"a mapping of {shapes[name]} to {value(inner, shapes)}"

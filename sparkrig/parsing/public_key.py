@@ -19,6 +19,6 @@ def fault(key: str) -> str:
     try:
         data = base64.b64decode(rest.partition(" ")[0], validate=True)
     except binascii.Error:
-        return f"what stands behind {kind} is no base64"
+        return f"what stands behind {kind} is no key; the row of ~/.ssh/id_ed25519.pub or its like is expected"
     named = data[4 : 4 + int.from_bytes(data[:4])]  # RFC 4253, 6.6: the type is there again
     return "" if named == kind.encode() and len(data) > len(named) + _SHORTEST else f"this is no whole {kind} key"

@@ -39,10 +39,14 @@ _AT_ONCE = 64  # hosts; each takes a key exchange, and some of the 1024 files th
 
 
 class _Answer(Exception):
-    """A message that may be the words of a host: in one line, made plain and cut to a limit."""
+    """A message that may be the words of a host: in one line, made plain and cut to a limit.
 
-    def __init__(self, text: str) -> None:
+    cure: what to try where it is another thing than for any host; empty for that.
+    """
+
+    def __init__(self, text: str, cure: str = "") -> None:
         super().__init__(plain(text[:_SAID]))
+        self.cure = cure
 
 
 class Lost(_Answer):

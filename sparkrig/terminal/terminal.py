@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from typing import IO, Any
 
@@ -103,7 +105,17 @@ class _Plain(logging.Filter):
 
 
 def _show(error: click.ClickException, file: IO[Any] | None = None) -> None:
-    echo(f"Error: {error.format_message()}", file=file, err=True)
+    for line in _rows(f"Error: {error.format_message()}", sys.stderr):
+        echo(line, file=file, err=True)
+
+
+def _rows(said: str, to: IO[Any]) -> list[str]:
+    """A sentence on the lines of a terminal that is too narrow for it; what is to be typed stays on one."""
+    wide = shutil.get_terminal_size().columns
+    if not to.isatty() or len(said) <= wide or "\n" in said:
+        return [said]
+    what, *typed = re.split(r"(?<=[.;?]) (?=[Tt]ry: )", said, maxsplit=1)
+    return [*textwrap.wrap(what, wide, break_long_words=False, break_on_hyphens=False), *typed]
 
 
 def _show_usage(error: click.UsageError, file: IO[Any] | None = None) -> None:

@@ -367,7 +367,7 @@ def document(name: str, found: Prospect) -> UpdatedHost:
         kernels_without_module=plan.bare if plan else (),
         firmware=found.parts,
         steps=found.steps,
-        refusals=[refusal.told for refusal in found.refusals],
+        refusals=[refusal.of(name).told for refusal in found.refusals],
         warnings=found.warnings,
         firmware_notes=found.notes,
         seconds=found.seconds,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,10 +71,10 @@ def test_one_that_was_never_deployed_wants_everything(pristine: Pair) -> None:
 
 
 def typed_at(guest: Guest, cure: str) -> None:
-    """A cure as a person types it on the host that it names."""
-    where, _, command = cure.partition(": ")
-    assert where == f"on {guest.node}"
-    guest.output(command.partition("; then here")[0].removesuffix(", and reboot"))
+    """A cure as a person types it here: ssh hands its last word to the host that it names."""
+    program, *place, command = shlex.split(cure.partition("; then here")[0].removesuffix(", and reboot"))
+    assert program == "ssh" and str(ssh_port(guest.node)) in place
+    guest.output(command)
 
 
 def test_two_sparks_with_one_machine_id(deployed: Pair, seen: Seen) -> None:
@@ -172,8 +173,8 @@ def test_a_clock_that_is_wrong(deployed: Pair, seen: Seen) -> None:
     assert code == 2
     assert set(roots(report)) == {"spark-b host.clock"}
     root = roots(report)["spark-b host.clock"]
-    assert root["found"].startswith("the clock is 7") and root["cure"].startswith("timedatectl")
-    assert report["next"].startswith("Next, on spark-b: timedatectl")
+    assert root["found"].startswith("the clock is 7") and "timedatectl" in root["cure"]
+    assert report["next"] == f"Next: {root['cure']}" and root["cure"].startswith("ssh ")
     seen(root["found"])
 
 

@@ -117,7 +117,7 @@ ONE_FAULT = {
         "preflight",
         (r"^clock .*$", "clock 1000.5"),
         "host.clock",
-        "timedatectl; sudo systemctl restart",
+        "ssh spark-b 'timedatectl; sudo systemctl restart",
     ),
     "a driver that is not loaded": (
         "gpu",

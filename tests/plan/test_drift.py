@@ -132,7 +132,7 @@ def test_a_host_that_is_down_hides_no_drift_of_the_other(desk: Desk) -> None:
     [
         (
             ["--limit", "@fake/spark-x"],
-            "there is no host @fake/spark-x in the inventory. Try: --limit @fake/spark-",
+            "there is no host @fake/spark-x in the inventory. Try: the same with @fake/spark-",
         ),
         (
             ["--since", "no-such.json"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,8 @@ def test_ports_of_networkd_are_refused_with_the_file_that_gives_them_away(deploy
     assert (run.code, run.changes) == (1, []) and "Traceback" not in run.stderr
     said = " ".join(run.stderr.split())
     assert "NetworkManager does not manage enp1s0f0np0 and enP2p1s0f0np0: netplan gives " in said
-    assert f"'{handover.text(PORTS)}' | sudo install -m 600 /dev/stdin {handover.FILE} && sudo netplan gen" in said
+    cure = f"'{handover.text(PORTS)}' | sudo install -m 600 /dev/stdin {handover.FILE} && sudo netplan gen"
+    assert shlex.quote(cure)[1:-1] in said, "as one word, for the shell of the Spark"
 
 
 def test_after_the_cure_the_deploy_goes_through(deploy: Deploy) -> None:

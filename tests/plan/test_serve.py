@@ -347,7 +347,7 @@ def test_a_file_of_the_server_that_cannot_be_written_is_refused_before_any_chang
     run = deploy([replace(a, seen=barred(a.seen, row)), b], "-y", *MODEL, file=FILE)
     assert run.code == 1
     assert f"Refused: {served.SERVICE} is immutable (chattr +i). " in run.stderr, tail(run)
-    assert f"Try: sudo chattr -i {served.SERVICE}" in run.stderr
+    assert f"Try: ssh spark-a sudo chattr -i {served.SERVICE}" in run.stderr
     assert run.changes == [] and "Traceback" not in run.stderr
     (a, b) = hosts(serving(SOLO, "a", 1, False), serving(SOLO, "b", 1, False))
     settled = deploy([replace(a, seen=barred(a.seen, row)), b], "-y", *MODEL, file=FILE)

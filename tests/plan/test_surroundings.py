@@ -40,13 +40,13 @@ SPARKRIG = str(Path(sys.executable).with_name("sparkrig"))
 CODES = (0, 1, 2, 3)
 # no lab is started, no question is asked, and no name is looked up
 INSTEAD = {
-    "apply": ["inventories/pair.py", "--yes"],
+    "apply": ["inventories/sparks.py", "--yes"],
     "lab": ["status"],
-    "support": ["inventories/pair.py", "--yes", "--output", "NEW"],
-    "unlock": ["inventories/pair.py", "--yes"],
+    "support": ["inventories/sparks.py", "--yes", "--output", "NEW"],
+    "unlock": ["inventories/sparks.py", "--yes"],
     "explain": [],
-    "serve": ["inventories/pair.py", "--for", "coding", "--dry"],
-    "schedule": ["inventories/pair.py", "--remove"],
+    "serve": ["inventories/sparks.py", "--for", "coding", "--dry"],
+    "schedule": ["inventories/sparks.py", "--remove"],
     "mcp": ["NOWHERE"],
 }
 # verbs with an inventory that wait for no host
@@ -77,7 +77,7 @@ class Place:
         _, _, *words = shlex.split(_VERBS[verb].example)
         known = {
             "NEW": str(self.folder / f"{next(self.numbers)}.tar.gz"),  # its own names are of one second
-            "inventories/pair.py": str(self.folder / "sparks.py"),
+            "inventories/sparks.py": str(self.folder / "sparks.py"),
             "http://spark-a:8000": f"http://127.0.0.1:{self.ports[0]}",
             "nvidia@spark-a.local": f"nvidia@127.0.0.1:{self.ports[0]}",
         }
@@ -162,7 +162,7 @@ def test_a_wait_that_is_none_is_refused_by_the_verbs_that_wait(place: Place) -> 
 
     def holds(verb: str) -> None:
         done = place.typed(verb, env={"SPARKRIG_WAIT_S": "nan"})
-        if "inventories/pair.py" in _VERBS[verb].example and verb not in AT_ONCE:
+        if "inventories/sparks.py" in _VERBS[verb].example and verb not in AT_ONCE:
             sentence(done, "SPARKRIG_WAIT_S is 'nan', and seconds from 0 to 86400 are expected")
         else:
             as_plain(place, verb, done)

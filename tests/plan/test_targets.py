@@ -37,7 +37,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_first_change(deploy
         run = deploy(fresh(half, row), "-y")
         assert run.code == 1
         (said,) = [line for line in run.stderr.splitlines() if "Refused: " in line]
-        assert f"spark-{half}]" in said and what in said and f"Try: {cure}" in said
+        assert f"spark-{half}]" in said and what in said and f"Try: ssh spark-{half} {cure}" in said
         assert run.changes == [] and len(run.sent) == 2, "one look each, as ever"
 
     each_row([(half, *row) for half in "ab" for row in ROWS.values()], refused)

@@ -268,7 +268,7 @@ def test_a_spark_behind_by_packages_that_apt_does_not_offer_is_not_up_to_date(de
     done = desk.has(pair(*seen)).typed("update", "--check")
     said = " ".join(done.out.split())
     assert done.code == 2 and "Nothing to update" not in said, done
-    assert "has dgx-dashboard 0.29.1, and apt offers nothing try: sudo apt-get update" in said
+    assert "has dgx-dashboard 0.29.1, and apt offers nothing try: ssh spark-a sudo apt-get update" in said
     assert host(desk.typed("update", "--check", "--json"), A)["not_offered"] == ["dgx-dashboard 0.29.1"]
     held = look("sparketa", "a", "held dgx-dashboard", releases=rows)  # as its owner wants it
     assert desk.has(pair(held, seen[1])).typed("update", "--check").code == 0

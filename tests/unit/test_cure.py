@@ -572,6 +572,21 @@ def test_a_deploy_that_is_printed_is_a_file_wherever_it_is_printed(
     each_row(rows, holds)
 
 
+def test_a_command_for_a_host_is_typed_here_over_ssh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pasted where one stands, it would lift the holds of one's own machine."""
+    monkeypatch.setitem(cure.LOGINS, "spark-a", "-p 2299 nvidia@spark.local")
+    held = cure.on_host("held=$(apt-mark showhold); sudo apt-get update", ", and reboot")
+    typed = cure.from_here(held, "spark-a")
+    assert typed.command == "ssh -p 2299 nvidia@spark.local 'held=$(apt-mark showhold); sudo apt-get update'"
+    assert typed == f"{typed.command}, and reboot" and typed.here
+    assert cure.from_here(held.for_host("spark-b"), "spark-a").command.startswith("ssh spark-b ")
+    assert cure.from_here(held, "@local").command == held.command
+    for each in (cure.deploy(), "look at its screen"):
+        assert cure.from_here(each, "spark-a") == each
+    monkeypatch.setattr(cure, "LISTED", [False])
+    assert cure.from_here(held, "spark-a").command.startswith("ssh -t -p 2299 ")
+
+
 def test_a_cure_knows_what_of_it_is_a_command() -> None:
     """Its text is what is shown; nothing is read back from it."""
     seen = cure.on_host("ip -4 addr", "; then run the deploy again")

@@ -44,7 +44,8 @@ def test_the_page_is_current() -> None:
 
 
 def test_every_kind_of_check_has_its_cure_tried_or_says_why_not() -> None:
-    assert {kind.name for kind in KINDS} == set(CURES)
+    lacking = "tests/faults/cures.yaml: a row for each kind of check, a state that breaks it or why there is none"
+    assert {kind.name for kind in KINDS} == set(CURES), lacking
     tried = {name: rows for name, rows in CURES.items() if not isinstance(rows, str)}
     assert all(kind(each.id).name == name for name, rows in tried.items() for each in rows)
 

@@ -108,7 +108,12 @@ def test_the_way_to_a_missing_file_is_named_from_any_folder(
         ("a b", "inventories/sparks.py", "ls inventories, or sparkrig onboard, which writes it$"),
         ("a b/tests/state", "inventories/none.py", f"ls {near}$"),
         ("a b/tests/state", "inventories/pair.py", f"cd {place}, where it is$"),
-        (".", "inventories/pair.py", "sparkrig init sparks, "),
+        (".", "inventories/pair.py", "sparkrig init sparks, which makes a project with inventories$"),
+        (
+            ".",
+            "inventories/sparks.py",
+            "sparkrig init sparks, .*; sparkrig onboard, typed there, writes sparks.py$",
+        ),
     ):
         monkeypatch.chdir(tmp_path / folder)
         with pytest.raises(SettingsError, match=f"try: {way}"):
@@ -163,6 +168,33 @@ def test_checked_stops_pyinfra_with_one_sentence(
         assert word in str(caught.value)
     assert "hunter2" not in str(caught.value)
     assert caught.value.__suppress_context__
+
+
+_LIST = "from sparkrig.inventory import checked\nsparks = checked(['a'], __file__)\n"
+
+
+@pytest.mark.parametrize(
+    "line", ["login_passwords = False", "firewall_allow = ('8000', 'ssh')", "ssh_user: str = 'me'"]
+)
+def test_a_setting_beside_the_list_of_hosts_is_refused(tmp_path: Path, line: str) -> None:
+    """Python takes it, no host gets it, and of a list pyinfra makes hosts that it connects to."""
+    file = write(tmp_path, f"{_LIST}\n{line}\n", {"all": STRICT})
+    with pytest.raises(SettingsError, match=r"line 4 sets \w+ for no host: .* Edit .*pair\.py"):
+        load(file)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["cluster = ['b', ('c', {})]", "fabric = {}\n_data = fabric", "mine = 5", "_all = []\ncluster = list(_all)"],
+)
+def test_a_group_and_a_value_that_is_read_may_have_any_name(tmp_path: Path, line: str) -> None:
+    assert "a" in load(write(tmp_path, f"{_LIST}{line}\n", {"all": STRICT}))
+
+
+@pytest.mark.parametrize("slip", ["mut = 1500", "mtu = 'jumbo'"])
+def test_a_slip_in_group_data_names_its_own_file(tmp_path: Path, slip: str) -> None:
+    with pytest.raises(SettingsError, match=r"Edit \S*group_data/all\.py "):
+        load(write(tmp_path, _LIST, {"all": f"{STRICT}{slip}\n"}))
 
 
 INVENTORIES = Path(__file__).resolve().parent.parent.parent / "inventories"

@@ -47,10 +47,12 @@ def test_a_new_file_is_of_the_shape_that_is_shipped() -> None:
     shipped = (ROOT / "inventories" / "solo.py").read_text()
     plain = re.sub(r"^ +(?:#|\"watch).*\n|  #.*", "", shipped, flags=re.MULTILINE)
     body = plain[plain.index("from ") :]
-    assert (
-        made
-        == f'"""Our Sparks. Edit it as you like, then: pyinfra inventories/mine.py deploys/cluster.py"""\n\n{body}'
+    assert made.startswith(
+        '"""Our Sparks. Edit it as you like, then: pyinfra inventories/mine.py deploys/cluster.py'
     )
+    assert made.endswith(f'"""\n\n{body}')
+    settings = re.findall(r'^ +(?:# )?("(?!ssh_).*,  # .*)$', shipped, re.MULTILINE)
+    assert len(settings) == 8 and all(f"\n    {line}\n" in made for line in settings), "the same beside each host"
 
 
 def test_the_solo_inventory_becomes_a_pair_and_keeps_its_comments() -> None:
@@ -59,7 +61,7 @@ def test_the_solo_inventory_becomes_a_pair_and_keeps_its_comments() -> None:
     made = file.with_data(made, "spark-a", {"pair": "sparks", "fabric": {"enp1s0f0np0": "192.168.100.11/24"}})
     made = file.stopped_together(made)
     assert [line for line in text.splitlines() if line not in made.splitlines()] == []
-    assert "# as you would type it after ssh; never a fabric address" in made
+    assert "# its name or address alone; never a fabric address" in made
     assert hosts(made) == [
         (
             "spark-a",

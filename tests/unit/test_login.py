@@ -37,6 +37,10 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "a misspelt setting": ({"ssh_usr": "nvidia"}, ["no login setting ssh_usr; did you mean ssh_user?"]),
     "a port in words": ({"ssh_port": "abc"}, ["ssh_port is expected to be a whole number"]),
     "a port that is none": ({"ssh_port": True}, ["ssh_port is expected to be a whole number"]),
+    "a user in the address": (
+        {"ssh_hostname": "nvidia@spark-a.local"},
+        ["the name or address alone is expected", "ssh_user = 'nvidia' beside it"],
+    ),
     "no address": ({"ssh_hostname": None}, ["ssh_hostname is expected to be a text"]),
 }
 
@@ -98,9 +102,9 @@ def test_a_strict_login_with_a_key_passes() -> None:
 @pytest.mark.parametrize(
     ("data", "command"),
     [
-        (SAFE, "Try: ssh -o StrictHostKeyChecking=ask nvidia@spark-a.local true and"),
-        ({}, "Try: ssh -o StrictHostKeyChecking=ask spark-a true and"),
-        ({"ssh_port": 2211}, "Try: ssh -o StrictHostKeyChecking=ask -p 2211 spark-a true and"),
+        (SAFE, "Try: ssh -o StrictHostKeyChecking=ask nvidia@spark-a.local true;"),
+        ({}, "Try: ssh -o StrictHostKeyChecking=ask spark-a true;"),
+        ({"ssh_port": 2211}, "Try: ssh -o StrictHostKeyChecking=ask -p 2211 spark-a true;"),
         ({"ssh_known_hosts_file": "/my keys"}, """-o 'UserKnownHostsFile="/my keys"' spark-a true"""),
     ],
 )
@@ -113,9 +117,9 @@ def test_the_way_to_take_a_new_key(data: dict[str, Any], command: str) -> None:
 @pytest.mark.parametrize(
     ("data", "command"),
     [
-        (SAFE, "ssh-keygen -R spark-a.local then ssh "),
-        ({"ssh_port": 2211}, "ssh-keygen -R '[spark-a]:2211' then ssh "),
-        ({"ssh_known_hosts_file": "/keys"}, "ssh-keygen -f /keys -R spark-a then ssh "),
+        (SAFE, "ssh-keygen -R spark-a.local; ssh "),
+        ({"ssh_port": 2211}, "ssh-keygen -R '[spark-a]:2211'; ssh "),
+        ({"ssh_known_hosts_file": "/keys"}, "ssh-keygen -f /keys -R spark-a; ssh "),
     ],
 )
 def test_the_way_on_after_a_factory_re_install(data: dict[str, Any], command: str) -> None:
@@ -142,7 +146,7 @@ def test_openssh_itself_forgets_what_the_sentence_names(tmp_path: Path) -> None:
     key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDHqPAK6OhEwKzKIHUlbmYWlhfGqPGBLoKwvJlNFgC1m"
     known.write_text(f"[spark-a.local]:2211 {key}\nspark-b {key}\n")
     sentence = login.changed_key("spark-a", {**SAFE, "ssh_port": 2211, "ssh_known_hosts_file": str(known)})
-    command = sentence.partition("Try: ")[2].partition(" then ")[0]
+    command = sentence.partition("Try: ")[2].partition("; ")[0]
     subprocess.run(command, shell=True, check=True, capture_output=True)
     assert known.read_text() == f"spark-b {key}\n"
 

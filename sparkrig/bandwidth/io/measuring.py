@@ -60,7 +60,7 @@ class Measuring:
         for meeting in self._meetings.values():
             meeting.running = None
         self._open.close()
-        if not self._live:
+        if not self._live and self._edges:  # else nothing was reached, and there is no figure
             self._console.print(self._figures())
 
     def step(self, what: str) -> None:

@@ -12,10 +12,10 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
-from sparkrig.cure import OnHosts, cure_of
+from sparkrig.cure import OnHosts, cure_of, from_here
 from sparkrig.drift import findings
 from sparkrig.drift.drift import Acceptance, Host, Report, Row
-from sparkrig.drift.findings import Finding, Mend
+from sparkrig.drift.findings import Finding, Mend, Way
 from sparkrig.render.findings import ASCII_SIGNS, SIGNS, STYLES, Shade
 from sparkrig.render.folded import cured, hanging
 from sparkrig.render.names import PIECES, Names
@@ -132,6 +132,10 @@ class _Drawn:
         if isinstance(cure.run, OnHosts) and len(cure.run.hosts) > _LIMITS and not self.everything:
             first, *others = cure.run.hosts
             return self._command(f"mends {first}, and so on for {len(others)} more: ", cure.on(first))
+        if not mend.typed and cure.command:
+            first, *others = mend.hosts
+            label = f"try, and so for {listed(self.names.few(others))}: " if others else "try: "
+            return self._command(label, from_here(cure, first))
         return self._command(self._verb(mend), mend.cure)
 
     def _command(self, label: str, cure: str, indent: str = "") -> Iterator[Text]:
@@ -180,7 +184,7 @@ class _Drawn:
             who = "" if one else f"{listed(self.names.few(way.hosts))}: "
             want = Text.assemble(("; want: ", "dim"), way.row.want) if one or len(wants) > 1 else ""
             unknown = "unknown: " if way.row.status == "unknown" else ""
-            meta = "".join(f"{self.glyphs.dot}{each}" for each in self._meta(way.row))
+            meta = "".join(f"{self.glyphs.dot}{each}" for each in self._meta(way))
             yield Text.assemble(_INDENT, (who, "bold"), unknown, self._found(way.row), want, (meta, "dim"))
         if len(finding.ways) > len(shown):
             more = [host for way in finding.ways[len(shown) :] for host in way.hosts]
@@ -191,9 +195,10 @@ class _Drawn:
             return row.found
         return f"{row.found[:_FOUND].rsplit(' ', 1)[0]} ... (more with --all)"
 
-    def _meta(self, row: Row) -> Iterator[str]:
+    def _meta(self, way: Way) -> Iterator[str]:
+        row, deployed = way.row, any(host.deployed for host in self.report.hosts if host.name in way.hosts)
         if row.moved:
-            yield f"{row.moved} moved"
+            yield f"{row.moved} moved" if deployed or row.moved != "declaration" else "no deploy is recorded"
         if row.odd:
             yield "differs from most"
         if row.since and row.since < self.report.started:

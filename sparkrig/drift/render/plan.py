@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from sparkrig.cure import from_here
 from sparkrig.drift.plan import Planned, Step, roughly
 from sparkrig.render.folded import cured, wrapped
 from sparkrig.runs.change import KINDS, Change, few
@@ -54,6 +55,8 @@ def total(made: Mapping[str, Planned], patience: Mapping[str, float]) -> str:
     """`2 hosts, 34 changes, about 3 min`; hosts that a run cannot change are counted apart."""
     due = {name: planned for name, planned in made.items() if planned.due}
     parts = [f"{len(made)} host{'' if len(made) == 1 else 's'}"]
+    if all(planned.unread for planned in made.values()):
+        return f"{parts[0]}, none read"
     count = sum(planned.count for planned in due.values())
     held_up = any(planned.held_up and planned.steps for planned in made.values())
     none = "nothing is done" if held_up else "nothing to change"
@@ -75,7 +78,7 @@ def _host(sheet: Sheet, name: str, planned: Planned, patience: float, *, everyth
     if planned.refusals:
         sheet.put(f"{name}: refused", "bold red")
         for refusal in planned.refusals:
-            _cure(sheet, refusal.what, refusal.cure)
+            _cure(sheet, refusal.what, from_here(refusal.cure, name))
         return
     if not planned.steps:
         sheet.put(f"{name}: as declared", "green")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from sparkrig.cure import deploy, quoted_path
+from sparkrig.cure import deploy, quoted_path, verb
 from sparkrig.drift.plan import Planned
 from sparkrig.onboarding.io.newcomer import Asked, Entrance
 from sparkrig.refusal import Refusal
@@ -214,7 +214,8 @@ def unread_hosts(unread: Mapping[str, Exception], role: str) -> Lost:
     """That hosts cannot be read, and which role they have."""
     from sparkrig.ssh.remote import Lost
 
-    return Lost("; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items()))
+    said = "; ".join(f"{host}{role} cannot be read: {answer}" for host, answer in unread.items())
+    return Lost(said, verb("doctor", "access"))  # of those, not of the new one
 
 
 def asked_of(hosts: Sequence[str], book: Book, title: str) -> dict[str, State | Failed | Lost]:

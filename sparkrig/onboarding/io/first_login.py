@@ -174,7 +174,10 @@ def _lost(at: Target) -> Iterator[None]:
         why = ", ".join(str(each.args[-1]).lower() for each in error.errors.values())
         raise Lost(f"{where} cannot be reached ({why})") from None
     except socket.gaierror as error:
-        raise Lost(f"{at.host} cannot be resolved ({error.strerror})") from None
+        said = f"{at.host} cannot be resolved ({error.strerror})"
+        raise Lost(
+            said, "sparkrig onboard, which searches this network, or its IP address in that place"
+        ) from None
     except (OSError, EOFError, SSHException) as error:
         why = str(getattr(error, "strerror", None) or error or "it closed the connection").lower()
         raise Lost(f"{where} cannot be reached ({why})") from None

@@ -185,10 +185,13 @@ def compare(at: Target, shown: HostKey, asked: Asked, known: Sequence[HostKey] =
     what = "is known here by another key" if known else "is not known here yet"
     terminal.echo(f"{at.entry} {what}. It shows this {shown.short} host key:\n", err=True)
     terminal.echo(f"    {shown.fingerprint}\n", err=True)
-    terminal.echo("On the Spark's own screen, or over a way in that you trust already, type:\n", err=True)
+    terminal.echo("On the Spark's own screen, or from a machine that logged in there before, type:\n", err=True)
     terminal.echo(f"    {shown.console}\n", err=True)
     if not terminal.confirm("Is it the same there?"):
-        raise Refusal("the host key was not confirmed, and nothing was written", "look at the Spark's screen")
+        compare_there = (
+            f"on the Spark's own screen, or from a machine that logged in there before: {shown.console}"
+        )
+        raise Refusal("the host key was not confirmed, and nothing was written", compare_there)
 
 
 def know(at: Target, key: HostKey, before: Target | None = None) -> None:

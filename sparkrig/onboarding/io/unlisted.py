@@ -98,6 +98,7 @@ def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     """The text of an inventory that declares hosts as they are found. Raises Refusal, as where one is not read."""
     from sparkrig import inventory
     from sparkrig.facts.spark import Spark
+    from sparkrig.host.identity import is_spark
     from sparkrig.onboarding import declaring
     from sparkrig.ssh import session
 
@@ -112,6 +113,10 @@ def declared(words: Sequence[str], again: str, file: PurePath) -> str:
     seen = {name: answer for name, answer in answers.items() if not isinstance(answer, Exception)}
     for name in answers.keys() - seen.keys():
         raise Refusal(f"{name} could not be read: {answers[name]}", f"sparkrig doctor {quoted(*words)} access")
+    for name, state in seen.items():
+        spark, evidence = is_spark(state.identity)
+        if not spark:
+            terminal.echo(f"Warning: {name} is no DGX Spark: {evidence}. Try: check the address", err=True)
     text, place = declaring.inventory(file, data, seen), TEMPLATES / "project" / file
     try:
         inventory.fleet_of(text, place)

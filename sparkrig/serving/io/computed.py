@@ -15,6 +15,7 @@ from sparkrig.serving.io import catalogue_files, checkpoint_source
 from sparkrig.serving.model import Catalogue, Model
 from sparkrig.serving.purposes import PURPOSES
 from sparkrig.terminal import terminal
+from sparkrig.text import listed
 
 
 def kept(name: str, known: Catalogue) -> Model | None:
@@ -53,7 +54,12 @@ def _named(made: Model, known: Catalogue) -> Model:
 
 
 def _unknown(name: str, known: Catalogue) -> Refusal:
-    near = known.near(name)
+    begin = [each for each in sorted(known.models) if name and each.startswith(name.lower())]
+    if len(begin) > 1:
+        return Refusal(
+            f"{len(begin)} models begin with {name}: {listed(begin)}", "sparkrig models show, and one of them"
+        )
+    near = begin or known.near(name)
     cure = f"sparkrig models show {quoted(near[0])}" if near else "sparkrig models"
     if name in PURPOSES:
         cure = f"sparkrig models --for {quoted(name)}"

@@ -38,7 +38,7 @@ def rows(figures: Figures | Unread) -> Iterator[tuple[str, Text]]:
         yield "state", Text(f"not read: {figures.unread}", "red")
         return
     spark, box = figures.spark, figures.containers
-    yield "spark", Text(spark.vendor)
+    yield "machine", Text(spark.vendor)
     yield "system", Text(f"DGX OS {spark.dgx_os or '?'}, kernel {spark.kernel}")
     version = (figures.driver.version or "none").split("-")[0]
     yield "driver", Text(f"{version}, {figures.driver.held} packages held")
@@ -52,7 +52,7 @@ def rows(figures: Figures | Unread) -> Iterator[tuple[str, Text]]:
         style = "yellow" if aspect.status == "unknown" else "red"
         yield "differs", Text(f"{aspect.id}: {aspect.found} (declared: {aspect.want})", style)
     if len(figures.differs) > _MOST:
-        yield "differs", Text(f"{len(figures.differs) - _MOST} more", "red")
+        yield "differs", Text(f"{len(figures.differs) - _MOST} more, which sparkrig drift shows", "red")
 
 
 def _rail(rail: Rail, differs: list[Differs]) -> Text:

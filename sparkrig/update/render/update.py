@@ -8,6 +8,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from sparkrig.cure import from_here
 from sparkrig.drift.plan import roughly
 from sparkrig.drift.render.plan import Sheet
 from sparkrig.host.upgrade import Move
@@ -58,7 +59,7 @@ def _host(sheet: Sheet, name: str, found: Prospect) -> None:
         return
     for refusal in found.refusals:
         sheet.put(f"would not begin: {refusal.what}", "red", 2, 4)
-        sheet.cure(refusal.cure, indent=4)
+        sheet.cure(from_here(refusal.cure, name), indent=4)
     for warning in found.warnings:
         sheet.put(f"note: {warning}", "yellow", 2, 4)
     rows = [*_rows(found)]

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 from sparkrig.cure import quoted_path
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import project, terminal
-from sparkrig.text import listed, plain, reason
+from sparkrig.text import listed, plain, reason, some
 
 if TYPE_CHECKING:
     from sparkrig.drift.drift import Report
     from sparkrig.watch.schedule import Known, Problem, Schedule, State
 
+_NAMED = 4  # hosts
 _SAID = 300  # characters of what drift complains of
 
 
@@ -31,7 +32,8 @@ def run(inventory: Path) -> int:
     asked = schedule_files.schedule(inventory)
     if asked is None:
         raise Refusal(
-            f"nothing is scheduled for {inventory}", f"sparkrig schedule {quoted_path(inventory)} --every 1h"
+            f"nothing is scheduled for {inventory}",
+            f"sparkrig schedule {quoted_path(inventory)} --every 1h, and with --now behind it where no systemd is",
         )
     with schedule_files.alone(inventory):
         before = schedule_files.state(inventory)
@@ -48,7 +50,9 @@ def run(inventory: Path) -> int:
         state = _told(asked, before.model_copy(update={"ran": ran}), after)
         schedule_files.keep_state(inventory, state)
     outcome = judgement.told(report.counts.model_dump()) if report else f"failed: {trouble}"
-    terminal.echo(f"{inventory.name}: {outcome}")
+    unread = [host.name for host in report.hosts if host.unread is not None] if report else []
+    why = f" ({some(unread, _NAMED)}; sparkrig drift {quoted_path(inventory)} says why)" if unread else ""
+    terminal.echo(f"{inventory.name}: {outcome}{why}")
     return 1 if trouble or state.unsent else 0
 
 

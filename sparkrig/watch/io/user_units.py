@@ -30,7 +30,7 @@ def manager() -> None:
     if why:
         raise Refusal(
             f"systemd has no user manager here that answers ({why})",
-            "sparkrig docs scheduling, which has a line for cron",
+            "the same with --every 1h --now, and that with --now alone in a crontab (sparkrig docs scheduling)",
         )
 
 

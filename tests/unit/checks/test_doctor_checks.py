@@ -293,7 +293,7 @@ REASONS = {
         login.changed_key(B, WHERE),
         "ssh",
         "Its host key is not the one that is known",
-        "ssh-keygen -R 10.0.0.7 then ssh -o Str",
+        "ssh-keygen -R 10.0.0.7; ssh -o Str",
     ),
     "wrong key": (
         "Authentication error (username=nvidia) (failed)",
@@ -313,7 +313,7 @@ REASONS = {
         "Could not resolve 10.0.0.7 (Name or service not known)",
         "ssh",
         "Could not",
-        "ping -c 3 10.0.0.7",
+        "sparkrig onboard, which searches",
     ),
     "another": ("Could not connect (10.0.0.7 port 22: what)", "ssh", "Could not", "ssh nvidia@10.0.0.7 true"),
     "no key": ("No such private key file: /no/such/key", "ssh", "No such private", "ls -l ~/.ssh"),
@@ -344,6 +344,13 @@ def test_why_a_host_was_not_read(why: str, step: str, found: str, cure: str) -> 
     assert [check.status for check in checks].count("skipped") == 2 - before
 
 
+def test_each_way_in_which_a_login_fails_has_a_cause_of_its_own() -> None:
+    """A host that refuses is on, and a name that does not resolve is no matter of keys."""
+    ways = ("unknown key", "changed key", "wrong key", "refused", "no name", "silent")
+    causes = {way: access.unread(B, WHERE, REASONS[way][0])[0].cause for way in ways}
+    assert all(causes.values()) and len({*causes.values()}) == len(ways), causes
+
+
 def test_this_machine_is_not_said_to_be_off() -> None:
     for why in (login.IN_CONTAINER, login.UNDER_SUDO):
         told, *rest = access.unread(B, {login.HERE: "nvidia"}, str(why))
@@ -355,6 +362,15 @@ def test_who_is_not_root_is_told_once() -> None:
     found = checks_of(declared.identity(uid=1000))
     assert set(told(found)) == {"spark-b access.sudo", "spark-b identity.spark"}
     assert followers(found) == {"spark-b identity.spark": "spark-b access.sudo"}
+
+
+def test_of_what_is_no_spark_nothing_else_is_told() -> None:
+    """A laptop would be told to install the driver and docker of a Spark."""
+    laptop = declared.identity(pci=("10de:1eb8",), gpu=())
+    for fleet_ in (fleet(), fleet(allow_non_spark=True)):
+        found = told(checks_of(lambda seen: declared.no_device(laptop(seen)), fleet=fleet_))
+        there = [each for each in found if each.startswith(B)]
+        assert (there == [f"{B} identity.spark"]) is (fleet_[B].allow_non_spark is False), there
 
 
 # --- hosts that differ

@@ -88,6 +88,22 @@ def test_a_terminal_has_tables_where_they_fit_and_lists_elsewhere(
     assert max(map(len, text.splitlines())) <= width
 
 
+def test_a_line_of_code_stays_whole_on_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of a line that is wrapped would be copied as a command."""
+    pages: list[str] = []
+    monkeypatch.setattr("sparkrig.terminal.terminal.own_page", pages.append)
+    monkeypatch.setattr("rich.console.Console.is_terminal", True)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert asked("plan").exit_code == 0
+    code = re.findall(r"^```\w*\n(.*?)^```", (docs.FOLDER / "plan.md").read_text(), re.MULTILINE | re.DOTALL)
+    lines = {line.rstrip() for line in re.sub(r"\x1b\[[0-9;]*m", "", pages[0]).splitlines()}
+    assert code and all(line.rstrip() in lines for block in code for line in block.splitlines())
+
+
+def test_a_word_of_a_heading_leads_to_its_section() -> None:
+    assert asked("firewall").output.endswith("Try: sparkrig docs 'access#firewall'\n")
+
+
 def test_a_link_is_the_command_that_follows_it() -> None:
     followed = {
         "[safety.md](safety.md#the-journal)": "`sparkrig docs safety#the-journal`",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import tomllib
-from importlib.metadata import version
+from importlib.metadata import PathDistribution, version
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,24 @@ def test_it_pins_the_version_that_made_it(made: Path) -> None:
     locked = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["dev"]
     assert next(row for row in document["dependency-groups"]["test"] if "testinfra" in row) in locked
     assert project.made_by(made) == version("sparkrig")
+
+
+def test_one_that_came_from_git_is_pinned_to_its_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No index has it, and pip would look there."""
+    origin = {"url": "https://git.example/sparkrig", "vcs_info": {"vcs": "git", "commit_id": "abc123"}}
+    monkeypatch.setattr(PathDistribution, "read_text", lambda *_: json.dumps(origin))
+    assert init(tmp_path / "sparks").exit_code == 0
+    document = tomllib.loads((tmp_path / "sparks" / "pyproject.toml").read_text())
+    pinned = "sparkrig[onboard,report] @ git+https://git.example/sparkrig@abc123"
+    assert document["project"]["dependencies"] == [pinned]
+
+
+def test_pip_installs_a_project_and_its_job_leaves_the_home_of_the_runner_alone(made: Path) -> None:
+    """setuptools takes no folder with two packages (flat layout); a self-hosted runner has a home that stays."""
+    document = tomllib.loads((made / "pyproject.toml").read_text())
+    assert document["tool"]["setuptools"] == {"py-modules": []}
+    job = (made / ".github" / "workflows" / "drift.yml").read_text()
+    assert "~/.ssh/" not in job and job.index('export HOME="$RUNNER_TEMP/') < job.index(".ssh/id_ed25519")
 
 
 def test_nothing_is_overwritten_and_then_nothing_is_written(tmp_path: Path) -> None:

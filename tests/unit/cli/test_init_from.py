@@ -21,6 +21,14 @@ def test_the_verb_writes_a_project_that_declares_a_host(with_a: Desk) -> None:
     assert "sparkrig plan inventories/sparks.py" in done.stdout
 
 
+def test_what_is_no_spark_is_said(with_a: Desk) -> None:
+    other = changed("a", "identity", ("^gpu=.*$", "gpu=NVIDIA T4"))
+    with_a.sparks[A].becomes(examined("a", identity=other))
+    words = ("init", "sparks", "--from", f"nvidia@127.0.0.1:{with_a.sparks[A].port}")
+    done = warm.run("sparkrig", *words, cwd=with_a.folder, env=with_a.environ())
+    assert "is no DGX Spark: its GPU is NVIDIA T4, not a GB10. Try: check the address" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -171,7 +171,7 @@ def test_a_pipe_gets_a_line_for_each_figure_and_difference(
     rail = "enp1s0f0np0: 192.168.100.11/24, MTU 9000, rocep1s0f0, GID 1, 109.50 Gb/s"
     assert done.exit_code == 0
     assert [line for line in done.stdout.splitlines() if ID not in line] == [
-        "spark-a: spark: NVIDIA DGX Spark Founders Edition",
+        "spark-a: machine: NVIDIA DGX Spark Founders Edition",
         "spark-a: system: DGX OS 7.5.0, kernel 6.17.0-1014-nvidia",
         "spark-a: driver: 580.173.02, 43 packages held",
         "spark-a: containers: toolkit 1.19.0-1, nvidia runtime in docker",

@@ -124,7 +124,10 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "an update": ("update nvidia@a", 1, "needs an inventory, and nvidia@a is in none. Try: sparkrig onboard"),
     "an update of this machine": ("update here", 1, f"Try: sparkrig init sparks --here {controller.name()}"),
     "one for a rail": ("bandwidth nvidia@no.invalid", 1, "names no pair, and a Spark on its own has no rail"),
-    "no verb of looking": ("drift nvidia@a", 1, "there is no inventory file nvidia@a; try: "),
+    "no verb of looking": ("drift nvidia@a", 1, "is an address; try: sparkrig init sparks --from nvidia@a"),
+    "a port": ("status nvidia@a:99999", 1, "has port 99999; one from 1 to 65535 is expected"),
+    "a host by another option": ("storage inventories/mine.py --host sprk", 1, "Try: the same with "),
+    "no run": ("undo inventories/mine.py bogusrun --dry", 1, "bogusrun is no name of a run, as 2026"),
     "no check": ("doctor nvidia@a nocheck", 1, "no check is called nocheck"),
 }
 

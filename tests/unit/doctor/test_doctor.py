@@ -101,7 +101,7 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         made({A: [DOWN], B: [DOWN]}),
         2,
         "1 thing is wrong",
-        "Next, on spark-b: sudo ip link set enp1 up && sudo ip link set enP2 up",
+        "Next: ssh spark-b 'sudo ip link set enp1 up && sudo ip link set enP2 up'",
     ),
     "what is to be done at a switch": (
         made({A: [SWITCH], B: [SWITCH]}),
@@ -113,7 +113,7 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         made({A: [replace(MTU, cure=on_host("sudo hostnamectl set-hostname spark-a"))]}),
         2,
         "1 thing is wrong",
-        "Next, on spark-a: sudo hostnamectl set-hostname spark-a",
+        "Next: ssh spark-a sudo hostnamectl set-hostname spark-a",
     ),
     "a host whose name begins like the other's": (
         made({"spark": [OK], A: [replace(MTU, cure="seat the plug on spark-a")]}),
@@ -131,13 +131,13 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         made({A: [replace(MTU, cure=on_host("sudo lspci -vv -d 15b3: | grep LnkSta", " on both hosts"))]}),
         2,
         "1 thing is wrong",
-        "Next, on spark-a: sudo lspci -vv -d 15b3: | grep LnkSta",
+        "Next: ssh spark-a 'sudo lspci -vv -d 15b3: | grep LnkSta'",
     ),
     "commands that belong together": (
         made({A: [replace(MTU, cure=on_host("sudo rm /etc/x; sudo systemd-machine-id-setup", ", and reboot"))]}),
         2,
         "1 thing is wrong",
-        "Next, on spark-a: sudo rm /etc/x; sudo systemd-machine-id-setup",
+        "Next: ssh spark-a 'sudo rm /etc/x; sudo systemd-machine-id-setup'",
     ),
     "a command that holds what looks like words": (
         made({A: [replace(MTU, cure=on_hosts("a; b, and c", A).then("; then: reboot"))]}),
@@ -164,7 +164,7 @@ COMES_TO: dict[str, tuple[Report, int, str, str]] = {
         "Next, when pair.cabling is mended: sparkrig doctor pair.py pair.cabling",
     ),
     "a cure that names its host": (made({A: [KERNEL], B: [LATER]}), 2, "1 thing is wrong", "Next: reboot spark-a"),
-    "not known": (made({A: [OK], B: [GPU]}), 3, "1 thing is not known", "Next, on spark-b: sudo nvidia-smi"),
+    "not known": (made({A: [OK], B: [GPU]}), 3, "1 thing is not known", "Next: ssh spark-b sudo nvidia-smi"),
     "wrong goes before not known": (
         made({A: [GPU], B: [TEMPERATURE]}),
         3,

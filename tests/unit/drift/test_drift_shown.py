@@ -135,6 +135,7 @@ def test_where_a_record_was_lost_each_of_few_findings_is_shown() -> None:
     lines = screen(made({A: _from_the_box(3)}, deployed=False))
     assert not [line for line in lines if "never deployed" in line]
     assert len([line for line in lines if "net.rail" in line]) == 3
+    assert "no deploy is recorded" in " ".join(lines) and "declaration moved" not in " ".join(lines)
 
 
 def test_a_host_that_cannot_be_read_is_said_with_what_was_known_of_it() -> None:

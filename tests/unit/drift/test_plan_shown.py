@@ -24,7 +24,13 @@ def shown(cure: str) -> list[str]:
 
 def test_a_command_is_one_line() -> None:
     lines = shown(on_host(COMMAND, ", and reboot"))
-    assert lines[2:5] == ["  try:", f"  {COMMAND}", "  and reboot"]
+    assert lines[2:5] == ["  try:", f"  ssh spark-a {COMMAND}", "  and reboot"]
+
+
+def test_of_hosts_that_nobody_read_nothing_good_is_said() -> None:
+    unread, read = Planned(unread=Refusal("gone", "ping it")), Planned()
+    assert plan.total({"a": unread, "b": unread}, {}) == "2 hosts, none read"
+    assert plan.total({"a": unread, "b": read}, {}) == "2 hosts, nothing to change, 1 not read"
 
 
 def test_words_wrap() -> None:

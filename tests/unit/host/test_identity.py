@@ -131,6 +131,12 @@ def test_the_serial_number_is_nowhere_in_the_value(text: str) -> None:
         assert "SERIAL" not in shown and "1234567" not in shown
 
 
+def test_a_machine_without_dmi_is_called_a_spark_only_where_it_is_one() -> None:
+    there = read("pci=10de:2e12\n")
+    assert there.vendor == "NVIDIA DGX Spark Founders Edition"
+    assert read("").vendor == "unknown maker"
+
+
 def test_vendor_label() -> None:
     def holds(platform: str, maker: str, product: str, vendor: str) -> None:
         found = read(f"release DGX_PLATFORM={platform}\ndmi.sys_vendor={maker}\ndmi.product_name={product}\n")

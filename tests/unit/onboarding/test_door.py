@@ -13,7 +13,7 @@ from pydantic import SecretStr
 
 from sparkrig.facts.newcomer import Newcomer
 from sparkrig.onboarding.address import Address, parse
-from sparkrig.onboarding.io import first_login, ssh_keys
+from sparkrig.onboarding.io import draft, first_login, ssh_keys
 from sparkrig.onboarding.operator import PublicKey, public
 from sparkrig.operations import onboard
 from sparkrig.refusal import Refusal
@@ -108,8 +108,15 @@ def test_a_key_is_known_by_the_file_that_ssh_writes(home: Path, server: Server, 
     ("host", "words"), [("127.0.0.1", "refused"), ("no-such-host.invalid", "cannot be resolved")]
 )
 def test_who_does_not_answer_is_lost(host: str, words: str) -> None:
-    with pytest.raises(Lost, match=words):
+    with pytest.raises(Lost, match=words) as caught:
         first_login.scan(first_login.target(Address(host, None, free_port()), {}))
+    assert ("searches this network" in caught.value.cure) is (words != "refused"), "a login there fails, too"
+
+
+def test_of_a_peer_that_is_away_the_cure_is_not_that_of_the_new_spark() -> None:
+    lost = draft.unread_hosts({"spark-b": Lost("gone")}, ", which may be its peer,")
+    assert str(lost) == "spark-b, which may be its peer, cannot be read: gone"
+    assert lost.cure == "sparkrig doctor pair.py access"
 
 
 # --- logging in

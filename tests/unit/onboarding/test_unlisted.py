@@ -169,7 +169,7 @@ def test_what_root_alone_can_read_is_skipped_without_root() -> None:
 def test_the_cure_of_what_is_no_spark_is_no_setting() -> None:
     other = replace(SEEN[A].identity, gpu=("NVIDIA A100",), pci=())
     (found,) = undeclared.checks([check("identity.spark", False, "a DGX Spark", "none", "set it")], other)
-    assert found.wrong and found.cure == "check the address"
+    assert found.wrong and cure.cure_of(found.cure).command == "sparkrig onboard"
 
 
 # --- what a report advises
@@ -186,7 +186,7 @@ def test_without_an_inventory_no_cure_is_pyinfras(monkeypatch: pytest.MonkeyPatc
     assert cure.deploy().command == "sparkrig onboard nvidia@a"
     assert cure.deployment(cure.deploy()) is not None
     assert cure.on_hosts("apt-get update && true", "a", "b") == (
-        "ssh nvidia@a 'sudo apt-get update && sudo true' && ssh nvidia@b 'sudo apt-get update && sudo true'"
+        "ssh -t nvidia@a 'sudo apt-get update && sudo true' && ssh -t nvidia@b 'sudo apt-get update && sudo true'"
     )
     assert cure.look_at("a") == "sparkrig support nvidia@a nvidia@b"
     monkeypatch.setattr(cure, "LOGINS", {"@local": cure.THIS_MACHINE, "spark-a": cure.THIS_MACHINE})

@@ -72,6 +72,13 @@ def test_each_deploy_of_a_resource_is_a_part_of_the_whole() -> None:
     assert applied | {each.name for each in RESOURCES if each.step} == {*steps()}
 
 
+def test_each_resource_of_files_is_deployed() -> None:
+    """Without a step, or a file of deploys/, its files are due for ever, and a deploy ends well."""
+    own = {file.stem for file in (ROOT / "deploys").glob("*.py")} | {"serving"}  # deploys/serve.py
+    lacking = [each.name for each in RESOURCES if each.files and not each.step and each.name not in own]
+    assert not lacking, "`title` and `step` in its class, or deploys/NAME.py"
+
+
 def test_a_file_is_managed_once() -> None:
     paths = [file.path for file in managed_files.FILES]
     others = [file.path for file in managed_files.FILES if file.kind == "shared"]

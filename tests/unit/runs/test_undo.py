@@ -385,7 +385,7 @@ REFUSED: dict[str, tuple[Journal, Journal | Exception, list[str], str, str, int]
         *("damaged: R1/before/state", LISTING, 3),
     ),
     "consent without a host": (SETTLED, GONE, ["--one-host"], "--one-host expects --limit HOST", "", 2),
-    "no such host": (SETTLED, GONE, ["--limit", "spark-c"], "there is no host spark-c", "--limit spark-", 1),
+    "no such host": (SETTLED, GONE, ["--limit", "spark-c"], "there is no host spark-c", "the same with spark-", 1),
 }
 
 

@@ -106,9 +106,9 @@ ANSWERS: dict[str, Spark] = {
 }
 REASONS = {
     "host key unknown": r"Its host key is not known here, and is not taken unseen\. "
-    r"Try: ssh -o StrictHostKeyChecking=ask -o .+ -p \d+ nvidia@127\.0\.0\.1 true and .*",
+    r"Try: ssh -o StrictHostKeyChecking=ask -o .+ -p \d+ nvidia@127\.0\.0\.1 true; .*",
     "host key changed": r"Its host key is not the one that is known here; .*: ssh-keygen -f .+ "
-    r"-R '\[127\.0\.0\.1\]:\d+' then ssh .*",
+    r"-R '\[127\.0\.0\.1\]:\d+'; ssh .*",
     "user unknown": r"Authentication error \(username=nvidia, key=\S+\) \(Authentication failed.\)",
     "sudo asks": "sudo asks for a password, and is expected to work without one",
     "sudo refuses": "sudo: unknown user root",

@@ -74,7 +74,9 @@ def test_a_fresh_spark() -> None:
     assert {f"net.{RAIL}.profile", f"net.{RAIL}.mtu", f"bandwidth.{RAIL}"} <= {*differing(found)}
     text = said(found)
     assert "no toolkit, no nvidia runtime in docker" in text and "not measured" in text
-    assert text.count("differs: ") == 6 and text.endswith(" more"), "drift has all of them"
+    assert text.count("differs: ") == 6 and text.endswith(" more, which sparkrig drift shows"), (
+        "drift has all of them"
+    )
 
 
 def test_a_figure_from_before_a_boot_is_shown_as_one() -> None:

@@ -239,6 +239,18 @@ def test_a_refusal_and_an_answer_are_one_line_and_have_an_end() -> None:
     assert len(str(Failed("x" * 10**6))) == 1000
 
 
+def test_an_error_fits_a_narrow_terminal_and_its_command_stays_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screenful(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setenv("COLUMNS", "40")
+    said = f"Error: {'word ' * 20}end. Try: sparkrig doctor {'x' * 40} access"
+    *what, typed = terminal._rows(said, Screenful())
+    assert typed == f"Try: sparkrig doctor {'x' * 40} access" and max(map(len, what)) <= 40
+    assert terminal._rows(said, io.StringIO()) == [said], "in a pipe it is one line"
+
+
 def test_the_holes_of_a_page_and_of_a_drawing_are_plain() -> None:
     jinja = templates.template("picture.svg.j2").environment
     hole = jinja.from_string('<a title="{{ x }}">{{ x }}{{ y }}</a>')
