@@ -114,10 +114,7 @@ def parse(lines: Iterable[str]) -> Packages:
     for line in lines:
         word, _, rest = line.strip().partition(" ")
         if word == "dpkg":
-            want, status, name, version, *_ = [*rest.split(" "), "", "", ""]
-            rows.append(Package(grammar.PACKAGE.held(name), want, status, version))
-            if rows[-1].installed:  # another one has none, or one that is of no use
-                grammar.VERSION.held(version)
+            rows.append(_package(rest))
         elif word == "Inst":
             upgrade[grammar.PACKAGE.held(_bare(rest))] = f"install {_candidate(rest)}"
         elif word == "Remv":
@@ -133,6 +130,15 @@ def parse(lines: Iterable[str]) -> Packages:
     ok = simulated == "0"
     reason = "" if ok else " ".join(trouble) or f"exit {simulated}"
     return Packages(tuple(rows), upgrade if ok else None, reason, module, grub.read(lines), kept="kept" in lines)
+
+
+@lru_cache(maxsize=4096)  # most hosts of a fleet have most packages in common
+def _package(row: str) -> Package:
+    want, status, name, version, *_ = [*row.split(" "), "", "", ""]
+    package = Package(grammar.PACKAGE.held(name), want, status, version)
+    if package.installed:  # another one has none, or one that is of no use
+        grammar.VERSION.held(version)
+    return package
 
 
 def _bare(rest: str) -> str:
