@@ -150,15 +150,19 @@ def _candidate(rest: str) -> str:
     return grammar.VERSION.held(found.group(1)) if found else "?"
 
 
-@lru_cache(maxsize=4096)
 def belongs(package: Package, branch: int) -> bool:
     """Whether a package is part of what must stay together on that driver branch."""
-    if _HELPER.fullmatch(package.name) or _KERNEL.fullmatch(package.name):
+    return _belongs(package.name, package.version, branch)
+
+
+@lru_cache(maxsize=4096)
+def _belongs(name: str, version: str, branch: int) -> bool:
+    if _HELPER.fullmatch(name) or _KERNEL.fullmatch(name):
         return True
-    if re.fullmatch(_BRANCH_NAME.format(branch=branch), package.name):
+    if re.fullmatch(_BRANCH_NAME.format(branch=branch), name):
         return True
-    of_branch = re.match(rf"(?:[0-9]+:)?{branch}[.]", package.version)
-    return bool(of_branch and _DRIVER_NAME.fullmatch(package.name))
+    of_branch = re.match(rf"(?:[0-9]+:)?{branch}[.]", version)
+    return bool(of_branch and _DRIVER_NAME.fullmatch(name))
 
 
 def concerns(name: str) -> bool:
