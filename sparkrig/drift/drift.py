@@ -137,6 +137,11 @@ class Report(_Model):
     def dumps(self) -> str:
         return self.model_dump_json(by_alias=True, indent=1)
 
+    def compact(self) -> str:
+        """The same document without what is as its field has it by default, such as no cure: less than half."""
+        values = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return f'{{"schema":"{self.schema_}",{values[1:]}'
+
     def host(self, name: str) -> Host | None:
         return self._by_name.get(name)
 
