@@ -5,14 +5,15 @@ The whole deploy, and that of a model where one is declared or served.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from pyinfra.api import Config, Host, Inventory, arguments
 from pyinfra.api import State as RunState
 from pyinfra.api.deploy import add_deploy
-from pyinfra.api.host import HostData
 from pyinfra.context import ctx_host, ctx_inventory, ctx_state
 
 from sparkrig import login
@@ -28,6 +29,8 @@ from sparkrig.serving import last_deploy
 # pyinfra 3.10 works the kinds of its arguments out anew for each operation of each host, from its own source: a
 # third of the time that the plan of a fleet takes
 arguments.all_global_arguments = cache(arguments.all_global_arguments)
+_popped = arguments.pop_global_arguments
+_CALLERS = sys.modules["pyinfra.api.deploy"], sys.modules["pyinfra.api.operation"]
 
 
 def plan(
@@ -83,12 +86,11 @@ def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> P
     absent: its peers that are not asked; one that cannot be read is a finding of the peer's own.
     """
     host = run.inventory.get_host(spark.name)
-    # one mapping for pyinfra's five, each of which it asks for each of its arguments at each operation
-    host.data = HostData(host, host.data.dict())
     with ctx_host.use(host):
         if refusals := judge(spark, absent=absent):
             return Planned(refusals=tuple(refusals))
-    add_deploy(run, cluster, spark, host=host)
+    with _arguments_once():
+        add_deploy(run, cluster, spark, host=host)
     steps = _steps(run, host)
     if not model:
         return Planned(steps, reports.refusals(spark.name))
@@ -102,6 +104,36 @@ def _of(run: RunState, spark: Spark, *, absent: Sequence[str], model: bool) -> P
     for name in services:
         add_deploy(run, serve.model_served, spark, name, host=host)
     return Planned(_steps(run, host))
+
+
+@contextmanager
+def _arguments_once() -> Iterator[None]:
+    """Have what a host's data and deploys give for pyinfra's 34 arguments worked out once each, and not 29 times.
+
+    Those that an operation is given itself come on top of them, as they are.
+    """
+    known: list[tuple[Any, Any]] = []
+
+    def pop(state: RunState, host: Host, kwargs: dict[str, Any]) -> tuple[Any, list[str]]:
+        given = {key: kwargs[key] for key in kwargs.keys() & arguments.all_argument_meta.keys()}
+        if any(arguments.all_argument_meta[key].handler for key in given):
+            return _popped(state, host, kwargs)
+        outer = host.current_deploy_kwargs
+        usual = next((each for of, each in known if of == outer), None)
+        if usual is None:
+            usual, _ = _popped(state, host, {})
+            known.append((outer, usual.copy()))
+        for key in given:
+            del kwargs[key]
+        return {**usual, **given}, [*given]
+
+    try:
+        for module in _CALLERS:
+            module.pop_global_arguments = pop  # type: ignore[attr-defined]
+        yield
+    finally:
+        for module in _CALLERS:
+            module.pop_global_arguments = _popped  # type: ignore[attr-defined]
 
 
 def _services(spark: Spark) -> list[str]:

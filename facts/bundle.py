@@ -28,17 +28,23 @@ _LIMIT_S = 300  # of the whole look; a host that hangs is reported, and not wait
 class Bundle(FactBase[T]):
     """All of `nouns`, read by one command; `whole` makes one value of what they found, by their names.
 
-    limit_s: after which the look ends with what it has.
+    limit_s: after which the look ends with what it has; beside: the nouns that wait for tools and servers, which
+    are read one after another while the others are; last: the one whose clock is to be that of the answer.
     """
 
     limit_s = _LIMIT_S
+    beside: tuple[str, ...] = ()
+    last = ""
     nouns: Mapping[str, type[Noun[Any]]]
     whole: Callable[..., T]
 
     def command(self) -> str:
         shared = dict.fromkeys(text for noun in self.nouns.values() for text in noun.shared)
-        sections = (section(name, noun.script) for name, noun in self.nouns.items())
-        return looked(*shared, *sections, seconds=self.limit_s)
+        sections = {name: section(name, noun.script) for name, noun in self.nouns.items()}
+        slow = [sections.pop(name) for name in self.beside]
+        last = [sections.pop(self.last)] if self.last else []
+        rest = [meanwhile("\n".join(slow), *sections.values())] if slow else [*sections.values()]
+        return looked(*shared, *rest, *last, seconds=self.limit_s)
 
     def process(self, output: list[str]) -> T:
         sections = understood("look", lambda: self._sections(output))

@@ -28,5 +28,7 @@ _MORE: dict[str, type[Noun[Any]]] = {
 class Examination(Bundle[State]):
     """All of it, read by one command."""
 
-    nouns = {**_MORE, **spark.NOUNS}  # those of a Spark last, for the clock
+    nouns = {**_MORE, **spark.NOUNS}
     whole = State.of
+    beside = ("gpu", "board", "health", "nics", "serving")
+    last = "preflight"

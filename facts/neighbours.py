@@ -5,7 +5,7 @@ from sparkrig.fabric import neighbours
 from sparkrig.facts.noun import PREAMBLE, Noun
 
 _SPARE_S = 10  # for python to start, on a host that is busy
-_LISTEN_S = 2.0  # hosts start within a second of one another, where none is busy
+_LISTEN_S = 1.0  # and on, until each netdev with a carrier has heard enough: hosts start within a second or so
 _LONGEST_S = 4.0  # where a netdev with a carrier has heard too little until then
 
 

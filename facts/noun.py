@@ -18,7 +18,7 @@ _SHOWN = 300  # characters of a parser's sentence, which may have a host's text 
 
 # nmcli and others speak the language of the host otherwise. What a look asks for several parts is in variables,
 # which a host's environment must not seem to have answered; TAR_OPTIONS would change the archive of files.
-PREAMBLE = "LC_ALL=C.UTF-8; export LC_ALL; unset packages managed manager_load TAR_OPTIONS"
+PREAMBLE = "LC_ALL=C.UTF-8; export LC_ALL; unset packages managed manager_load docker_about TAR_OPTIONS"
 
 
 class Noun(FactBase[T]):

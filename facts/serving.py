@@ -15,6 +15,7 @@ class Serving(Noun[served.Serving]):
     parse = staticmethod(served.parse)
     default = served.Serving
     script = programs.text("facts/serving.sh")
+    shared = (programs.text("facts/docker_about.sh"),)
 
     def command(self, weights: str = "") -> str:
         return f"{PREAMBLE}\nweights={shlex.quote(weights)}\n{self.script}"

@@ -13,7 +13,6 @@ from sparkrig.facts.resources import FACTS
 from sparkrig.facts.serving import Serving
 from sparkrig.resources.state import State
 
-# the preflight last, for its clock
 NOUNS: dict[str, type[Noun[Any]]] = {**FACTS, "serving": Serving, "files": Files, "preflight": Preflight}
 
 
@@ -22,6 +21,8 @@ class Spark(Bundle[State]):
 
     nouns = NOUNS
     whole = State.of
+    beside: tuple[str, ...] = ("serving",)
+    last = "preflight"
 
     def command(self, weights: str = "", service: str = "") -> str:
         """Everything.

@@ -286,7 +286,7 @@ def on_hosts(command: str, *hosts: str) -> Cure:
 
 def deployment(cure: str, what: Deployed = "cluster") -> Deployment | None:
     """The run of that deploy which a cure begins with, if it is one."""
-    run = cure_of(cure).run
+    run = cure.run if isinstance(cure, Cure) else None
     return run if isinstance(run, Deployment) and run.what == what else None
 
 
@@ -315,6 +315,8 @@ def _made(values: dict[str, Any]) -> Cure:
 
 
 def _filled(form: str) -> str:
+    if not form:  # that of all that holds
+        return form
     values = _places(tuple(TYPED), DEPLOYED_FROM[0])
     return "".join(values.get(part) or lines(part) for part in _PLACES.split(form))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -107,7 +108,8 @@ def _decoded(encoded: str, what: str) -> bytes:
 
 
 def _found(content: bytes, mode: str, owner: str) -> Found:
-    return Found(content.decode("utf-8", "replace"), mode.rjust(4, "0"), owner, encoding.fault(content))
+    text = sys.intern(content.decode("utf-8", "replace"))  # kept once of a fleet
+    return Found(text, mode.rjust(4, "0"), owner, encoding.fault(content))
 
 
 def stale(wanted: Iterable[File], found: Mapping[str, Found]) -> list[File]:

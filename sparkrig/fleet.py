@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from ipaddress import IPv4Address, IPv4Interface
 from typing import Any
 
@@ -86,6 +86,11 @@ class Fleet(Mapping[str, Settings]):
 
     def __len__(self) -> int:
         return len(self._hosts)
+
+    @cached_property
+    def adopt(self) -> dict[str, str]:
+        """That setting of all hosts: what is given for a run takes the place of what every host has."""
+        return {key: word for settings in self.values() for key, word in settings.adopt.items()}
 
     def group(self, name: str) -> tuple[str, ...]:
         """The hosts that are set up as one with `name`, itself among them; the first in the inventory leads."""

@@ -28,6 +28,7 @@ def text(name: str) -> str:
     return _INCLUDE.sub(lambda line: text(normpath(join(dirname(name), line[1]))), body)
 
 
+@cache
 def file(name: str) -> str:
     """A file that lands on a host, or is sent to a program there, as it is. name: its path below templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")

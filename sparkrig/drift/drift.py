@@ -137,6 +137,11 @@ class Report(_Model):
     def dumps(self) -> str:
         return self.model_dump_json(by_alias=True, indent=1)
 
+    def compact(self) -> str:
+        """The same document without what is as its field has it by default, such as no cure: less than half."""
+        values = self.model_dump_json(by_alias=True, exclude_defaults=True)
+        return f'{{"schema":"{self.schema_}",{values[1:]}'
+
     def host(self, name: str) -> Host | None:
         return self._by_name.get(name)
 
@@ -188,15 +193,21 @@ def _hosts(
     """accept: gives a row of the host of that name its acceptance, if it has one."""
     alike = _alike(found)
     usual = _usual(alike)
-    shared: dict[Row, Row] = {}  # most hosts of a fleet have most rows in common
+    shared: dict[Check, Row] = {}  # most hosts of a fleet have most checks in common
 
     def host(name: str) -> Host:
         before, why = earlier.host(name) if earlier else None, found[name]
         if isinstance(why, Refusal):
             return _lost(name, why, before)
         wants = _wants(declared.get(name), before, earlier)
-        rows = [_row(check, wants, before, started, odd=_odd(check, usual)) for check in alike[name]]
-        rows = [shared.setdefault(row, row) for row in (accept(row, name) for row in rows)]
+        rows = []
+        for check in alike[name]:
+            row = shared.get(check)
+            if row is None:
+                row = accept(_row(check, wants, before, started, odd=_odd(check, usual)), name)
+            if not check.told:
+                shared[check] = row
+            rows.append(row)
         return Host(name=name, exit=_exit(rows), rows=rows, deployed=name in declared)
 
     return [host(name) for name in found]

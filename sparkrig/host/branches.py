@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 from sparkrig.files import File
@@ -95,6 +95,7 @@ def later(branch: int) -> Branches:
     return _branches(f"({'|'.join(numbers)})", unnumbered=branch < FIRST_UNNUMBERED)
 
 
+@lru_cache(maxsize=4096)
 def is_later(name: str, version: str, branch: int) -> bool:
     """Whether a package is a part of a driver later than a branch, by its name or by its version."""
     return later(branch).has(name, version)

@@ -114,10 +114,7 @@ def parse(lines: Iterable[str]) -> Packages:
     for line in lines:
         word, _, rest = line.strip().partition(" ")
         if word == "dpkg":
-            want, status, name, version, *_ = [*rest.split(" "), "", "", ""]
-            rows.append(Package(grammar.PACKAGE.held(name), want, status, version))
-            if rows[-1].installed:  # another one has none, or one that is of no use
-                grammar.VERSION.held(version)
+            rows.append(_package(rest))
         elif word == "Inst":
             upgrade[grammar.PACKAGE.held(_bare(rest))] = f"install {_candidate(rest)}"
         elif word == "Remv":
@@ -135,6 +132,15 @@ def parse(lines: Iterable[str]) -> Packages:
     return Packages(tuple(rows), upgrade if ok else None, reason, module, grub.read(lines), kept="kept" in lines)
 
 
+@lru_cache(maxsize=4096)  # most hosts of a fleet have most packages in common
+def _package(row: str) -> Package:
+    want, status, name, version, *_ = [*row.split(" "), "", "", ""]
+    package = Package(grammar.PACKAGE.held(name), want, status, version)
+    if package.installed:  # another one has none, or one that is of no use
+        grammar.VERSION.held(version)
+    return package
+
+
 def _bare(rest: str) -> str:
     return rest.split(" ", 1)[0].split(":", 1)[0]
 
@@ -144,15 +150,19 @@ def _candidate(rest: str) -> str:
     return grammar.VERSION.held(found.group(1)) if found else "?"
 
 
-@lru_cache(maxsize=4096)
 def belongs(package: Package, branch: int) -> bool:
     """Whether a package is part of what must stay together on that driver branch."""
-    if _HELPER.fullmatch(package.name) or _KERNEL.fullmatch(package.name):
+    return _belongs(package.name, package.version, branch)
+
+
+@lru_cache(maxsize=4096)
+def _belongs(name: str, version: str, branch: int) -> bool:
+    if _HELPER.fullmatch(name) or _KERNEL.fullmatch(name):
         return True
-    if re.fullmatch(_BRANCH_NAME.format(branch=branch), package.name):
+    if re.fullmatch(_BRANCH_NAME.format(branch=branch), name):
         return True
-    of_branch = re.match(rf"(?:[0-9]+:)?{branch}[.]", package.version)
-    return bool(of_branch and _DRIVER_NAME.fullmatch(package.name))
+    of_branch = re.match(rf"(?:[0-9]+:)?{branch}[.]", version)
+    return bool(of_branch and _DRIVER_NAME.fullmatch(name))
 
 
 def concerns(name: str) -> bool:

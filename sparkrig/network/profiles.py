@@ -6,8 +6,10 @@ Sources: nm-settings-nmcli(5); nmcli(1) for the terse output.
 from __future__ import annotations
 
 import fnmatch
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from ipaddress import IPv4Interface
 from uuid import UUID, uuid5
 
@@ -80,6 +82,7 @@ class Profile:
         return bool(mac) and mac.lower() == link.mac.lower()
 
 
+@lru_cache(maxsize=4096)
 def uuid(netdev: str) -> str:
     """The fixed UUID of our profile for that netdev."""
     return str(uuid5(_NAMESPACE, netdev))
@@ -129,7 +132,7 @@ def parse(rows: Iterable[tuple[str, str]]) -> dict[str, Profile]:
             key, value = terse(rest, 2)
             if key == "connection.uuid":
                 current = properties.setdefault(grammar.UUID.held(value), {})
-            current[key] = value
+            current[sys.intern(key)] = sys.intern(value)  # the hosts of a fleet share nearly all of them
     return {key: Profile(key, files.get(key, ""), found) for key, found in properties.items()}
 
 

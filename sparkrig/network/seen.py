@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from ipaddress import IPv4Interface, ip_address
 from typing import Any
 
@@ -82,6 +83,10 @@ class Network(Value):
 
     def carries_ssh(self, netdev: str) -> bool:
         """Whether SSH or the default route is on that netdev, or over it (bond, bridge, VLAN)."""
+        return netdev in self._outward
+
+    @cached_property
+    def _outward(self) -> set[str]:
         outward = [route.netdev for route in self.routes if route.outward]
         pending = [name for name in (self.told, self.ssh, *outward) if name]
         seen: set[str] = set()
@@ -92,7 +97,7 @@ class Network(Value):
             if name in self.links and self.links[name].lower:
                 below.add(self.links[name].lower)
             pending += below - seen
-        return netdev in seen
+        return seen
 
 
 def parse(lines: Iterable[str]) -> Network:

@@ -32,7 +32,7 @@ def judge(lines: Sequence[str], most: int = NOUN_CHARS) -> None:
         raise ValueError(
             f"{len(lines)} rows of {size} characters are more than the {ROWS} rows and {most} characters expected"
         )
-    if any(map(_LONG.search, lines)):
+    if any(len(line) > 100 and _LONG.search(line) for line in lines):
         raise ValueError("a number has more than 100 digits")
 
 
@@ -48,12 +48,17 @@ def loads(text: str, *, finite_only: bool = True) -> Any:
     finite_only: refuse Infinity, NaN and what is as good as infinite; else each of them is None. Raises ValueError
     alone.
     """
+    if text.count("[") + text.count("{") > JSON_DEPTH:
+        _judge_depth(text)
+    return _of_text(text, (_decoder() if finite_only else _LENIENT).decode(text))
+
+
+def _judge_depth(text: str) -> None:
     depth = 0
     for found in _NESTING.finditer(text):
         depth += (found[0] in "[{") - (found[0] in "]}")
         if depth > JSON_DEPTH:
             raise ValueError(f"JSON nests deeper than {JSON_DEPTH} levels")
-    return _of_text(text, (_decoder() if finite_only else _LENIENT).decode(text))
 
 
 def first(text: str, start: int) -> tuple[Any, int]:

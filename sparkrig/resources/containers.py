@@ -69,7 +69,7 @@ class Docker(Resource[Containers]):
     )
     packages = TOOLKIT_PARTS
     script = programs.text("facts/containers.sh")
-    shared = (programs.text("facts/packages.sh"), programs.text("facts/units.sh"))
+    shared = (programs.text("facts/packages.sh"), programs.text("facts/docker_about.sh"))
     kinds = (
         Kind(
             "containers.toolkit",

@@ -110,7 +110,7 @@ class FabricNetwork(Resource[seen.Network]):
         found = subject.found.network
         if not declared(subject) and not found.running:
             return
-        known = [_check(aspect) for aspect in aspects(found, subject.settings, _decided(subject))]
+        known = [_check(aspect) for aspect in aspects(found, subject.settings, subject.fleet.adopt)]
         if declared(subject):
             yield _manager(subject)
         refusal = _refusal(subject)
@@ -140,12 +140,7 @@ def moves(subject: Subject) -> bool:
 
 
 def _planned(subject: Subject) -> plan.Plan:
-    return plan.plan(subject.found.network, subject.settings, _decided(subject))
-
-
-def _decided(subject: Subject) -> dict[str, str]:
-    """The setting `adopt` of all hosts: what is given for a run takes the place of what every host has."""
-    return {key: word for settings in subject.fleet.values() for key, word in settings.adopt.items()}
+    return plan.plan(subject.found.network, subject.settings, subject.fleet.adopt)
 
 
 def _manager(subject: Subject) -> Check:

@@ -22,12 +22,13 @@ def rows(read: Callable[[int], bytes], cut: Callable[[], None]) -> Iterator[str]
     row: list[bytes] = []
     count = 0
     while data := read(CHUNK):
-        *ended, rest = data.split(b"\n")
-        for part in ended:
-            yield b"".join([*row, part, b"\n"]).decode(errors="replace")
+        ended, end, rest = data.rpartition(b"\n")
+        if end:
+            whole = b"".join([*row, ended]).decode(errors="replace").split("\n")
+            yield from (f"{each}\n" for each in whole)
             row.clear()
+            count += len(whole)
         row.append(rest)
-        count += len(ended)
         if count > bounds.STREAM_ROWS:
             cut()
     if any(row):

@@ -17,6 +17,7 @@ case "$*" in
 *-p\\ ActiveState,SubState*|*-p\\ LoadState*) cat {unit} ;;
 *-p\\ ActiveState,NRestarts*) cat {unit} ;;
 *--value*) echo inactive ;;
+*-p\\ Id,*) printf 'Id=docker\\nLoadState=loaded\\nActiveState=%s\\n' none active active ;;
 esac
 case $1 in is-active|-q) exit 0 ;; esac"""
 DOCKER = """case "$1 $2" in
@@ -24,7 +25,7 @@ DOCKER = """case "$1 $2" in
 "container ls") printf 'sparkrig-serve\ncomfyui\n' ;;
 "image ls") case " $* " in *" -a "*) echo {id} ;; esac ;;
 "image inspect") printf 'image %s arm64 vllm:1 vllm@sha256:77\nsize %s 5\n' {id} {id} ;;
-"info -f") echo "/ [[driver-type $(cat {log}.driver 2>/dev/null)]]" ;;
+"info --format") echo "/ [[driver-type $(cat {log}.driver 2>/dev/null)]] {{}}" ;;
 *) echo docker "$@" >>{log} ;;
 esac"""
 

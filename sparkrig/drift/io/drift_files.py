@@ -58,7 +58,7 @@ def keep(inventory: Path, report: Report) -> None:
     """Make a report the last one of an inventory. Raises Refusal."""
     file = last(inventory)
     atomic_write.folder(file)
-    atomic_write.write(file, report.dumps(), 0o600)
+    atomic_write.write(file, report.compact(), 0o600)
 
 
 def forget(inventory: Path, host: str) -> None:

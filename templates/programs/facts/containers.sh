@@ -1,17 +1,14 @@
 #!/bin/sh
-# A question to a stopped engine starts it where docker.socket listens, so a stopped one is not asked.
-
+# What sparkrig/resources/containers.py reads: docker with its runtimes, the toolkit, and where it comes from.
 
 . ./packages.sh
-. ./units.sh
+. ./docker_about.sh
 if command -v docker >/dev/null; then
   printf 'docker\n'
-  form='{"runtimes":{{json .Runtimes}},"running":{{json .ContainersRunning}},"paused":{{json .ContainersPaused}}}'
-  if case "$docker_load $docker_active " in 'loaded inactive '* | 'loaded failed '* | 'masked '*) true ;; *) false ;; esac; then
-    printf 'trouble docker is %s\n' "$docker_load $docker_active"
-  elif info=$(timeout -k 2 60 docker info --format "$form" 2>/dev/null) &&
-    case $info in *'"runtimes":null'*) false ;; esac; then
-    printf 'info %s\n' "$info"
+  if [ -n "$docker_stopped" ]; then
+    printf 'trouble docker is %s\n' "$docker_stopped"
+  elif case $docker_about in '' | *'"runtimes":null'*) false ;; esac; then
+    printf 'info %s\n' "{${docker_about#*{}"
   else
     printf 'trouble %s\n' "$(timeout -k 2 60 docker info 2>&1 >/dev/null | tail -n 1)"
   fi

@@ -59,12 +59,12 @@ done </proc/meminfo
 printf 'memory %s %s\n' "$total" "$available"
 if systemctl -q is-active ollama.service; then printf 'other ollama.service\n'; fi
 docker=
-if command -v docker >/dev/null && systemctl -q is-active docker; then
+. ./docker_about.sh
+if command -v docker >/dev/null && [ "$docker_active" = active ]; then
   docker=yes
   timeout -k 2 20 docker container ls --format '{{.Names}}' 2>/dev/null | grep -vx sparkrig-serve | sed 's/^/other container /'
-  about_docker=$(timeout -k 2 20 docker info -f '{{.DockerRootDir}} {{.DriverStatus}}' 2>/dev/null)
-  store=${about_docker%% *}
-  case $about_docker in *io.containerd.snapshotter*) store=/var/lib/containerd ;; esac
+  store=${docker_about%% *}
+  case $docker_about in *io.containerd.snapshotter*) store=/var/lib/containerd ;; esac
   if [ -d "$store" ]; then printf 'store %s %s\n' "$(df -B1 --output=avail "$store" | tail -n 1)" "$store"; fi
   ids=$(timeout -k 2 60 docker image ls -a -q --no-trunc | sort -u)
   if [ -n "$ids" ]; then

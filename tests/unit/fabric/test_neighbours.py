@@ -57,9 +57,9 @@ def test_refused(text: str, why: str) -> None:
 
 def test_command_has_an_end_and_writes_no_file() -> None:
     command = Fact().command(2.5)
-    assert "set -- 20 2 10 1\n" in command and "<<'SPARKRIG_PROBE'\n" in command
+    assert "set -- 20 1 10 1\n" in command and "<<'SPARKRIG_PROBE'\n" in command
     assert command.count("\nSPARKRIG_PROBE\n") == 1
-    assert "set -- 14 2 4 7\n" in Fact().command(fan=7)
+    assert "set -- 14 1 4 7\n" in Fact().command(fan=7)
 
 
 # Two namespaces of their own, which go when the shell goes; a user namespace, so that root is not needed.

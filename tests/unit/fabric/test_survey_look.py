@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from pyinfra.api.exceptions import FactProcessError
 
 from sparkrig.bandwidth.perftest_preflight import Users
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.facts.bundle import looked, meanwhile, section
+from sparkrig.facts.examination import Examination
+from sparkrig.facts.spark import Spark
 from sparkrig.facts.survey import Looked, Survey
 from sparkrig.facts.together import Together
 from sparkrig.resources.state import UNREAD, State
@@ -34,6 +38,17 @@ def test_a_section_that_waits_is_read_beside_the_others_and_printed_last() -> No
         *("#sparkrig:look", "first", "#sparkrig:end one 0", "#sparkrig:end two 3", "waited"),
         "#sparkrig:end slow 0",
     ]
+
+
+def test_docker_and_a_server_are_asked_beside_the_rest_and_the_clock_is_read_last() -> None:
+    """In one exec, of drift, deploy and doctor alike; a server that is slow to answer costs no time of its own."""
+    for look, beside in ((Spark, ["serving"]), (Examination, ["gpu", "board", "health", "nics", "serving"])):
+        ends = re.findall(r"#sparkrig:end ([a-z_]+) ", look().command())
+        slow, *rest = re.split(r"\n\} \| \{\n", look().command())
+        assert len(rest) == 1, "one lane beside the others"
+        assert ends[: len(beside)] == beside == re.findall(r"#sparkrig:end ([a-z_]+) ", slow)
+        assert {*ends} == {*look.nouns} and len(ends) == len(look.nouns)
+        assert rest[0].index("\ncat\n}") < rest[0].index("#sparkrig:end preflight"), "after what was waited for"
 
 
 def test_a_survey_asks_what_is_not_known() -> None:

@@ -18,6 +18,9 @@ from typing import Any
 import pytest
 
 from sparkrig import programs
+from sparkrig.facts.bundle import Bundle
+from sparkrig.facts.resources import FACTS
+from sparkrig.facts.serving import Serving
 from sparkrig.host.images import Image
 from sparkrig.operations import image, serving, weights
 from sparkrig.runs.applied import PROGRESS
@@ -73,6 +76,23 @@ def test_a_trial_and_a_deploy_begin_without_what_the_watch_did_before(spark: Spa
 def test_a_host_that_serves_nothing_is_not_looked_at(spark: Spark) -> None:
     assert spark.look() == served.Serving()
     assert spark.did == []
+
+
+def test_a_look_asks_docker_once_what_it_is(spark: Spark) -> None:
+    """Each question starts a program of 40 MB: six for a host with a server."""
+
+    class Both(Bundle[Any]):
+        nouns = {"containers": FACTS["containers"], "serving": Serving}
+        whole = dict
+
+    about = json.dumps({"runtimes": {}, "running": 1, "paused": 0}).replace('"', r"\"")
+    stand_in = (spark.bin / "docker").read_text().replace("{}", about)
+    spark.tool("docker", f'echo "$1 $2" >>{spark.root}/asked\n{stand_in}')
+    found = Both().process(spark.prints(f"export weights={spark.root}/none\n{Both().command()}").splitlines())
+    assert found["serving"].store == "/" and found["containers"].running == 1
+    assert sorted(spark.lines("asked")) == [
+        *("container inspect", "container ls", "image inspect", "image inspect", "image ls", "info --format"),
+    ]
 
 
 def test_what_there_is(spark: Spark, tmp_path: Path) -> None:
