@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 START = Path(__file__).resolve().parents[2] / "templates" / "serving" / "start.sh"
+SERVER = ("python3", str(Path(__file__).with_name("server.py")), "vllm", "serve", "MODEL")
 DEADLINE_S = 120  # of whatever is waited for; a quiet machine forms a cluster within ten seconds
 
 _NAMES: Final = ("spark-a", "spark-b", "spark-c")

@@ -10,9 +10,8 @@ import pytest
 
 from sparkrig.serving.startup import Seen, parse, read
 from sparkrig.serving.trouble import judge
-from tests.ray.spark import FABRIC, MANAGEMENT, RING, START, SWITCH, Cluster, Node, Sparks, sparks
+from tests.ray.spark import FABRIC, MANAGEMENT, RING, SERVER, START, SWITCH, Cluster, Node, Sparks, sparks
 
-SERVER = ("python3", str(Path(__file__).with_name("server.py")), "vllm", "serve", "MODEL")
 BOTH = f"spark-a={FABRIC['spark-a']} spark-b={FABRIC['spark-b']}"
 ALONE = f"spark-a={FABRIC['spark-a']}"
 

@@ -20,8 +20,7 @@ from sparkrig.operations.subject import subject
 from sparkrig.resources import ray
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.ray import RAY
-from tests.ray.spark import DEADLINE_S, FABRIC, Node, Sparks
-from tests.ray.test_ray import SERVER
+from tests.ray.spark import DEADLINE_S, FABRIC, SERVER, Node, Sparks
 from tests.unit.states import SEEN, A, B
 
 IMAGE = f"vllm@sha256:{'a' * 64}"
