@@ -14,7 +14,7 @@ from tests.ray import environment
 
 NAME = "ray-real:1"
 _SITE = "/usr/lib/python3/dist-packages"  # of Debian's Python, in the stand-in's image too
-_DROPPED = ("jars", "rllib", "llm", "dashboard/client")  # no node reads these
+_DROPPED = ("jars", "rllib", "llm")  # no node reads these
 _PROGRAM = "#!/usr/bin/python3\nfrom ray.scripts.scripts import main\nmain()\n"
 
 # $1 the image to begin from, $2 the one to make, $3 the folder of packages; on stdin a tar archive of them.
