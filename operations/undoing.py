@@ -103,9 +103,7 @@ def undone(
     """
     from sparkrig.ssh import session  # isort: skip - it patches the standard library before pyinfra is loaded
     from sparkrig.operations import journal
-    from sparkrig.runs import undo_target
 
-    undo_target.judge_form(asked.run)
     with session.connected(data) as hosts:
         found = session.ask(hosts, "Reading the journals", journal.look)
         armed = {name: each.armed for name, each in found.items() if not isinstance(each, Exception)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import distribution, version
@@ -14,6 +13,7 @@ import click
 
 from sparkrig.cli import files
 from sparkrig.cure import quoted_path
+from sparkrig.parsing import bounds
 from sparkrig.programs import TEMPLATES
 from sparkrig.refusal import Refusal
 from sparkrig.terminal import atomic_write, project, terminal
@@ -126,7 +126,7 @@ def _project() -> Iterator[tuple[Path, str]]:
 
 def _pin() -> str:
     """This sparkrig, as a dependency has it: the commit that pip installed from git, else the version."""
-    origin = json.loads(distribution("sparkrig").read_text("direct_url.json") or "{}")
+    origin = bounds.loads(distribution("sparkrig").read_text("direct_url.json") or "{}")
     commit = origin.get("vcs_info", {}).get("commit_id")
     return f" @ git+{origin['url']}@{commit}" if commit else f"=={version('sparkrig')}"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from sparkrig.cure import over_ssh, quoted_path, verb
@@ -10,8 +9,6 @@ from sparkrig.refusal import Refusal
 from sparkrig.runs import journal, lock
 from sparkrig.runs.journal import Journal, Run
 from sparkrig.text import listed
-
-_RUN = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{4}")
 
 
 def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
@@ -32,12 +29,6 @@ def target(journals: Mapping[str, Journal], asked: str | None) -> str | None:
     # hosts count their runs each for itself: one that keeps both knows which came later, else their clocks have to
     last = [run for run in newest if not any(_before(run, other, journals) for other in newest)]
     return max(last or newest, key=lambda run: (run.owner.since, run.id)).id if newest else None
-
-
-def judge_form(asked: str | None) -> None:
-    """Raise Refusal for what no run is called, before a host is asked."""
-    if asked and not _RUN.fullmatch(asked):
-        raise Refusal(f"{asked} is no name of a run, as 20261121T031500Z-ab12 is one", _show())
 
 
 def _show() -> str:

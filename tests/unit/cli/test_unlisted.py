@@ -127,7 +127,6 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "no verb of looking": ("drift nvidia@a", 1, "is an address; try: sparkrig init sparks --from nvidia@a"),
     "a port": ("status nvidia@a:99999", 1, "has port 99999; one from 1 to 65535 is expected"),
     "a host by another option": ("storage inventories/mine.py --host sprk", 1, "Try: the same with "),
-    "no run": ("undo inventories/mine.py bogusrun --dry", 1, "bogusrun is no name of a run, as 2026"),
     "no check": ("doctor nvidia@a nocheck", 1, "no check is called nocheck"),
 }
 
