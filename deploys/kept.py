@@ -8,11 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pyinfra import host, logger
 
 from sparkrig.checks import last_declaration
-from sparkrig.checks.server import Server
 from sparkrig.deploys.spark import Spark
 from sparkrig.facts.serving import Serving
 from sparkrig.files import DECLARED, Found
@@ -22,6 +22,9 @@ from sparkrig.onboarding.kept import Kept
 from sparkrig.operations import journal
 from sparkrig.operations.again import again
 from sparkrig.refusal import Refusal
+
+if TYPE_CHECKING:
+    from sparkrig.checks.server import Server  # all that judges a server, which a deploy without one need not load
 
 
 @cache

@@ -21,7 +21,6 @@ class Spark(Bundle[State]):
 
     nouns = NOUNS
     whole = State.of
-    beside: tuple[str, ...] = ("serving",)
     last = "preflight"
 
     def command(self, weights: str = "", service: str = "") -> str:
@@ -31,4 +30,4 @@ class Spark(Bundle[State]):
         + service: the name of one that may be new there
         """
         given = f"weights={shlex.quote(weights)} served={shlex.quote(service)}"
-        return f"{given}; export weights served\n{super().command()}"
+        return f"{given}; export weights served\n{self.look(('serving',) if weights else ())}"

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from sparkrig.cure import deploy
 from sparkrig.parsing import hub
 from sparkrig.refusal import Refusal
-from sparkrig.serving import recipe_launch, runtimes
+from sparkrig.serving import runtimes
 from sparkrig.serving.last_deploy import Record
 from sparkrig.serving.recipe import Recipe
 from sparkrig.serving.served import Service
@@ -97,6 +97,8 @@ def of_engine(mine: Settings, recipe: Recipe | None) -> Settings:
     """The settings with the engine and the commit that a recipe is for, where they name none. Raises Refusal."""
     if recipe is None:
         return mine
+    from sparkrig.serving import recipe_launch  # with all readers of launches, which few hosts need
+
     asked, own = mine.serve_engine, recipe_launch.engine(recipe)
     if asked not in (runtimes.VLLM.id, own.id):
         raise Refusal(f"{recipe.source} is for {own.name}, and serve_engine is {asked}", "leave serve_engine out")

@@ -102,6 +102,15 @@ def test_drift_loads_what_judges_while_it_waits() -> None:
     assert not later & {*json.loads(done.stdout)}
 
 
+@pytest.mark.slow  # starts a process
+def test_a_deploy_loads_nothing_that_judges_a_server() -> None:
+    code = "import sys; from sparkrig.ssh import session; import sparkrig.deploys.cluster; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = {*done.stdout.split()}
+    assert "sparkrig.deploys.cluster" in loaded
+    assert not {"sparkrig.checks.server", "sparkrig.serving.plan", "sparkrig.serving.launch_text"} & loaded
+
+
 def test_each_verb_has_help_with_an_example_that_is_that_verb() -> None:
     def holds(verb: str) -> None:
         shown = sparkrig(verb, "--help")

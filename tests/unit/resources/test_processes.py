@@ -34,7 +34,7 @@ def by_noun(world: World) -> dict[str, int]:
 
 
 def test_no_variable_of_the_hosts_answers_for_it(world: World) -> None:
-    names = ("packages", "managed", "manager_load", "TAR_OPTIONS")
+    names = ("packages", "managed", "manager_load", "docker_about", "TAR_OPTIONS")
     rows, _ = world.look(Spark().command(), env=dict.fromkeys(names, "--none"))
     found, usual = Spark().process(rows), Spark().process(world.look(Spark().command())[0])
     for part in PARTS:
