@@ -61,7 +61,6 @@ _VARIABLES = {"api-key": "VLLM_API_KEY", "hf-token": "HF_TOKEN"}
 _TWO_SUBNETS = 23  # prefix length of the smallest network with two subnets of /24
 # RFC 6890: this network, loopback, multicast, reserved
 _NO_LINKS = tuple(IPv4Network(each) for each in ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/4", "240.0.0.0/4"))
-_SHORT_NETDEV = re.compile(r"en(?:P2)?p1s0f([01])")  # without the port's own name behind it
 _YES_OR_NO = (bool, bool | None)
 _LABEL = re.compile(r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -570,8 +569,6 @@ class Settings(BaseModel):
     @classmethod
     def _usable_addresses(cls, fabric: dict[str, IPv4Interface]) -> dict[str, IPv4Interface]:
         for netdev, address in fabric.items():
-            if short := _SHORT_NETDEV.fullmatch(netdev):
-                raise ValueError(f"{netdev} is no netdev of a Spark; did you mean {netdev}np{short[1]}?")
             network = address.network
             if network.prefixlen > 31:
                 raise ValueError(

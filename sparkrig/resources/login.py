@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sparkrig import programs
-from sparkrig.cure import as_root, on_host
+from sparkrig.cure import as_root, local, on_host
 from sparkrig.files import File, Managed
 from sparkrig.parsing import public_key
 from sparkrig.parsing.grammar import USER
@@ -155,7 +155,7 @@ def _judge(subject: Subject, seen: Login) -> None:
     if not subject.settings.login_keys and not seen.keys:
         raise Refusal(
             f"{seen.user} has no key in {USUAL[0]}, and no password would be taken",
-            on_host("cat ~/.ssh/*.pub", ", on your machine: declare that key in login_keys"),
+            local("cat ~/.ssh/*.pub", "; declare your key of this machine in login_keys"),
         )
 
 

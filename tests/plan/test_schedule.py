@@ -244,7 +244,7 @@ def test_without_a_user_manager_the_page_with_cron_is_named(desk: Desk, monkeypa
     assert done.code == 1 and done.said.startswith("Error: systemd has no user manager here that answers ("), (
         done.said
     )
-    assert done.said.rstrip().endswith("Try: sparkrig docs scheduling, which has a line for cron")
+    assert done.said.rstrip().endswith("in a crontab (sparkrig docs scheduling)")
     assert not list(desk.folder.glob("state/sparkrig/schedule/*/schedule.json"))
 
 
