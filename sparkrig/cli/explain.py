@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import sys
-from typing import TYPE_CHECKING, BinaryIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -22,14 +24,23 @@ _TAIL = "tail -n 20000 FILE | tail -c 2000000 | sparkrig explain"
 _SHOWN = 100  # outputs of tools: a paste has a dozen
 
 
+class _FileOrMessage(click.File):
+    """A file, or words that are none: a message that was typed in quotes."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and len(value.split()) > 1 and not Path(value).exists():
+            return io.BytesIO(value.encode(errors="replace"))
+        return super().convert(value, param, ctx)
+
+
 @click.command()
-@click.argument("files", metavar="[FILE]...", nargs=-1, type=click.File("rb"))
+@click.argument("files", metavar="[FILE|MESSAGE]...", nargs=-1, type=_FileOrMessage("rb"))
 @click.option("-v", "--verbose", is_flag=True, help="Show the lines that were not read, without identifiers.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema: docs/schema/explain.json).")
 def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
     """Explain in plain words the output of ib_write_bw, show_gids, nvidia-smi and similar tools.
 
-    It reads FILEs, or what you paste or pipe in: a kernel or server log, a terminal's scrollback, a whole post. It
+    It reads FILEs, a message in quotes, or what you paste or pipe in: a kernel or server log, a terminal's scrollback, a whole post. It
     looks at nothing else, shows no serial number, and says how many lines it did not read.
 
     Exit code 1: it can read none of it; 2: something is degraded or faulty; 3: something is unknown, or nothing

@@ -205,3 +205,8 @@ def test_the_version() -> None:
 
 def test_the_console_script_is_the_one_of_this_environment() -> None:
     assert os.access(SPARKRIG, os.X_OK)
+
+
+def test_a_message_in_quotes_is_explained_without_a_file() -> None:
+    done = sparkrig("explain", "RuntimeError: NCCL error: unhandled system error")
+    assert done.returncode == 2 and "NCCL failed" in done.stdout

@@ -788,7 +788,7 @@ def test_both_sides_of_the_guard_count_with_the_same_numbers(program: Any) -> No
     for name in ("GRACE_S", "ASK_S", "RELOAD_S", "BACK_S", "NOT_RESTORED", "STAYS"):
         assert getattr(program, name) == getattr(guard, name), name
     page = " ".join((PROGRAM.parents[1] / "docs/safety.md").read_text().split())
-    assert f" {guard.BACK_S} s × `patience`" in page
+    assert f"waits for a host for {guard.BACK_S} s " in page
 
 
 # --- what it asks of the other half
