@@ -40,8 +40,9 @@ class _FileOrMessage(click.File):
 def explain(files: tuple[BinaryIO, ...], verbose: bool, as_json: bool) -> None:
     """Explain in plain words the output of ib_write_bw, show_gids, nvidia-smi and similar tools.
 
-    It reads FILEs, a message in quotes, or what you paste or pipe in: a kernel or server log, a terminal's scrollback, a whole post. It
-    looks at nothing else, shows no serial number, and says how many lines it did not read.
+    It reads FILEs, a message in quotes, or what you paste or pipe in: a kernel or server log, a terminal's
+    scrollback, a whole post. It looks at nothing else, shows no serial number, and says how many lines it did not
+    read.
 
     Exit code 1: it can read none of it; 2: something is degraded or faulty; 3: something is unknown, or nothing
     could be judged.
