@@ -93,7 +93,8 @@ def test_a_rail_that_is_cut_is_found_and_keeps_a_node_from_starting(
     until_missing(declared, "spark-b")
     deployed.b.output(f"sudo systemctl stop {UNIT}")
     done = deploy(inventory=declared, file=DEPLOY)
-    assert done.code == 1 and "Ray is not started" in done.stderr, done.stderr[-3000:]
+    assert done.code == 1 and "enp1s0f0np0 has no carrier" in done.stderr, done.stderr[-3000:]
+    assert unit(deployed.b, UNIT) == "inactive"
     lab.cable("spark-a", "p0", plugged=True)
     wait_for_carrier(deployed.b, "p0", "1")
     deployed.b.output(f"sudo systemctl start {UNIT}")
