@@ -51,8 +51,10 @@ def test_it_fits_a_narrow_screen(desk: Desk, columns: int) -> None:
     done = warm.run(
         "sparkrig", "storage", str(desk.inventory), cwd=ROOT, env={"COLUMNS": str(columns), "NO_COLOR": "1"}
     )
-    assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= columns, done.stdout
-    assert "Qwen/Qwen3-235B" in done.stdout
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout
+    assert max(len(line) for line in lines if not line.lstrip().startswith("sudo ")) <= columns, done.stdout
+    assert f"      sudo rm -r --one-file-system /srv/models/{TWO}" in lines, "one line, to be copied"
 
 
 def test_json_has_the_same(desk: Desk) -> None:

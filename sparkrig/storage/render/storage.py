@@ -30,7 +30,7 @@ _DOCKERS = {
     "failed": "docker does not answer",
 }
 _FREE = "nothing declared needs it"
-_Row = tuple[Shade, str, str]  # a sign, a name, and what there is to know
+_Row = tuple[Shade, str, str, str]  # a sign, a name, what there is to know, and the command by which it goes
 
 
 class Shown:
@@ -49,10 +49,10 @@ class Shown:
         )
         images = [_of_image(disk, image) for image in sorted(seen.images, key=lambda each: -each.size)]
         yield _part("images of docker", images, signs, _DOCKERS.get(seen.docker, "none"))
-        caches: list[_Row] = [("quiet", path, size(count)) for path, count in sorted(seen.caches.items())]
+        caches: list[_Row] = [("quiet", path, size(count), "") for path, count in sorted(seen.caches.items())]
         yield _part("caches", caches, signs)
         rooms: list[_Row] = [
-            ("quiet", room.path, f"{size(room.free)} of {size(room.size)}") for room in seen.rooms
+            ("quiet", room.path, f"{size(room.free)} of {size(room.size)}", "") for room in seen.rooms
         ]
         yield _part("free room", rooms, signs)
         for line in _notes(disk):
@@ -67,12 +67,15 @@ def unread(name: str, why: str) -> RenderableType:
 def _part(title: str, rows: Sequence[_Row], signs: dict[Shade, str], none: str = "none") -> RenderableType:
     if not rows:
         return Text(f"  {title}: {none}", "dim")
-    grid = Table.grid(padding=(0, 1))
-    grid.add_column(no_wrap=True)
-    grid.add_column(overflow="fold")
-    for shade, name, about in rows:
+    shown: list[RenderableType] = [Text(f"  {title}")]
+    for shade, name, about, way in rows:
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(no_wrap=True)
+        grid.add_column(overflow="fold")
         grid.add_row(Text(f"    {signs[shade]}", STYLES[shade]), Text.assemble(name, "\n", (about, "dim")))
-    return Group(Text(f"  {title}"), grid)
+        # a command is one line at any width, to be copied
+        shown += [grid, Text(f"      {way}", no_wrap=True, overflow="ignore")] if way else [grid]
+    return Group(*shown)
 
 
 def _of_checkpoint(disk: Disk, item: Checkpoint) -> _Row:
@@ -88,9 +91,9 @@ def _of_image(disk: Disk, item: Image) -> _Row:
 def _row(disk: Disk, item: Checkpoint | Image, name: str, about: str) -> _Row:
     needs = disk.needs(item)
     way = disk.way(item)
-    free = f"{_FREE}: {way}" if way else _FREE
-    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if disk.unknown else free
-    return ("healthy" if needs else "unknown" if disk.unknown else "quiet", name, f"{about}; {why}")
+    why = f"needed: {'; '.join(needs)}" if needs else "what needs it is not known" if disk.unknown else _FREE
+    shade: Shade = "healthy" if needs else "unknown" if disk.unknown else "quiet"
+    return (shade, name, f"{about}; {why}{':' if way else ''}", str(way or ""))
 
 
 def _notes(disk: Disk) -> Iterator[str]:
