@@ -14,9 +14,11 @@ from sparkrig.checks import access, condition, live, pair, remedy, resources, un
 from sparkrig.checks.consistency import judged as compared
 from sparkrig.checks.pair import Pings
 from sparkrig.checks.root_causes import roots
+from sparkrig.cure import deployment
 from sparkrig.doctor.doctor import Report, report
 from sparkrig.fabric.neighbours import Neighbours
 from sparkrig.fabric.survey import Survey
+from sparkrig.files import DECLARED
 from sparkrig.fleet import Fleet
 from sparkrig.resources.check import Check, Subject
 from sparkrig.resources.state import State
@@ -61,7 +63,7 @@ def judged(
         for check in made
     }
     return report(
-        found,
+        {name: [_blamed(check, subjects.get(name)) for check in made] for name, made in found.items()},
         list(subjects),
         fleet,
         asked=names,
@@ -73,6 +75,13 @@ def judged(
         seconds=time.monotonic() - clock,
         left_out=0 if names else undeclared.left_out(every, read),
     )
+
+
+def _blamed(check: Check, host: Subject | None) -> Check:
+    """Nobody's hand changed what no deploy has made yet."""
+    if host is None or DECLARED in host.found.files or check.cause or not deployment(check.cure):
+        return check
+    return replace(check, cause="no deploy is recorded: this one makes it so")
 
 
 def _every(

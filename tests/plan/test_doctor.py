@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sparkrig.files import DECLARED
 from tests import warm
 from tests.plan.conftest import PING, ROOT
 from tests.plan.desk import write
@@ -85,6 +86,19 @@ def test_an_mtu_changed_by_hand(tmp_path: Path) -> None:
     seen = doctor(tmp_path, ill)
     assert seen.code == 2 and "    read      1500\n    expected  9000\n    cause     the link was" in seen.stdout
     assert seen.stdout.count("try  ") == 1 and "✗ 1 thing is wrong" in seen.stdout
+
+
+def test_no_hand_is_blamed_for_what_was_never_deployed(tmp_path: Path) -> None:
+    b = examined("b", network=changed("b", "network", (r'("ifname":"enp1s0f0np0".*?"mtu":)9000', r"\g<1>1500")))
+    for text, cause in ((b, "the link was changed by hand"), (without_deploy(b), "no deploy is recorded")):
+        done = doctor(tmp_path, entries(hosts(examined("a"), text)), "--json", "net.enp1s0f0np0.mtu")
+        assert done.row("spark-b", "net.enp1s0f0np0.mtu")["cause"].startswith(cause)
+
+
+def without_deploy(look: str) -> str:
+    made, count = re.subn(rf"(?m)^{DECLARED} .*\n", "", look)
+    assert count
+    return made
 
 
 def test_a_cable_that_is_out(tmp_path: Path) -> None:
