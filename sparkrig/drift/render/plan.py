@@ -60,7 +60,8 @@ def total(made: Mapping[str, Planned], patience: Mapping[str, float]) -> str:
     count = sum(planned.count for planned in due.values())
     held_up = any(planned.held_up and planned.steps for planned in made.values())
     none = "nothing is done" if held_up else "nothing to change"
-    parts.append(f"{count} change{'' if count == 1 else 's'}" if count else none)
+    if not all(planned.unread or planned.refusals for planned in made.values()):
+        parts.append(f"{count} change{'' if count == 1 else 's'}" if count else none)
     parts += [roughly(max(planned.seconds(patience[name]) for name, planned in due.items()))] if due else []
     for what, number in (
         ("refused", sum(bool(planned.refusals) for planned in made.values())),

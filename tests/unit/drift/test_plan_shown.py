@@ -31,6 +31,8 @@ def test_of_hosts_that_nobody_read_nothing_good_is_said() -> None:
     unread, read = Planned(unread=Refusal("gone", "ping it")), Planned()
     assert plan.total({"a": unread, "b": unread}, {}) == "2 hosts, none read"
     assert plan.total({"a": unread, "b": read}, {}) == "2 hosts, nothing to change, 1 not read"
+    refused = Planned(refusals=(Refusal("a kernel", "boot it"),))
+    assert plan.total({"a": unread, "b": refused}, {}) == "2 hosts, 1 refused, 1 not read"
 
 
 def test_words_wrap() -> None:
