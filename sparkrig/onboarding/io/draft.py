@@ -57,6 +57,9 @@ class Book:
         return replace(self, text=text, fleet=fleet, data=data)
 
 
+_PROJECT = "sparkrig init sparks && cd sparks, and the same there"
+
+
 def book(asked: Asked, read: Read, planned: Plans) -> Book:
     """The inventory that was asked for. read: one that is there; planned: as of Book. Raises Refusal."""
     from sparkrig import inventory, inventory_file, settings
@@ -69,6 +72,8 @@ def book(asked: Asked, read: Read, planned: Plans) -> Book:
     except settings.SettingsError as error:
         raise click.ClickException(str(error)) from None
     if not defaults.get("_sudo"):
+        if not file.parent.is_dir():  # a first look by address needs no project, this does
+            raise Refusal(f"{file.parent} is no folder, and an inventory lies in that of a project", _PROJECT)
         ours = quoted_path(project.root() / "inventories/group_data")
         raise Refusal(
             f"{file.parent}/group_data/all.py does not set _sudo, without which nothing is applied",

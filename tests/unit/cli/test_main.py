@@ -210,3 +210,9 @@ def test_the_console_script_is_the_one_of_this_environment() -> None:
 def test_a_message_in_quotes_is_explained_without_a_file() -> None:
     done = sparkrig("explain", "RuntimeError: NCCL error: unhandled system error")
     assert done.returncode == 2 and "NCCL failed" in done.stdout
+
+
+def test_onboard_in_a_folder_without_a_project_names_the_way_to_one(tmp_path: Path) -> None:
+    done = warm.run("sparkrig", "onboard", "nvidia@127.0.0.1", "--json", cwd=tmp_path, timeout=30)
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith("Try: sparkrig init sparks && cd sparks, and the same there"), done.stderr
