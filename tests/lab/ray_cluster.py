@@ -19,27 +19,22 @@ TOKEN = "c4n4ry" * 8
 JOIN_S = 300  # of an emulated guest, from its power to its node
 
 
-SMALL = "'ray_memory_gib': 0.5, 'ray_store_gib': 0.1, 'ray_wait': 30"
-
-
-def inventory(folder: Path, image: str, more: str = "", name: str = "lab", sizes: str = SMALL) -> str:
-    """An inventory of the lab that declares it.
-
-    image: as Python text, which may ask for `name`; more, sizes: data, as Python text.
-    """
+def inventory(folder: Path, image: str, more: str = "", name: str = "lab") -> str:
+    """An inventory of the lab that declares it. image: as Python text, which may ask for `name`; more: data."""
     token = folder.with_suffix(".token")
     token.write_text(f"{TOKEN}\n")
     secrets = {"RAY_AUTH_TOKEN": f"file:{token}"}
-    return inventory_with(folder, f"'ray_image': {image}, 'secrets': {secrets!r}, {sizes}, {more}", name)
+    small = "'ray_memory_gib': 0.5, 'ray_store_gib': 0.1, 'ray_wait': 30"
+    return inventory_with(folder, f"'ray_image': {image}, 'secrets': {secrets!r}, {small}, {more}", name)
 
 
-def carry(source: Guest, *others: Guest, image: str = RAY) -> None:
-    """Take an image from one guest to others through this machine; its ID stays."""
+def carry(source: Guest, *others: Guest) -> None:
+    """Take the image from one guest to others through this machine; its ID stays."""
     for other in others:
-        out = ssh.command(source.node, f"sudo docker save {image}")
+        out = ssh.command(source.node, f"sudo docker save {RAY}")
         into = ssh.command(other.node, "sudo docker load")
         with subprocess.Popen(out, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as saved:
-            subprocess.run(into, stdin=saved.stdout, check=True, timeout=900, capture_output=True)
+            subprocess.run(into, stdin=saved.stdout, check=True, timeout=300, capture_output=True)
         assert saved.returncode == 0
 
 
@@ -47,7 +42,7 @@ def left(guest: Guest) -> str:
     """What of Ray is there: units, processes, sockets, shared memory, files."""
     return guest.output(
         f"ls -d {ray.UNIT_FILE} /etc/systemd/system/*.wants/{UNIT}.service {STATE} /tmp/ray 2>/dev/null; "
-        f"sudo docker ps -aq --filter name={UNIT}; pgrep -f '[r]ay start|[r]aylet'; sudo ls /dev/shm; "
+        f"sudo docker ps -aq --filter name={UNIT}; pgrep -f '[r]ay start'; sudo ls /dev/shm; "
         f"systemctl list-units --all --plain --no-legend '{UNIT}*'; sudo ss -Hltn '( sport = :{PORT} or "
         f"sport = :{ray.DASHBOARD_PORT} )'; true"
     )
