@@ -331,12 +331,22 @@ def _lack(found: Ray) -> str:
 def missing(subject: Subject, found: Ray) -> list[str]:
     """The hosts that are no living node with one GPU, in words."""
     gpus = {node.address: node.gpus for node in found.nodes or () if node.alive}
+    places = {name: _place(subject, name) for name in subject.fleet.group(subject.name)}
+    strangers = [at for at in gpus if at not in places.values()]
     said = []
-    for name in subject.fleet.group(subject.name):
-        at = str(address(subject, name))
+    for name, place in places.items():
+        at = place or (strangers.pop() if strangers else "")  # of a host that was not read
         if gpus.get(at) != 1:
             said.append(f"{bare_name(name)} {'is missing' if at not in gpus else f'has {gpus[at]:g} GPUs'}")
     return said
+
+
+def _place(subject: Subject, name: str) -> str:
+    """Where the node of a host is; empty where only a look at that host tells it, and there was none."""
+    try:
+        return str(address(subject, name))
+    except Refusal:
+        return ""
 
 
 def of_head(subject: Subject, found: Ray) -> Iterator[Check]:

@@ -131,6 +131,17 @@ def test_nodes_of_a_ring_meet_in_the_management_network() -> None:
         ray.unit_text(subject("spark-b", cluster.fleet, {"spark-b": SEEN[B]}))
 
 
+def test_of_a_ring_whoever_was_not_read_is_missing_unless_a_node_lives_that_is_nobody_elses() -> None:
+    """Only a look at a host tells its address there; one that is off was an error in the head's own report."""
+    cluster = Cluster(3, "ring", settings=(*ON.items(),))
+    mine = subject("spark-a", cluster.fleet, {"spark-a": SEEN[A], "spark-b": SEEN[B]})
+    places = [look.network.management[1].ip for look in (SEEN[A], SEEN[B]) if look.network.management]
+    two = [Node(str(place), True, 1) for place in places]
+    assert len({node.address for node in two}) == 2
+    assert ray.missing(mine, replace(FINE, nodes=(*two,))) == ["spark-c is missing"]
+    assert ray.missing(mine, replace(FINE, nodes=(*two, Node("10.0.2.17", True, 1)))) == []
+
+
 def test_what_changes() -> None:
     assert not RAY.changes(deployed()) and not RAY.changes(host(Ray(), ray_image=None))
     changes = RAY.changes(host(Ray()))
