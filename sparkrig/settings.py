@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Interface, IPv4Network
+from ipaddress import IPv4Address, IPv4Interface, IPv4Network
 from typing import Any, Literal
 
 from pydantic import (
@@ -462,6 +462,12 @@ class Settings(BaseModel):
     def form(self) -> Literal["cable", "ring", "switch"]:
         """What joins them, where a fabric does."""
         return self.topology or "cable"
+
+    @property
+    def meeting(self) -> IPv4Address | None:
+        """The fabric address at which hosts of a group meet; None where only the management network joins them."""
+        joins = self.socket_interface == "fabric" and self.form != "ring"
+        return next((address.ip for address in self.fabric.values()), None) if joins else None
 
     @model_validator(mode="before")
     @classmethod

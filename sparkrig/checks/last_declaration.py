@@ -14,6 +14,8 @@ from sparkrig.parsing import bounds
 from sparkrig.resources.check import Check
 from sparkrig.text import bare_name
 
+NONE = "no deploy is recorded"
+
 
 @dataclass(frozen=True)
 class Declared:

@@ -231,9 +231,8 @@ class Server:
 
     def _meets(self, name: str) -> IPv4Address:
         """Where a host meets the others. Raises Refusal where that is not known."""
-        settings = self.host.fleet[name]
-        if settings.socket_interface == "fabric" and settings.form != "ring" and settings.fabric:
-            return next(iter(settings.fabric.values())).ip
+        if meeting := self.host.fleet[name].meeting:
+            return meeting
         if head := self.sources.host(name):
             return _address(head)
         kept = self.host.found.files.get(self.service.of(served.ENVIRONMENT))  # hosts are looked at side by side

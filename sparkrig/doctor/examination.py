@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sparkrig.bandwidth import records
-from sparkrig.checks import access, condition, live, pair, remedy, resources, undeclared
+from sparkrig.checks import access, condition, last_declaration, live, pair, remedy, resources, undeclared
 from sparkrig.checks.consistency import judged as compared
 from sparkrig.checks.pair import Pings
 from sparkrig.checks.root_causes import roots
@@ -81,7 +81,7 @@ def _blamed(check: Check, host: Subject | None) -> Check:
     """Nobody's hand changed what no deploy has made yet."""
     if host is None or DECLARED in host.found.files or check.cause or not deployment(check.cure):
         return check
-    return replace(check, cause="no deploy is recorded: this one makes it so")
+    return replace(check, cause=f"{last_declaration.NONE}: this one makes it so")
 
 
 def _every(

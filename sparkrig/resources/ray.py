@@ -161,9 +161,8 @@ def head(subject: Subject) -> str:
 
 def address(subject: Subject, name: str) -> IPv4Address:
     """Where the node of a host is, in the network that `container.env` names. Raises Refusal where unknown."""
-    settings = subject.fleet[name]
-    if settings.fabric and settings.socket_interface == "fabric" and settings.form != "ring":
-        return next(iter(settings.fabric.values())).ip
+    if meeting := subject.fleet[name].meeting:
+        return meeting
     state = subject.found if name == subject.name else subject.peers.get(name)
     if state is None or state.network.management is None:
         raise Refusal(f"the management address of {bare_name(name)} is not known", advice("run without --limit"))

@@ -12,6 +12,7 @@ from datetime import datetime
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from sparkrig.checks.last_declaration import NONE
 from sparkrig.cure import OnHosts, cure_of, from_here
 from sparkrig.drift import findings
 from sparkrig.drift.drift import Acceptance, Host, Report, Row
@@ -198,7 +199,7 @@ class _Drawn:
     def _meta(self, way: Way) -> Iterator[str]:
         row, deployed = way.row, any(host.deployed for host in self.report.hosts if host.name in way.hosts)
         if row.moved:
-            yield f"{row.moved} moved" if deployed or row.moved != "declaration" else "no deploy is recorded"
+            yield f"{row.moved} moved" if deployed or row.moved != "declaration" else NONE
         if row.odd:
             yield "differs from most"
         if row.since and row.since < self.report.started:
